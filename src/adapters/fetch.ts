@@ -1,0 +1,57 @@
+import { isTokenError } from '../errors.js'
+import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import {
+  type Dependency,
+  type DependencyValues,
+  enforceDependencies,
+  resolveDependencies,
+} from '../manager/dependencies.js'
+
+/** A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request. */
+export type FetchHandler<Rest extends readonly unknown[] = []> = (
+  request: Request,
+  ...rest: Rest
+) => Response | Promise<Response>
+
+/** Wraps a handler so that it runs only after every dependency has passed. */
+export function enforce(
+  ...dependencies: readonly Dependency<unknown>[]
+): <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>) => FetchHandler<Rest> {
+  return (handler) =>
+    async (request, ...rest) => {
+      await enforceDependencies(dependencies, request)
+      return handler(request, ...rest)
+    }
+}
+
+/** A handler that receives the values of its dependencies first. */
+export function inject<
+  Dependencies extends Readonly<Record<string, Dependency<unknown>>>,
+  Rest extends readonly unknown[] = [],
+>(
+  dependencies: Dependencies,
+  handler: (
+    values: DependencyValues<Dependencies>,
+    request: Request,
+    ...rest: Rest
+  ) => Response | Promise<Response>,
+): FetchHandler<Rest> {
+  return async (request, ...rest) =>
+    handler(await resolveDependencies(dependencies, request), request, ...rest)
+}
+
+/** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */
+export function handleErrors(
+  options?: ErrorResponseOptions,
+): <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>) => FetchHandler<Rest> {
+  return (handler) =>
+    async (request, ...rest) => {
+      try {
+        return await handler(request, ...rest)
+      } catch (error) {
+        if (!isTokenError(error)) throw error
+        const { status, headers, body } = toErrorResponse(error, options)
+        return Response.json(body, { status, headers })
+      }
+    }
+}

@@ -1,0 +1,140 @@
+import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
+import { createId, type RandomBytes } from './ids.js'
+import { parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
+import { assertExtraClaims, type ClaimsSchema } from './schema.js'
+import { assertSerializable, type JsonValue } from './serializable.js'
+
+/** What one token may be given beside its claims; each option replaces the configured value for this token. */
+export interface CreateTokenOptions {
+  /** Access tokens only: fresh for good, or for a while. Default `false`. */
+  readonly fresh?: boolean | Duration
+  /** How long the token lives; `false` makes one that never expires. */
+  readonly expiresIn?: Duration | false
+  /** When the token expires, instead of `expiresIn`. */
+  readonly expiresAt?: Date
+  /** A list, or a space-separated text. */
+  readonly scopes?: readonly string[] | string
+  readonly audience?: string | readonly string[]
+  /** Extra members of the JOSE header. */
+  readonly headers?: { readonly [name: string]: JsonValue }
+}
+
+/** What every token of one type gets from the configuration. */
+export interface CreationRules {
+  readonly identityClaim: string
+  /** Seconds, or `false` for never. */
+  readonly expires: number | false
+  readonly issuer: string | null
+  readonly audience: string | readonly string[] | null
+  readonly encodeNbf: boolean
+  readonly csrf: boolean
+  readonly schema: ClaimsSchema | null
+}
+
+/** What differs from one token to the next. */
+export interface CreationContext {
+  /** Epoch milliseconds. */
+  readonly now: number
+  readonly random: RandomBytes
+  readonly sid: string | null
+}
+
+/** The claims of a new token, or `TypeError` for a bad `uid`, a reserved name or a value JSON cannot carry. */
+export function createClaims(
+  type: TokenType,
+  given: { readonly uid: string; readonly [claim: string]: unknown },
+  options: CreateTokenOptions,
+  rules: CreationRules,
+  context: CreationContext,
+): Record<string, unknown> {
+  const { uid, ...extras } = assertGiven(given, rules.identityClaim)
+  if (rules.schema !== null) assertExtraClaims(rules.schema, extras)
+
+  const iat = toEpochSeconds(context.now)
+  const exp = toExpiry(iat, options, rules.expires)
+  const audience = options.audience === undefined ? rules.audience : assertAudience(options.audience)
+  return {
+    [rules.identityClaim]: uid,
+    type,
+    jti: createId(context.random),
+    iat,
+    ...(rules.encodeNbf && { nbf: iat }),
+    ...(exp !== null && { exp }),
+    ...(rules.issuer !== null && { iss: rules.issuer }),
+    ...(audience !== null && { aud: audience }),
+    ...(type === 'access' && { fresh: toFreshness(iat, options.fresh) }),
+    ...(rules.csrf && { csrf: createId(context.random) }),
+    ...(options.scopes !== undefined && { scopes: toScopes(options.scopes) }),
+    ...(context.sid !== null && { sid: context.sid }),
+    ...extras,
+  }
+}
+
+function assertGiven<Given extends { readonly uid: string; readonly [claim: string]: unknown }>(
+  given: Given,
+  identityClaim: string,
+): Given {
+  if (typeof given !== 'object' || given === null) throw new TypeError('Claims must be an object with a uid')
+  if (typeof given.uid !== 'string' || given.uid === '') throw new TypeError('uid must be a non-empty string')
+  if (Object.getOwnPropertySymbols(given).length > 0) throw new TypeError('A symbol cannot name a claim')
+  for (const [name, value] of Object.entries(given)) {
+    if (RESERVED_CLAIMS.has(name) || (name === identityClaim && name !== 'uid')) {
+      throw new TypeError(`"${name}" is a reserved claim and cannot be given as an extra one`)
+    }
+    assertSerializable(name, value)
+  }
+  return given
+}
+
+function toExpiry(iat: number, options: CreateTokenOptions, configured: number | false): number | null {
+  const { expiresIn, expiresAt } = options
+  if (expiresAt === undefined) {
+    if (expiresIn === undefined) return configured === false ? null : iat + configured
+    return expiresIn === false ? null : iat + toWholeSeconds('expiresIn', expiresIn)
+  }
+  if (expiresIn !== undefined) throw new TypeError('Give expiresIn or expiresAt, not both')
+  if (!(expiresAt instanceof Date) || Number.isNaN(expiresAt.getTime())) {
+    throw new TypeError('expiresAt must be a valid Date')
+  }
+  return toEpochSeconds(expiresAt.getTime())
+}
+
+function toFreshness(iat: number, fresh: boolean | Duration = false): boolean | number {
+  return typeof fresh === 'boolean' ? fresh : iat + toWholeSeconds('fresh', fresh)
+}
+
+function toWholeSeconds(option: string, duration: Duration): number {
+  let seconds: number
+  try {
+    seconds = parseDuration(duration)
+  } catch (cause) {
+    throw new TypeError(`${option}: ${(cause as Error).message}`, { cause })
+  }
+  if (!Number.isSafeInteger(seconds) || seconds < 1) {
+    throw new TypeError(`${option} must be a whole number of seconds, at least 1`)
+  }
+  return seconds
+}
+
+function toScopes(scopes: readonly string[] | string): readonly string[] {
+  const list: readonly unknown[] = typeof scopes === 'string' ? parseScopes(scopes) : scopes
+  if (!Array.isArray(list) || !list.every(isScope)) {
+    throw new TypeError('scopes must be a list of non-empty strings without spaces')
+  }
+  return list
+}
+
+function assertAudience(audience: string | readonly string[]): string | readonly string[] {
+  if (!(typeof audience === 'string' || (Array.isArray(audience) && audience.every(isString)))) {
+    throw new TypeError('audience must be a string or a list of strings')
+  }
+  return audience
+}
+
+function isScope(value: unknown): value is string {
+  return isString(value) && value !== '' && !value.includes(' ')
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string'
+}

@@ -1,0 +1,118 @@
+import { readJsonObject } from '../encoding.js'
+import { TokenDecodeError } from '../errors.js'
+import type { JsonValue } from './serializable.js'
+
+/** What a token is for: calling routes, or getting new tokens. */
+export type TokenType = 'access' | 'refresh'
+
+/** The claims this library sets and reads; those marked optional are present only if the token carries them. */
+export interface StandardClaims {
+  /** The unique identifier given as `uid` at creation. */
+  readonly sub: string
+  readonly type: TokenType
+  /** The id of this one token. */
+  readonly jti?: string
+  /** Epoch seconds. */
+  readonly iat?: number
+  /** Epoch seconds. */
+  readonly nbf?: number
+  /** Epoch seconds; a token without it never expires. */
+  readonly exp?: number
+  readonly iss?: string
+  readonly aud?: string | readonly string[]
+  /** `true`, `false`, or the epoch second until which the token counts as fresh. */
+  readonly fresh?: boolean | number
+  /** The CSRF value bound to the token. Not enumerable, so that it stays out of logs and responses. */
+  readonly csrf?: string
+  readonly scopes?: readonly string[]
+  /** The id of the log-in the token belongs to. */
+  readonly sid?: string
+}
+
+/** Extra claims of a manager without a schema. */
+export type AnyClaims = { readonly [claim: string]: JsonValue | undefined }
+
+/** The claims of a valid token, read as properties of one frozen object. */
+export type TokenPayload<Extra = AnyClaims> = StandardClaims & Readonly<Extra>
+
+/** The names that cannot be extra claims. */
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set<keyof StandardClaims>([
+  'sub',
+  'type',
+  'jti',
+  'iat',
+  'nbf',
+  'exp',
+  'iss',
+  'aud',
+  'fresh',
+  'csrf',
+  'scopes',
+  'sid',
+])
+
+/** The claims set in verified bytes, its standard claims of the right types, or `TokenDecodeError`. */
+export function parseClaims(bytes: Uint8Array, identityClaim: string): TokenPayload {
+  const claims = readJsonObject(bytes)
+  if (claims === null) throw new TokenDecodeError('Token claims are not a JSON object')
+  for (const [name, isValid] of CLAIM_TYPES) {
+    if (Object.hasOwn(claims, name) && !isValid(claims[name])) throw invalidClaim(name)
+  }
+  const identity = Object.hasOwn(claims, identityClaim) ? claims[identityClaim] : undefined
+  if (!isNonEmptyString(identity)) throw invalidClaim(identityClaim)
+  if (!Object.hasOwn(claims, 'type')) throw invalidClaim('type')
+
+  return toPayload(claims, {
+    sub: identity,
+    ...(typeof claims['scopes'] === 'string' && { scopes: parseScopes(claims['scopes']) }),
+  })
+}
+
+/** One frozen payload out of several sets of claims, later sets winning; nested values are frozen too. */
+export function toPayload(...sets: readonly Readonly<Record<string, unknown>>[]): TokenPayload {
+  // No prototype: a claim that is absent reads as undefined, whatever it is called.
+  const payload = Object.create(null) as Record<string, unknown>
+  for (const claims of sets) {
+    for (const name of Object.keys(claims)) payload[name] = deepFreeze(claims[name])
+  }
+  if ('csrf' in payload) Object.defineProperty(payload, 'csrf', { enumerable: false })
+  return Object.freeze(payload) as TokenPayload
+}
+
+/** The scopes in a space-separated text (RFC 6749 §3.3). */
+export function parseScopes(text: string): string[] {
+  return text.split(' ').filter((scope) => scope !== '')
+}
+
+const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isString = (value: unknown): boolean => typeof value === 'string'
+const isStringList = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
+// JSON spells an overlong number as Infinity; a date that is not finite would never expire.
+const isNumericDate = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
+
+const CLAIM_TYPES: readonly [name: string, isValid: (value: unknown) => boolean][] = [
+  ['sub', isNonEmptyString],
+  ['type', (value) => value === 'access' || value === 'refresh'],
+  ['jti', isNonEmptyString],
+  ['iat', isNumericDate],
+  ['nbf', isNumericDate],
+  ['exp', isNumericDate],
+  ['iss', isString],
+  ['aud', (value) => isString(value) || isStringList(value)],
+  ['fresh', (value) => typeof value === 'boolean' || isNumericDate(value)],
+  ['csrf', isNonEmptyString],
+  ['scopes', (value) => isString(value) || isStringList(value)],
+  ['sid', isNonEmptyString],
+]
+
+function invalidClaim(name: string): TokenDecodeError {
+  return new TokenDecodeError(`Token claim "${name}" is missing or of the wrong type`)
+}
+
+function deepFreeze(value: unknown): unknown {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const member of Object.values(value)) deepFreeze(member)
+  }
+  return value
+}

@@ -1,0 +1,30 @@
+import { TokenAudienceError, TokenExpiredError, TokenIssuerError, TokenNotYetValidError } from '../errors.js'
+import type { TokenPayload } from './payload.js'
+
+/** What a token's claims are held against. */
+export interface ClaimRules {
+  /** Seconds of clock difference forgiven in `exp`, `nbf` and `iat`. */
+  readonly leeway: number
+  readonly issuer: string | null
+  /** A token for any of these passes; empty means the audience is not checked. */
+  readonly audience: readonly string[]
+  readonly allowExpired?: boolean
+}
+
+/** Throws unless `exp`, `nbf`, `iat`, `iss` and `aud` hold at `now`, in epoch seconds (fractions allowed). */
+export function assertClaims(payload: TokenPayload, rules: ClaimRules, now: number): void {
+  const { exp, nbf, iat, iss, aud } = payload
+  // RFC 7519 §4.1.4: not accepted on or after `exp`.
+  if (exp !== undefined && now >= exp + rules.leeway && rules.allowExpired !== true) {
+    throw new TokenExpiredError(exp)
+  }
+  if (nbf !== undefined && now < nbf - rules.leeway) throw new TokenNotYetValidError(nbf)
+  if (iat !== undefined && now < iat - rules.leeway) throw new TokenNotYetValidError(iat)
+  if (rules.issuer !== null && iss !== rules.issuer) throw new TokenIssuerError()
+  if (rules.audience.length > 0 && !isForAudience(aud, rules.audience)) throw new TokenAudienceError()
+}
+
+function isForAudience(aud: string | readonly string[] | undefined, accepted: readonly string[]): boolean {
+  if (aud === undefined) return false
+  return typeof aud === 'string' ? accepted.includes(aud) : aud.some((name) => accepted.includes(name))
+}

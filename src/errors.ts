@@ -1,0 +1,249 @@
+/** The base of every error a request can cause; `code` is stable and made for programs, `message` for people. */
+export abstract class TokenError extends Error {
+  abstract readonly code: TokenErrorCode
+
+  /** Marks our errors across duplicate installs of this package; read it through `isTokenError`. */
+  declare readonly isTokenError: true
+}
+// On the prototype, so that an inspected or serialised error shows only its own facts.
+Object.defineProperty(TokenError.prototype, 'isTokenError', { value: true })
+
+/** The request carries no token in any of the locations that were tried. */
+export class MissingTokenError extends TokenError {
+  override readonly name: string = 'MissingTokenError'
+  readonly code: 'TOKEN_MISSING' | 'CSRF_MISSING' = 'TOKEN_MISSING'
+
+  constructor(message = 'No token found in the request') {
+    super(message)
+  }
+}
+
+/** A cookie token came with a method that needs a CSRF value, and the request carries none. */
+export class MissingCsrfTokenError extends MissingTokenError {
+  override readonly name = 'MissingCsrfTokenError'
+  override readonly code = 'CSRF_MISSING'
+}
+
+type TokenDecodeErrorCode =
+  | 'TOKEN_INVALID'
+  | 'TOKEN_SIGNATURE_INVALID'
+  | 'TOKEN_EXPIRED'
+  | 'TOKEN_NOT_YET_VALID'
+  | 'TOKEN_AUDIENCE_INVALID'
+  | 'TOKEN_ISSUER_INVALID'
+  | 'CLAIMS_INVALID'
+
+/** The token is malformed or fails one of the standard JWT checks. */
+export class TokenDecodeError extends TokenError {
+  override readonly name: string = 'TokenDecodeError'
+  readonly code: TokenDecodeErrorCode = 'TOKEN_INVALID'
+}
+
+/** No key of this manager made the token's signature. */
+export class TokenSignatureError extends TokenDecodeError {
+  override readonly name = 'TokenSignatureError'
+  override readonly code = 'TOKEN_SIGNATURE_INVALID'
+
+  constructor(message = 'Token signature is invalid') {
+    super(message)
+  }
+}
+
+/** The token was good until `expiredAt`, in epoch seconds. */
+export class TokenExpiredError extends TokenDecodeError {
+  override readonly name = 'TokenExpiredError'
+  override readonly code = 'TOKEN_EXPIRED'
+  readonly expiredAt: number
+
+  constructor(expiredAt: number) {
+    super('Token has expired')
+    this.expiredAt = expiredAt
+  }
+}
+
+/** The token becomes good at `validFrom`, in epoch seconds. */
+export class TokenNotYetValidError extends TokenDecodeError {
+  override readonly name = 'TokenNotYetValidError'
+  override readonly code = 'TOKEN_NOT_YET_VALID'
+  readonly validFrom: number
+
+  constructor(validFrom: number) {
+    super('Token is not valid yet')
+    this.validFrom = validFrom
+  }
+}
+
+/** The token is not meant for the configured audience. */
+export class TokenAudienceError extends TokenDecodeError {
+  override readonly name = 'TokenAudienceError'
+  override readonly code = 'TOKEN_AUDIENCE_INVALID'
+
+  constructor() {
+    super('Token audience does not match')
+  }
+}
+
+/** The token does not come from the configured issuer. */
+export class TokenIssuerError extends TokenDecodeError {
+  override readonly name = 'TokenIssuerError'
+  override readonly code = 'TOKEN_ISSUER_INVALID'
+
+  constructor() {
+    super('Token issuer does not match')
+  }
+}
+
+/** The token's extra claims do not satisfy the manager's schema; `issues` says where. */
+export class ClaimsValidationError extends TokenDecodeError {
+  override readonly name = 'ClaimsValidationError'
+  override readonly code = 'CLAIMS_INVALID'
+  readonly issues: readonly ClaimsIssue[]
+
+  constructor(issues: readonly ClaimsIssue[]) {
+    super('Token claims do not satisfy the schema')
+    this.issues = issues
+  }
+}
+
+/** One complaint of a claims schema; `path` leads from the extra claims to the offending value. */
+export interface ClaimsIssue {
+  readonly message: string
+  readonly path: readonly PropertyKey[]
+}
+
+/** A genuine token of the wrong type. */
+export class TokenTypeError extends TokenError {
+  override readonly name: string = 'TokenTypeError'
+  readonly code: 'ACCESS_TOKEN_REQUIRED' | 'REFRESH_TOKEN_REQUIRED'
+  readonly expected: string
+  readonly actual: string
+
+  constructor(expected: 'access' | 'refresh', actual: string) {
+    super(`${expected === 'access' ? 'An access' : 'A refresh'} token is required`)
+    this.code = expected === 'access' ? 'ACCESS_TOKEN_REQUIRED' : 'REFRESH_TOKEN_REQUIRED'
+    this.expected = expected
+    this.actual = actual
+  }
+}
+
+/** The route needs an access token and was given another type. */
+export class AccessTokenRequiredError extends TokenTypeError {
+  override readonly name = 'AccessTokenRequiredError'
+
+  constructor(actual: string) {
+    super('access', actual)
+  }
+}
+
+/** The route needs a refresh token and was given another type. */
+export class RefreshTokenRequiredError extends TokenTypeError {
+  override readonly name = 'RefreshTokenRequiredError'
+
+  constructor(actual: string) {
+    super('refresh', actual)
+  }
+}
+
+/** The route needs a token from a recent log-in. */
+export class FreshTokenRequiredError extends TokenError {
+  override readonly name = 'FreshTokenRequiredError'
+  readonly code = 'FRESH_TOKEN_REQUIRED'
+
+  constructor() {
+    super('A fresh token is required')
+  }
+}
+
+/** The token lacks a scope the route needs. */
+export class InsufficientScopeError extends TokenError {
+  override readonly name = 'InsufficientScopeError'
+  readonly code = 'INSUFFICIENT_SCOPE'
+  readonly required: readonly string[]
+  readonly provided: readonly string[]
+
+  constructor(required: readonly string[], provided: readonly string[] | null | undefined) {
+    super('Token lacks a required scope')
+    this.required = required
+    this.provided = provided ?? []
+  }
+}
+
+/** The CSRF value of the request is not the one bound to its token. */
+export class CsrfError extends TokenError {
+  override readonly name = 'CsrfError'
+  readonly code = 'CSRF_MISMATCH'
+
+  constructor(message = 'CSRF token does not match') {
+    super(message)
+  }
+}
+
+/** The token is genuine, but it was revoked. */
+export class RevokedTokenError extends TokenError {
+  override readonly name = 'RevokedTokenError'
+  readonly code = 'TOKEN_REVOKED'
+  // Private, so that a logged error does not show the claims.
+  readonly #payload: Readonly<Record<string, unknown>>
+  readonly #header: Readonly<Record<string, unknown>>
+
+  constructor(payload: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>) {
+    super('Token is revoked')
+    this.#payload = payload
+    this.#header = header
+  }
+
+  /** The claims of the revoked token. */
+  get payload(): Readonly<Record<string, unknown>> {
+    return this.#payload
+  }
+
+  /** The JOSE header of the revoked token. */
+  get header(): Readonly<Record<string, unknown>> {
+    return this.#header
+  }
+}
+
+/** Nobody could say whether the token is revoked, so the request is refused; `cause` has the reason. */
+export class RevocationUnavailableError extends TokenError {
+  override readonly name = 'RevocationUnavailableError'
+  readonly code = 'REVOCATION_UNAVAILABLE'
+
+  constructor(cause: unknown) {
+    super('The revocation check could not be answered', { cause })
+  }
+}
+
+/** The token is genuine, but its subject does not exist (any more). */
+export class SubjectNotFoundError extends TokenError {
+  override readonly name = 'SubjectNotFoundError'
+  readonly code = 'SUBJECT_NOT_FOUND'
+
+  constructor() {
+    super('The subject of the token was not found')
+  }
+}
+
+/** The configuration is wrong; the message says which field and how to mend it. Never caused by a request. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError'
+  readonly code = 'CONFIGURATION_INVALID'
+}
+
+/** Every `code` a `TokenError` can have. */
+export type TokenErrorCode =
+  | 'TOKEN_MISSING'
+  | 'CSRF_MISSING'
+  | TokenDecodeErrorCode
+  | 'ACCESS_TOKEN_REQUIRED'
+  | 'REFRESH_TOKEN_REQUIRED'
+  | 'FRESH_TOKEN_REQUIRED'
+  | 'INSUFFICIENT_SCOPE'
+  | 'CSRF_MISMATCH'
+  | 'TOKEN_REVOKED'
+  | 'REVOCATION_UNAVAILABLE'
+  | 'SUBJECT_NOT_FOUND'
+
+/** Holds across duplicate installs of this package, where `instanceof TokenError` does not. */
+export function isTokenError(value: unknown): value is TokenError {
+  return value instanceof Error && (value as Partial<TokenError>).isTokenError === true
+}

@@ -1,0 +1,82 @@
+import { type InsufficientScopeError, type TokenError, type TokenErrorCode } from '../errors.js'
+import type { TokenConfig } from '../manager/config.js'
+
+/** How errors are told to clients. */
+export interface ErrorResponseOptions {
+  /** The manager's configuration, for its `JWT_ERROR_MESSAGE_KEY` and `JWT_HEADER_TYPE`. */
+  readonly config?: TokenConfig
+  /** The protection space named in the challenge. Default `api`. */
+  readonly realm?: string
+  /** Texts of your own, by error code. */
+  readonly messages?: { readonly [Code in TokenErrorCode]?: string }
+}
+
+/** An HTTP answer that every framework can send. */
+export interface ErrorResponse {
+  readonly status: 401 | 403 | 503
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Readonly<Record<string, string>>
+}
+
+/** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
+export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
+  const { status } = ANSWERS[error.code]
+  const message = options.messages?.[error.code] ?? error.message
+  const challenge: Record<string, string> =
+    status === 503 ? { 'retry-after': '1' } : { 'www-authenticate': createChallenge(error, message, options) }
+  return {
+    status,
+    headers: { 'cache-control': 'no-store', ...challenge },
+    body: {
+      [options.config?.JWT_ERROR_MESSAGE_KEY ?? 'message']: message,
+      error_type: error.name,
+      code: error.code,
+    },
+  }
+}
+
+interface Answer {
+  readonly status: ErrorResponse['status']
+  /** The `error` of the challenge; none when the request brought no credentials (RFC 6750 §3.1). */
+  readonly error?: string
+}
+
+const INVALID_TOKEN: Answer = { status: 401, error: 'invalid_token' }
+
+// Every code is here, or this does not compile.
+const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
+  TOKEN_MISSING: { status: 401 },
+  CSRF_MISSING: { status: 401, error: 'invalid_request' },
+  CSRF_MISMATCH: { status: 401, error: 'invalid_request' },
+  TOKEN_INVALID: INVALID_TOKEN,
+  TOKEN_SIGNATURE_INVALID: INVALID_TOKEN,
+  TOKEN_EXPIRED: INVALID_TOKEN,
+  TOKEN_NOT_YET_VALID: INVALID_TOKEN,
+  TOKEN_AUDIENCE_INVALID: INVALID_TOKEN,
+  TOKEN_ISSUER_INVALID: INVALID_TOKEN,
+  CLAIMS_INVALID: INVALID_TOKEN,
+  ACCESS_TOKEN_REQUIRED: INVALID_TOKEN,
+  REFRESH_TOKEN_REQUIRED: INVALID_TOKEN,
+  TOKEN_REVOKED: INVALID_TOKEN,
+  SUBJECT_NOT_FOUND: INVALID_TOKEN,
+  // RFC 9470 §3: the token is good, but the log-in behind it is too old.
+  FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },
+  INSUFFICIENT_SCOPE: { status: 403, error: 'insufficient_scope' },
+  // Not 401: a client must not throw its session away because a store is down.
+  REVOCATION_UNAVAILABLE: { status: 503 },
+}
+
+function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
+  const parameters = [`realm=${quote(options.realm ?? 'api')}`]
+  const { error: code } = ANSWERS[error.code]
+  if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
+  if (error.code === 'INSUFFICIENT_SCOPE') {
+    parameters.push(`scope=${quote((error as InsufficientScopeError).required.join(' '))}`)
+  }
+  return `${options.config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
+}
+
+// RFC 6750 §3: these values have no quotes, backslashes, controls or non-ASCII characters.
+function quote(value: string): string {
+  return `"${value.replaceAll('"', "'").replaceAll(/[^\x20-\x7e]|\\/g, '?')}"`
+}

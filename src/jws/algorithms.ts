@@ -1,0 +1,95 @@
+import type { KeyObject } from 'node:crypto'
+
+/** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
+export type Algorithm =
+  | 'HS256'
+  | 'HS384'
+  | 'HS512'
+  | 'RS256'
+  | 'RS384'
+  | 'RS512'
+  | 'PS256'
+  | 'PS384'
+  | 'PS512'
+  | 'ES256'
+  | 'ES384'
+  | 'ES512'
+  | 'EdDSA'
+  | 'Ed25519'
+
+/** How an algorithm signs, and which keys it takes. */
+export type AlgorithmSpec =
+  | { readonly family: 'hmac'; readonly hash: string; readonly minSecretBytes: number }
+  | { readonly family: 'rsa' | 'rsa-pss'; readonly hash: string }
+  | {
+      readonly family: 'ecdsa'
+      readonly hash: string
+      readonly curve: string
+      /** Bytes of r, and of s. */
+      readonly size: number
+      /** The order of the curve's group (SEC 2). */
+      readonly order: bigint
+    }
+  | { readonly family: 'eddsa' }
+
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+const P384_ORDER =
+  0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n
+const P521_ORDER =
+  0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409n
+
+/** Every algorithm, by the exact name its header carries. */
+export const ALGORITHMS: Readonly<Record<Algorithm, AlgorithmSpec>> = {
+  // RFC 7518 §3.2: a key of the same size as the hash output or larger must be used.
+  HS256: { family: 'hmac', hash: 'sha256', minSecretBytes: 32 },
+  HS384: { family: 'hmac', hash: 'sha384', minSecretBytes: 48 },
+  HS512: { family: 'hmac', hash: 'sha512', minSecretBytes: 64 },
+  RS256: { family: 'rsa', hash: 'sha256' },
+  RS384: { family: 'rsa', hash: 'sha384' },
+  RS512: { family: 'rsa', hash: 'sha512' },
+  PS256: { family: 'rsa-pss', hash: 'sha256' },
+  PS384: { family: 'rsa-pss', hash: 'sha384' },
+  PS512: { family: 'rsa-pss', hash: 'sha512' },
+  ES256: { family: 'ecdsa', hash: 'sha256', curve: 'prime256v1', size: 32, order: P256_ORDER },
+  ES384: { family: 'ecdsa', hash: 'sha384', curve: 'secp384r1', size: 48, order: P384_ORDER },
+  ES512: { family: 'ecdsa', hash: 'sha512', curve: 'secp521r1', size: 66, order: P521_ORDER },
+  EdDSA: { family: 'eddsa' },
+  Ed25519: { family: 'eddsa' },
+}
+
+/** Whether a value is the exact name of an algorithm; an object's own names only, so not `toString`. */
+export function isAlgorithm(value: unknown): value is Algorithm {
+  return typeof value === 'string' && Object.hasOwn(ALGORITHMS, value)
+}
+
+/** Why a key cannot serve an algorithm, or `null` when it can. */
+export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | null {
+  const spec = ALGORITHMS[algorithm]
+  const details = key.asymmetricKeyDetails
+  switch (spec.family) {
+    case 'hmac':
+      return key.type === 'secret' ? null : 'needs a secret'
+    case 'rsa':
+    case 'rsa-pss': {
+      const isPssKey = key.asymmetricKeyType === 'rsa-pss'
+      if (key.asymmetricKeyType !== 'rsa' && !(isPssKey && spec.family === 'rsa-pss'))
+        return 'needs an RSA key'
+      // RFC 7518 §3.3 and §3.5: 2048 bits or larger. An exponent of 1 makes every text its own signature.
+      if ((details?.modulusLength ?? 0) < 2048) return 'needs an RSA key of at least 2048 bits'
+      if ((details?.publicExponent ?? 0n) < 3n) return 'needs an RSA public exponent of at least 3'
+      return isPssKey && !isPssFor(spec.hash, key) ? `needs an RSA-PSS key made for ${spec.hash}` : null
+    }
+    case 'ecdsa':
+      return key.asymmetricKeyType === 'ec' && details?.namedCurve === spec.curve
+        ? null
+        : `needs an EC key on curve ${spec.curve}`
+    case 'eddsa':
+      return key.asymmetricKeyType === 'ed25519' ? null : 'needs an Ed25519 key'
+  }
+}
+
+// A key without parameters takes any; one with parameters takes only those.
+function isPssFor(hash: string, key: KeyObject): boolean {
+  const { hashAlgorithm = hash, mgf1HashAlgorithm = hash, saltLength = 0 } = key.asymmetricKeyDetails ?? {}
+  return hashAlgorithm === hash && mgf1HashAlgorithm === hash && saltLength <= Number(hash.slice(3)) / 8
+}

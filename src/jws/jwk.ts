@@ -1,0 +1,77 @@
+import { createHash, createHmac, type KeyObject } from 'node:crypto'
+import { ConfigurationError } from '../errors.js'
+import type { Algorithm } from './algorithms.js'
+
+/** A JSON Web Key (RFC 7517). */
+export interface Jwk {
+  readonly kty: string
+  readonly kid?: string
+  readonly alg?: string
+  readonly use?: string
+  readonly key_ops?: readonly string[]
+  readonly [member: string]: unknown
+}
+
+/** Whether a value has the shape of a JWK; `KeyObject` and bytes have no `kty`. */
+export function isJwk(value: unknown): value is Jwk {
+  return typeof value === 'object' && value !== null && typeof (value as { kty?: unknown }).kty === 'string'
+}
+
+/** Throws `ConfigurationError` when a JWK says it is for another algorithm or another use (RFC 7517 §4.2–4.4). */
+export function assertJwkUse(
+  field: string,
+  jwk: Jwk,
+  algorithm: Algorithm,
+  operation: 'sign' | 'verify',
+): void {
+  if (jwk.alg !== undefined && jwk.alg !== algorithm) {
+    throw new ConfigurationError(`${field} is a JWK for another algorithm than ${algorithm}`)
+  }
+  if (jwk.use !== undefined && jwk.use !== 'sig') {
+    throw new ConfigurationError(`${field} is a JWK whose "use" is not "sig"`)
+  }
+  if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes(operation))) {
+    throw new ConfigurationError(`${field} is a JWK whose "key_ops" do not include "${operation}"`)
+  }
+}
+
+const MAX_KID_LENGTH = 128
+
+/** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
+export function toKid(field: string, material: unknown, key: KeyObject, algorithm: Algorithm): string {
+  const given = isJwk(material) ? material.kid : undefined
+  if (given === undefined) return key.type === 'secret' ? secretKid(key, algorithm) : thumbprint(key)
+  if (typeof given !== 'string' || given === '' || given.length > MAX_KID_LENGTH) {
+    throw new ConfigurationError(
+      `${field} is a JWK whose "kid" is not a string of 1 to ${MAX_KID_LENGTH} characters`,
+    )
+  }
+  return given
+}
+
+// RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC says no more than any token does.
+function secretKid(secret: KeyObject, algorithm: Algorithm): string {
+  const mac = createHmac('sha256', secret).update(`tokenlib kid ${algorithm}`).digest()
+  return mac.subarray(0, 12).toString('base64url')
+}
+
+// RFC 7638 §3.2: the required members only, in lexicographic order.
+const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['e', 'kty', 'n'],
+  EC: ['crv', 'kty', 'x', 'y'],
+  OKP: ['crv', 'kty', 'x'],
+}
+
+function thumbprint(publicKey: KeyObject): string {
+  // Node cannot write an RSA-PSS key as a JWK; its DER form identifies it as well.
+  if (publicKey.asymmetricKeyType === 'rsa-pss') {
+    return createHash('sha256')
+      .update(publicKey.export({ format: 'der', type: 'spki' }))
+      .digest('base64url')
+  }
+  const jwk: Readonly<Record<string, unknown>> = publicKey.export({ format: 'jwk' })
+  const members = (THUMBPRINT_MEMBERS[String(jwk['kty'])] ?? []).map((name) => [name, jwk[name]])
+  return createHash('sha256')
+    .update(JSON.stringify(Object.fromEntries(members)))
+    .digest('base64url')
+}

@@ -1,0 +1,142 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { ConfigurationError } from '../errors.js'
+import { type Algorithm, ALGORITHMS, readKeyMismatch } from './algorithms.js'
+import { importPrivateKey, importPublicKey, type KeyMaterial, parseMaterial } from './asymmetric.js'
+import { assertJwkUse, isJwk, toKid } from './jwk.js'
+import { importSecret, type SecretMaterial } from './secret.js'
+
+/** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
+export interface BoundKey {
+  readonly algorithm: Algorithm
+  readonly kid: string
+  readonly key: KeyObject
+}
+
+/** The keys of one manager: at most one signs, and all of `verifying` are accepted, current ones first. */
+export interface KeyRing {
+  readonly signing: BoundKey | null
+  readonly verifying: readonly BoundKey[]
+}
+
+/** Where the keys of a ring come from; `null` means not configured. */
+export interface KeySources {
+  readonly algorithm: Algorithm
+  /** The algorithms accepted beside `algorithm`. */
+  readonly decodeAlgorithms: readonly Algorithm[]
+  readonly secret: SecretMaterial | null
+  readonly previousSecret: SecretMaterial | null
+  readonly privateKey: KeyMaterial | null
+  readonly publicKey: KeyMaterial | null
+  readonly previousPublicKey: KeyMaterial | null
+  readonly allowWeakSecret: boolean
+}
+
+/** Imports every key once and binds it to its algorithm, or throws `ConfigurationError`. */
+export function createKeyRing(sources: KeySources): KeyRing {
+  const algorithms = [...new Set([sources.algorithm, ...sources.decodeAlgorithms])]
+  const isSymmetric = isHmac(sources.algorithm)
+  if (algorithms.some((algorithm) => isHmac(algorithm) !== isSymmetric)) {
+    throw new ConfigurationError(
+      'JWT_DECODE_ALGORITHMS mixes HMAC with public-key algorithms; build one manager for each',
+    )
+  }
+  const ring = isSymmetric ? createSecretRing(sources, algorithms) : createPublicRing(sources, algorithms)
+  assertDistinctKids(ring.verifying)
+  return ring
+}
+
+function isHmac(algorithm: Algorithm): boolean {
+  return ALGORITHMS[algorithm].family === 'hmac'
+}
+
+function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
+  const { secret, previousSecret, allowWeakSecret } = sources
+  if (secret === null) throw new ConfigurationError(`JWT_SECRET_KEY is required for ${sources.algorithm}`)
+  const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
+    if (isJwk(material)) assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
+    const key = importSecret(field, material, algorithm, allowWeakSecret)
+    return { algorithm, key, kid: toKid(field, material, key, algorithm) }
+  }
+  const current = algorithms.map(bind('JWT_SECRET_KEY', secret))
+  const previous =
+    previousSecret === null ? [] : algorithms.map(bind('JWT_PREVIOUS_SECRET_KEY', previousSecret))
+  return { signing: current[0] ?? null, verifying: [...current, ...previous] }
+}
+
+// `key` is public, except for JWT_PRIVATE_KEY as it was given.
+interface ImportedKey {
+  readonly field: string
+  readonly material: KeyMaterial
+  readonly key: KeyObject
+}
+
+function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
+  const { algorithm } = sources
+  const signer = importOptional('JWT_PRIVATE_KEY', sources.privateKey, importPrivateKey)
+  const derived = signer && { ...signer, key: createPublicKey(signer.key) }
+  const current = importOptional('JWT_PUBLIC_KEY', sources.publicKey, importPublicKey) ?? derived
+  const previous = importOptional('JWT_PREVIOUS_PUBLIC_KEY', sources.previousPublicKey, importPublicKey)
+  if (current === null) {
+    throw new ConfigurationError(
+      `${algorithm} needs JWT_PRIVATE_KEY, or JWT_PUBLIC_KEY for a manager that only verifies`,
+    )
+  }
+  if (derived !== null && !derived.key.equals(current.key)) {
+    throw new ConfigurationError('JWT_PUBLIC_KEY does not belong to JWT_PRIVATE_KEY')
+  }
+  if (signer !== null && isJwk(signer.material)) {
+    assertJwkUse(signer.field, signer.material, algorithm, 'sign')
+  }
+  const verifying = [
+    ...bindPublic(current, algorithms),
+    ...(previous ? bindPublic(previous, algorithms) : []),
+  ]
+  const own = verifying.find((key) => key.algorithm === algorithm && key.key === current.key)
+  if (own === undefined) throw unfit(current, algorithm)
+  const unverifiable = algorithms.find((name) => !verifying.some((key) => key.algorithm === name))
+  if (unverifiable !== undefined) {
+    throw new ConfigurationError(`JWT_DECODE_ALGORITHMS: no configured key can verify ${unverifiable}`)
+  }
+  return { signing: signer && { ...own, key: signer.key }, verifying }
+}
+
+function importOptional(
+  field: string,
+  given: KeyMaterial | null,
+  importKey: (field: string, material: KeyMaterial) => KeyObject,
+): ImportedKey | null {
+  if (given === null) return null
+  const material = parseMaterial(field, given)
+  return { field, material, key: importKey(field, material) }
+}
+
+// One key may serve several algorithms of the list (RS256 and PS256), each by a binding of its own.
+function bindPublic(imported: ImportedKey, algorithms: readonly Algorithm[]): BoundKey[] {
+  const { field, material, key } = imported
+  const named = isJwk(material) ? material.alg : undefined
+  const fitting = algorithms.filter(
+    (algorithm) => readKeyMismatch(algorithm, key) === null && (named === undefined || named === algorithm),
+  )
+  if (fitting.length === 0) throw unfit(imported, algorithms[0] as Algorithm)
+  return fitting.map((algorithm) => {
+    if (isJwk(material) && field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
+    return { algorithm, key, kid: toKid(field, material, key, algorithm) }
+  })
+}
+
+function unfit({ field, key }: ImportedKey, algorithm: Algorithm): ConfigurationError {
+  const mismatch = readKeyMismatch(algorithm, key) ?? 'is not the algorithm its JWK names'
+  return new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
+}
+
+// Wycheproof's key-set rule, and common sense: a kid that names two keys selects nothing.
+function assertDistinctKids(keys: readonly BoundKey[]): void {
+  for (const key of keys) {
+    const twin = keys.find(
+      (other) => other !== key && other.kid === key.kid && other.algorithm === key.algorithm,
+    )
+    if (twin !== undefined && !twin.key.equals(key.key)) {
+      throw new ConfigurationError('Two different keys have the same "kid"')
+    }
+  }
+}

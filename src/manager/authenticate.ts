@@ -1,0 +1,71 @@
+import type { TokenPayload, TokenType } from '../claims/payload.js'
+import { assertCsrf } from '../request/csrf.js'
+import type { PerType } from '../request/locations.js'
+import { missingToken, readToken } from '../request/read-token.js'
+import type { RequestToken, TokenLocation } from '../request/request-token.js'
+import type { RequestView } from '../request/view.js'
+import type { Blocklist } from '../revocation/blocklist.js'
+import { assertNotRevoked } from '../revocation/check.js'
+import type { Clock } from '../time.js'
+import { assertFresh, assertScopes, assertType, type TokenPolicy } from './policy.js'
+import type { Settings } from './settings.js'
+import type { TokenVerifier } from './verified-tokens.js'
+
+/** What every check of one manager works with. */
+export interface Authenticator {
+  readonly settings: Settings
+  readonly verifier: TokenVerifier
+  readonly blocklist: Blocklist
+  readonly now: Clock
+}
+
+/** The payload of the token in a request, or `null` for none where the policy allows that. */
+export async function authenticate(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: TokenPolicy,
+): Promise<TokenPayload | null> {
+  const { reading } = authenticator.settings
+  const types = wantedTypes(policy)
+  const locations = wantedLocations(policy, reading.locations)
+  const found = await readToken(view, types, locations, reading)
+  if (found !== null) return authenticateToken(authenticator, found.token, policy, { view, found })
+  if (policy.optional === true) return null
+  throw missingToken(types, locations, reading)
+}
+
+/** The payload of a token that satisfies the policy; every entry point ends here. Each step trusts those above. */
+export async function authenticateToken(
+  { settings, verifier, blocklist, now: clock }: Authenticator,
+  token: string,
+  policy: TokenPolicy,
+  origin: { readonly view: RequestView; readonly found: RequestToken } | null,
+): Promise<TokenPayload> {
+  const now = clock()
+  const { header, payload } = verifier.verify(token, now)
+  assertType(payload, policy)
+  if (origin !== null && policy.csrf !== false)
+    assertCsrf(origin.view, origin.found, payload, settings.reading.csrf)
+  assertFresh(payload, policy, now)
+  assertScopes(payload, policy)
+
+  const isRevoked = blocklist.callback
+  if (isRevoked !== null && policy.skipRevocation !== true) {
+    const facts = { payload, header, type: payload.type, location: origin?.found.location ?? null }
+    await assertNotRevoked(isRevoked, token, facts, settings.revocationTimeoutMs)
+  }
+  return payload
+}
+
+/** The types of token a policy lets a request bring. */
+export function wantedTypes({ type = 'access' }: TokenPolicy): readonly TokenType[] {
+  return type === 'any' ? ['access', 'refresh'] : [type]
+}
+
+/** The locations a policy looks in: its own, or the configured ones. */
+export function wantedLocations(
+  { locations }: Pick<TokenPolicy, 'locations'>,
+  configured: PerType<readonly TokenLocation[]>,
+): PerType<readonly TokenLocation[]> {
+  return locations === undefined ? configured : { access: locations, refresh: locations }
+}

@@ -1,0 +1,73 @@
+import { ConfigurationError } from '../errors.js'
+import { inspectAsJson } from '../inspect.js'
+import type { TokenLocation } from '../request/request-token.js'
+import type { TokenConfigFields } from './config-fields.js'
+import { assertKind } from './config-kinds.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
+
+const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$/
+
+/** What `TokenConfig` can be built from: any of its fields; `undefined` means the default. */
+export type TokenConfigOptions = {
+  readonly [Name in keyof TokenConfigFields]?: TokenConfigFields[Name] | undefined
+}
+
+export interface TokenConfig extends TokenConfigFields {}
+
+/**
+ * The configuration of a `TokenManager`. Fields can be set until a manager is built from it, and never after.
+ *
+ * @example new TokenConfig({ JWT_SECRET_KEY: process.env.JWT_SECRET_KEY, JWT_ACCESS_TOKEN_EXPIRES: '10m' })
+ */
+export class TokenConfig {
+  constructor(options: TokenConfigOptions = {}) {
+    for (const [name, value] of Object.entries(options)) {
+      if (!isConfigName(name)) throw new ConfigurationError(`Unknown configuration field ${name}`)
+      if (value !== undefined) assertField(name, value)
+    }
+    for (const name of CONFIG_NAMES) {
+      const value = options[name] ?? CONFIG_TABLE[name].default
+      Object.assign(this, { [name]: Array.isArray(value) ? (value as unknown[]).slice() : value })
+    }
+    // A misspelled field is an error when it is assigned later, too.
+    Object.seal(this)
+  }
+
+  /** A configuration from environment variables named like the fields; `options` win over them. */
+  static fromEnv(
+    options: TokenConfigOptions = {},
+    env: Readonly<Record<string, string | undefined>> = process.env,
+  ): TokenConfig {
+    const found = CONFIG_NAMES.flatMap((name) => {
+      const text = env[name]
+      // An empty variable means what an absent one does, except where empty is a value.
+      if (text === undefined || (text === '' && name !== 'JWT_HEADER_TYPE')) return []
+      return [[name, CONFIG_TABLE[name].kind.fromText(text)]]
+    })
+    const given = Object.entries(options).filter(([, value]) => value !== undefined)
+    return new TokenConfig(Object.fromEntries([...found, ...given]) as TokenConfigOptions)
+  }
+
+  /** Whether tokens are looked for in a location. */
+  hasLocation(location: TokenLocation): boolean {
+    return [this.JWT_TOKEN_LOCATION, this.JWT_REFRESH_TOKEN_LOCATION ?? []].flat().includes(location)
+  }
+
+  /** Every field, secrets and private keys hidden. */
+  toJSON(): Record<string, unknown> {
+    return Object.fromEntries(
+      CONFIG_NAMES.map((name) => [name, HIDDEN.test(name) && this[name] !== null ? '[hidden]' : this[name]]),
+    )
+  }
+}
+inspectAsJson(TokenConfig)
+
+/** Throws `ConfigurationError` unless every field of a configuration is of its kind, however it was set. */
+export function assertFields(config: TokenConfig): void {
+  for (const name of CONFIG_NAMES) assertField(name, config[name])
+}
+
+function assertField(name: keyof TokenConfigFields, value: unknown): void {
+  const { default: standard, kind } = CONFIG_TABLE[name]
+  if (value !== null || standard !== null) assertKind(name, kind, value)
+}

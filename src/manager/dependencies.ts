@@ -1,0 +1,49 @@
+import { type RequestSource, type RequestView, toRequestView } from '../request/view.js'
+
+/** A function of the request that returns a value or throws; what routes are guarded with. */
+export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
+
+/** A dependency of this library: always a promise, and always the same one for the same request. */
+export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
+
+/** What a dependency returns, awaited. */
+export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
+
+/** The values of several dependencies, by name. */
+export type DependencyValues<Dependencies> = {
+  readonly [Name in keyof Dependencies]: DependencyValue<Dependencies[Name]>
+}
+
+/** A dependency that does its work once per request, however often and wherever it is used. */
+export function rememberPerRequest<Value>(
+  run: (view: RequestView) => Promise<Value>,
+): TokenDependency<Value> {
+  const results = new WeakMap<RequestView, Promise<Value>>()
+  return async (request) => {
+    const view = toRequestView(request)
+    let result = results.get(view)
+    if (result === undefined) {
+      result = run(view)
+      results.set(view, result)
+    }
+    return result
+  }
+}
+
+/** Runs dependencies one after the other, in the order they are written, and gathers their values. */
+export async function resolveDependencies<Dependencies extends Readonly<Record<string, Dependency<unknown>>>>(
+  dependencies: Dependencies,
+  request: RequestSource,
+): Promise<DependencyValues<Dependencies>> {
+  const values: Record<string, unknown> = {}
+  for (const [name, dependency] of Object.entries(dependencies)) values[name] = await dependency(request)
+  return values as DependencyValues<Dependencies>
+}
+
+/** Runs dependencies one after the other and drops their values; the first that throws ends it. */
+export async function enforceDependencies(
+  dependencies: readonly Dependency<unknown>[],
+  request: RequestSource,
+): Promise<void> {
+  for (const dependency of dependencies) await dependency(request)
+}

@@ -1,0 +1,66 @@
+import { type CreateTokenOptions, createClaims } from '../claims/create.js'
+import { createSessionId, type RandomBytes } from '../claims/ids.js'
+import type { TokenType } from '../claims/payload.js'
+import { ConfigurationError } from '../errors.js'
+import { signCompact } from '../jws/sign.js'
+import type { Clock } from '../time.js'
+import type { Settings } from './settings.js'
+
+/** The user identifier and the extra claims of a new token. */
+export interface GivenClaims {
+  readonly uid: string
+  readonly [claim: string]: unknown
+}
+
+/** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
+export interface CreateTokenPairOptions extends CreateTokenOptions {
+  readonly access?: CreateTokenOptions
+  readonly refresh?: CreateTokenOptions
+}
+
+/** An access and a refresh token of one log-in; both carry the same `sid`. */
+export interface TokenPair {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly tokenType: 'bearer'
+}
+
+/** Makes tokens. */
+export interface TokenIssuer {
+  createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions, sid?: string): string
+  createPair(given: GivenClaims, options?: CreateTokenPairOptions): TokenPair
+}
+
+/** An issuer for one configuration. */
+export function createIssuer(settings: Settings, now: Clock, random: RandomBytes): TokenIssuer {
+  const { creation, keys, maxTokenLength } = settings
+
+  const createToken: TokenIssuer['createToken'] = (type, given, options = {}, sid) => {
+    if (keys.signing === null) {
+      throw new ConfigurationError(
+        'This manager only verifies tokens; JWT_PRIVATE_KEY is needed to create them',
+      )
+    }
+    const context = { now: now(), random, sid: sid ?? null }
+    const claims = createClaims(type, given, options, creation[type], context)
+    const token = signCompact(keys.signing, JSON.stringify(claims), options.headers)
+    if (token.length > maxTokenLength) {
+      throw new TypeError(
+        `The claims make a token of ${token.length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
+      )
+    }
+    return token
+  }
+
+  return {
+    createToken,
+    createPair(given, { access, refresh, ...shared } = {}) {
+      const sid = createSessionId(now(), random)
+      return {
+        accessToken: createToken('access', given, { ...shared, ...access }, sid),
+        refreshToken: createToken('refresh', given, { ...shared, ...refresh }, sid),
+        tokenType: 'bearer',
+      }
+    },
+  }
+}

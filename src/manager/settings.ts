@@ -1,0 +1,155 @@
+import type { CreationRules } from '../claims/create.js'
+import { RESERVED_CLAIMS } from '../claims/payload.js'
+import type { ClaimsSchema } from '../claims/schema.js'
+import type { ClaimRules } from '../claims/validate.js'
+import { ConfigurationError } from '../errors.js'
+import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
+import type { PerType, ReadingRules } from '../request/locations.js'
+import { type Duration, parseDuration } from '../time.js'
+import { assertFields, type TokenConfig } from './config.js'
+
+/** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
+export interface Settings {
+  readonly keys: KeyRing
+  readonly creation: PerType<CreationRules>
+  readonly claims: ClaimRules
+  readonly reading: ReadingRules
+  readonly schema: ClaimsSchema | null
+  readonly identityClaim: string
+  readonly maxTokenLength: number
+  readonly revocationTimeoutMs: number
+  readonly verifiedCacheSize: number
+}
+
+/** The settings a configuration stands for, or `ConfigurationError`; the configuration is frozen. */
+export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null): Settings {
+  assertFields(config)
+  assertCookies(config)
+  assertNames(config)
+  Object.freeze(config)
+  return {
+    keys: resolveKeys(config),
+    creation: {
+      access: resolveCreation(config, config.JWT_ACCESS_TOKEN_EXPIRES, schema),
+      refresh: resolveCreation(config, config.JWT_REFRESH_TOKEN_EXPIRES, schema),
+    },
+    claims: {
+      leeway: parseDuration(config.JWT_DECODE_LEEWAY),
+      issuer: config.JWT_DECODE_ISSUER,
+      audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
+    },
+    reading: resolveReading(config),
+    schema,
+    identityClaim: config.JWT_IDENTITY_CLAIM,
+    maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
+    revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
+    verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
+  }
+}
+
+function resolveKeys(config: TokenConfig): KeyRing {
+  return createKeyRing({
+    algorithm: config.JWT_ALGORITHM,
+    decodeAlgorithms: toList(config.JWT_DECODE_ALGORITHMS ?? []),
+    secret: config.JWT_SECRET_KEY,
+    previousSecret: config.JWT_PREVIOUS_SECRET_KEY,
+    privateKey: config.JWT_PRIVATE_KEY,
+    publicKey: config.JWT_PUBLIC_KEY,
+    previousPublicKey: config.JWT_PREVIOUS_PUBLIC_KEY,
+    allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
+  })
+}
+
+function resolveCreation(
+  config: TokenConfig,
+  expires: Duration | false,
+  schema: ClaimsSchema | null,
+): CreationRules {
+  const audience: string | readonly string[] | null = config.JWT_ENCODE_AUDIENCE
+  return {
+    identityClaim: config.JWT_IDENTITY_CLAIM,
+    expires: expires === false ? false : parseDuration(expires),
+    issuer: config.JWT_ENCODE_ISSUER,
+    audience: Array.isArray(audience) ? toList(audience) : audience,
+    encodeNbf: config.JWT_ENCODE_NBF,
+    csrf: config.JWT_COOKIE_CSRF_PROTECT && config.hasLocation('cookies'),
+    schema,
+  }
+}
+
+function resolveReading(config: TokenConfig): ReadingRules {
+  const access = toList(config.JWT_TOKEN_LOCATION)
+  return {
+    locations: { access, refresh: toList(config.JWT_REFRESH_TOKEN_LOCATION ?? access) },
+    headerName: config.JWT_HEADER_NAME,
+    headerType: config.JWT_HEADER_TYPE,
+    cookieName: { access: config.JWT_ACCESS_COOKIE_NAME, refresh: config.JWT_REFRESH_COOKIE_NAME },
+    jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
+    queryName: config.JWT_QUERY_STRING_NAME,
+    csrf: {
+      protect: config.JWT_COOKIE_CSRF_PROTECT,
+      methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),
+      headerName: {
+        access: config.JWT_ACCESS_CSRF_HEADER_NAME,
+        refresh: config.JWT_REFRESH_CSRF_HEADER_NAME,
+      },
+      fieldName: { access: config.JWT_ACCESS_CSRF_FIELD_NAME, refresh: config.JWT_REFRESH_CSRF_FIELD_NAME },
+      checkForm: config.JWT_CSRF_CHECK_FORM,
+    },
+  }
+}
+
+// What a browser would drop without a word is an error here.
+function assertCookies(config: TokenConfig): void {
+  const names = [
+    config.JWT_ACCESS_COOKIE_NAME,
+    config.JWT_REFRESH_COOKIE_NAME,
+    config.JWT_ACCESS_CSRF_COOKIE_NAME,
+    config.JWT_REFRESH_CSRF_COOKIE_NAME,
+  ]
+  if (new Set(names).size < names.length) throw new ConfigurationError('Two cookies have the same name')
+  if (config.JWT_COOKIE_SAMESITE === 'none' && !config.JWT_COOKIE_SECURE) {
+    throw new ConfigurationError("JWT_COOKIE_SAMESITE 'none' needs JWT_COOKIE_SECURE")
+  }
+  if (config.JWT_COOKIE_MAX_AGE !== null && config.JWT_SESSION_COOKIE) {
+    throw new ConfigurationError(
+      'JWT_COOKIE_MAX_AGE needs JWT_SESSION_COOKIE: false; a session cookie has no age',
+    )
+  }
+  const paths = [
+    config.JWT_ACCESS_COOKIE_PATH,
+    config.JWT_REFRESH_COOKIE_PATH,
+    config.JWT_ACCESS_CSRF_COOKIE_PATH,
+    config.JWT_REFRESH_CSRF_COOKIE_PATH,
+  ]
+  for (const [at, name] of names.entries()) assertPrefix(config, name, paths[at])
+}
+
+// RFC 6265bis §4.1.3: what the prefixes of a cookie name promise.
+function assertPrefix(config: TokenConfig, name: string, path: string | undefined): void {
+  const prefix = name.toLowerCase()
+  if (prefix.startsWith('__secure-') && !config.JWT_COOKIE_SECURE) {
+    throw new ConfigurationError(`The cookie ${name} needs JWT_COOKIE_SECURE`)
+  }
+  const isHostOnly = config.JWT_COOKIE_SECURE && config.JWT_COOKIE_DOMAIN === null && path === '/'
+  if (prefix.startsWith('__host-') && !isHostOnly) {
+    throw new ConfigurationError(
+      `The cookie ${name} needs JWT_COOKIE_SECURE, the path / and no JWT_COOKIE_DOMAIN`,
+    )
+  }
+}
+
+function assertNames(config: TokenConfig): void {
+  const { JWT_IDENTITY_CLAIM: identity, JWT_ERROR_MESSAGE_KEY: message } = config
+  if (identity !== 'sub' && RESERVED_CLAIMS.has(identity)) {
+    throw new ConfigurationError(`JWT_IDENTITY_CLAIM cannot be the standard claim ${identity}`)
+  }
+  if (message === 'error_type' || message === 'code') {
+    throw new ConfigurationError(`JWT_ERROR_MESSAGE_KEY cannot be ${message}, which has a meaning of its own`)
+  }
+}
+
+// Always a copy: the application may still hold, and change, the list it configured.
+function toList<Value>(value: Value | readonly Value[]): readonly Value[] {
+  return [value].flat() as Value[]
+}

@@ -1,0 +1,188 @@
+import { type RandomBytes, systemRandom } from '../claims/ids.js'
+import type { CreateTokenOptions } from '../claims/create.js'
+import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
+import type { ClaimsSchema } from '../claims/schema.js'
+import type { JsonValue } from '../claims/serializable.js'
+import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
+import { readToken } from '../request/read-token.js'
+import type { RequestToken, TokenLocation } from '../request/request-token.js'
+import { type RequestSource, toRequestView } from '../request/view.js'
+import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
+import { type Clock, systemClock } from '../time.js'
+import { type Authenticator, authenticate, authenticateToken, wantedLocations } from './authenticate.js'
+import type { TokenConfig } from './config.js'
+import { rememberPerRequest, type TokenDependency } from './dependencies.js'
+import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
+import { assertType, type TokenPolicy } from './policy.js'
+import { resolveSettings } from './settings.js'
+import { createVerifier } from './verified-tokens.js'
+
+/** Extra claims of a new token, for a manager without a schema. */
+export type JsonClaims = { readonly [claim: string]: JsonValue }
+
+/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
+export type SubjectGetter<Subject, Payload = TokenPayload> = (
+  uid: string,
+  payload: Payload,
+) => Subject | null | undefined | Promise<Subject | null | undefined>
+
+/** What a `TokenManager` is built from. */
+export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
+  readonly config: TokenConfig
+  /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
+  readonly claims?: ClaimsSchema<Input, Output>
+  readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  readonly clock?: Clock
+  readonly randomBytes?: RandomBytes
+}
+
+/**
+ * Creates access and refresh tokens, and guards routes with dependencies that check them.
+ *
+ * @example
+ * const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: secret }) })
+ * const payload = await tokens.accessTokenRequired(request)
+ */
+export class TokenManager<
+  Input extends object = JsonClaims,
+  Output extends object = AnyClaims,
+  Subject = unknown,
+> {
+  /** The configuration, frozen. */
+  readonly config: TokenConfig
+  readonly #authenticator: Authenticator
+  readonly #issuer: TokenIssuer
+  #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
+
+  /** Any genuine, unrevoked token, whatever its type. */
+  readonly tokenRequired: TokenDependency<TokenPayload<Output>>
+  /** A genuine, unrevoked access token. */
+  readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
+  /** A genuine, unrevoked refresh token. */
+  readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
+  /** An access token from a recent log-in. */
+  readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
+  /** `null` for a request without a token; a bad token is refused here too. */
+  readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
+  /** What the subject getter finds for the access token of the request. */
+  readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
+  /** Registers the callback that decides whether a token is revoked, replacing the one before. Also a decorator. */
+  readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  /** Short for `setCallbackTokenBlocklist`. */
+  readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+
+  constructor(options: TokenManagerOptions<Input, Output, Subject>) {
+    // By shape: the configuration may come from another copy of this package.
+    if (typeof (options as Partial<typeof options> | undefined)?.config?.hasLocation !== 'function') {
+      throw new ConfigurationError(
+        'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
+      )
+    }
+    const {
+      config,
+      claims = null,
+      subjectGetter = null,
+      clock = systemClock,
+      randomBytes = systemRandom,
+    } = options
+    const settings = resolveSettings(config, claims)
+    const blocklist = new Blocklist()
+    this.config = config
+    this.#issuer = createIssuer(settings, clock, randomBytes)
+    this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, now: clock }
+    this.#subjectGetter = subjectGetter
+
+    this.tokenRequired = this.require({ type: 'any' })
+    this.accessTokenRequired = this.require({ type: 'access' })
+    this.refreshTokenRequired = this.require({ type: 'refresh' })
+    this.freshTokenRequired = this.require({ type: 'access', fresh: true })
+    this.accessTokenOptional = this.require({ type: 'access', optional: true })
+    this.getCurrentSubject = rememberPerRequest(async (view) =>
+      this.#findSubject(await this.accessTokenRequired(view)),
+    )
+    this.setCallbackTokenBlocklist = blocklist.register as unknown as RegisterTokenBlocklist<
+      TokenPayload<Output>
+    >
+    this.setTokenBlocklist = this.setCallbackTokenBlocklist
+  }
+
+  /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
+  createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
+    return this.#issuer.createToken('access', claims, options)
+  }
+
+  /** A refresh token for a user. */
+  createRefreshToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
+    return this.#issuer.createToken('refresh', claims, options)
+  }
+
+  /** An access and a refresh token for a new log-in. */
+  async createTokenPair(
+    claims: { readonly uid: string } & Input,
+    options?: CreateTokenPairOptions,
+  ): Promise<TokenPair> {
+    return this.#issuer.createPair(claims, options)
+  }
+
+  /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */
+  readonly getTokenFromRequest = async (
+    request: RequestSource,
+    options: { readonly type?: TokenType; readonly locations?: readonly TokenLocation[] } = {},
+  ): Promise<RequestToken | null> => {
+    const { reading } = this.#authenticator.settings
+    const locations = wantedLocations(options, reading.locations)
+    return readToken(toRequestView(request), [options.type ?? 'access'], locations, reading)
+  }
+
+  /** A dependency for any policy; the other dependencies are presets of it. */
+  require(policy: TokenPolicy & { readonly optional: true }): TokenDependency<TokenPayload<Output> | null>
+  require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
+  require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
+    const authenticator = this.#authenticator
+    return rememberPerRequest(
+      (view) => authenticate(authenticator, view, policy) as Promise<TokenPayload<Output> | null>,
+    )
+  }
+
+  /** A dependency for an access token that carries every one of the scopes. */
+  scopesRequired(...scopes: readonly string[]): TokenDependency<TokenPayload<Output>> {
+    return this.require({ type: 'access', scopes })
+  }
+
+  /** Checks a token that did not come from a request, revocation included. */
+  async verifyToken(
+    token: string,
+    policy: Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> = {},
+  ): Promise<TokenPayload<Output>> {
+    return (await authenticateToken(this.#authenticator, token, policy, null)) as TokenPayload<Output>
+  }
+
+  /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
+  verifyTokenWithoutRevocation(
+    token: string,
+    options: { readonly type?: TokenType | 'any'; readonly allowExpired?: boolean } = {},
+  ): TokenPayload<Output> {
+    const { verifier, now } = this.#authenticator
+    const { payload } = verifier.verify(token, now(), options.allowExpired)
+    assertType(payload, options)
+    return payload as TokenPayload<Output>
+  }
+
+  /** Registers how `getCurrentSubject` finds a subject, replacing the getter before; returns what it was given. */
+  setSubjectGetter<Getter extends SubjectGetter<Subject, TokenPayload<Output>>>(getter: Getter): Getter {
+    if (typeof getter !== 'function') throw new TypeError('The subject getter must be a function')
+    this.#subjectGetter = getter
+    return getter
+  }
+
+  async #findSubject(payload: TokenPayload<Output>): Promise<NonNullable<Subject>> {
+    if (this.#subjectGetter === null) {
+      throw new ConfigurationError(
+        'getCurrentSubject needs a subject getter; register one with setSubjectGetter',
+      )
+    }
+    const subject = await this.#subjectGetter(payload.sub, payload)
+    if (subject === null || subject === undefined) throw new SubjectNotFoundError()
+    return subject
+  }
+}

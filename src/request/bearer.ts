@@ -1,0 +1,37 @@
+import { TokenDecodeError } from '../errors.js'
+
+// RFC 9110 §11.4: a scheme, then spaces, then its credentials.
+const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
+
+/**
+ * The credential of one scheme in an `Authorization` value, or `null` when there is none of that scheme.
+ *
+ * What follows the scheme is returned as it is: whether it is a token is for the verifier to say.
+ */
+export function readBearer(header: string | null, scheme: string): string | null {
+  if (header === null) return null
+  if (scheme === '') return header.trim() || null
+  const found = splitCredentials(header).flatMap((credential) => readCredential(credential, scheme) ?? [])
+  if (found.length > 1) throw new TokenDecodeError(`The request carries more than one ${scheme} credential`)
+  return found[0] ?? null
+}
+
+// Several credentials may share a header, or several headers a name: both arrive here joined with commas. What
+// does not start a credential belongs to the one before it (`Digest a="1", b="2"`).
+function splitCredentials(header: string): string[] {
+  if (!header.includes(',')) return [header.trim()]
+  const credentials: string[] = []
+  for (const part of header.split(',').map((text) => text.trim())) {
+    if (credentials.length > 0 && !CREDENTIALS_START.test(part))
+      credentials.push(`${credentials.pop()}, ${part}`)
+    else credentials.push(part)
+  }
+  return credentials
+}
+
+// RFC 9110 §11.1: the scheme is case-insensitive.
+function readCredential(credential: string, scheme: string): string | null {
+  if (credential.charCodeAt(scheme.length) !== 0x20) return null
+  if (credential.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return null
+  return credential.slice(scheme.length).trim() || null
+}

@@ -1,0 +1,29 @@
+import type { TokenPayload } from '../claims/payload.js'
+import { isEqualConstantTime } from '../encoding.js'
+import { CsrfError, MissingCsrfTokenError } from '../errors.js'
+import { type CsrfRules, needsCsrf } from './locations.js'
+import type { RequestToken } from './request-token.js'
+import type { RequestView } from './view.js'
+
+/**
+ * Throws unless a cookie token comes with the CSRF value that is signed into it (double submit).
+ *
+ * Browsers attach cookies to requests that other sites start; only a page of the application itself can read the
+ * value and send it back. Tokens from other places need none.
+ */
+export function assertCsrf(
+  view: RequestView,
+  found: RequestToken,
+  payload: TokenPayload,
+  rules: CsrfRules,
+): void {
+  if (found.location !== 'cookies' || !needsCsrf(view, rules)) return
+  if (found.csrf === null || found.csrf === '') {
+    const field = rules.checkForm ? ` or the form field ${rules.fieldName[found.type]}` : ''
+    throw new MissingCsrfTokenError(
+      `A cookie token needs its CSRF value in the ${rules.headerName[found.type]} header${field}`,
+    )
+  }
+  if (payload.csrf === undefined) throw new CsrfError('The token carries no CSRF value')
+  if (!isEqualConstantTime(found.csrf, payload.csrf)) throw new CsrfError()
+}

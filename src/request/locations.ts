@@ -1,0 +1,89 @@
+import type { TokenType } from '../claims/payload.js'
+import { isJsonObject } from '../encoding.js'
+import { TokenDecodeError } from '../errors.js'
+import { readBearer } from './bearer.js'
+import { isForm, isJson } from './body.js'
+import { readCookie } from './cookies.js'
+import { RequestToken, type TokenLocation } from './request-token.js'
+import type { RequestView } from './view.js'
+
+/** One value for access tokens and one for refresh tokens. */
+export type PerType<Value> = Readonly<Record<TokenType, Value>>
+
+/** The names under which tokens and CSRF values are found. */
+export interface ReadingRules {
+  readonly locations: PerType<readonly TokenLocation[]>
+  readonly headerName: string
+  /** The scheme before the token; empty when the header holds the token alone. */
+  readonly headerType: string
+  readonly cookieName: PerType<string>
+  readonly jsonKey: PerType<string>
+  readonly queryName: string
+  readonly csrf: CsrfRules
+}
+
+/** When and where a cookie token needs a CSRF value beside it. */
+export interface CsrfRules {
+  readonly protect: boolean
+  /** In upper case. */
+  readonly methods: ReadonlySet<string>
+  readonly headerName: PerType<string>
+  readonly fieldName: PerType<string>
+  readonly checkForm: boolean
+}
+
+type Reader = (
+  view: RequestView,
+  type: TokenType,
+  rules: ReadingRules,
+) => RequestToken | null | Promise<RequestToken | null>
+
+/** How each location is read, told which type of token is wanted. */
+export const READERS: Readonly<Record<TokenLocation, Reader>> = {
+  headers(view, type, rules) {
+    const token = readBearer(view.header(rules.headerName), rules.headerType)
+    return token === null ? null : new RequestToken(token, type, 'headers')
+  },
+
+  async cookies(view, type, rules) {
+    const token = readCookie(view.header('cookie'), rules.cookieName[type])
+    if (token === null) return null
+    const csrf = needsCsrf(view, rules.csrf) ? await readCsrf(view, type, rules.csrf) : null
+    return new RequestToken(token, type, 'cookies', csrf)
+  },
+
+  async json(view, type, rules) {
+    if (!isJson(view.header('content-type'))) return null
+    const body = await view.body()
+    const key = rules.jsonKey[type]
+    const token = isJsonObject(body) && Object.hasOwn(body, key) ? body[key] : null
+    if (token === null || token === '') return null
+    if (typeof token !== 'string') throw new TokenDecodeError(`The body's "${key}" is not a string`)
+    return new RequestToken(token, type, 'json')
+  },
+
+  query(view, type, rules) {
+    const start = view.url.indexOf('?')
+    if (start === -1) return null
+    const values = new URLSearchParams(view.url.slice(start + 1).split('#', 1)[0]).getAll(rules.queryName)
+    if (values.length > 1)
+      throw new TokenDecodeError(`The request carries "${rules.queryName}" more than once`)
+    const [token] = values
+    return token ? new RequestToken(token, type, 'query') : null
+  },
+}
+
+/** Whether a cookie token in this request needs a CSRF value beside it. */
+export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
+  return rules.protect && rules.methods.has(view.method.toUpperCase())
+}
+
+async function readCsrf(view: RequestView, type: TokenType, rules: CsrfRules): Promise<string | null> {
+  const sent = view.header(rules.headerName[type])
+  if (sent !== null || !rules.checkForm || !isForm(view.header('content-type'))) return sent
+  const body = await view.body()
+  const name = rules.fieldName[type]
+  const field =
+    typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? body[name as never] : null
+  return typeof field === 'string' ? field : null
+}

@@ -1,0 +1,33 @@
+import type { TokenType } from '../claims/payload.js'
+import { inspectAsJson } from '../inspect.js'
+
+/** Where a token can be in a request. */
+export type TokenLocation = 'headers' | 'cookies' | 'json' | 'query'
+
+/** Every location, in the order the documentation lists them. */
+export const TOKEN_LOCATIONS: readonly TokenLocation[] = ['headers', 'cookies', 'json', 'query']
+
+/** A token as found in a request, not validated. Logged or serialised it hides `token` and `csrf`. */
+export class RequestToken {
+  /** The raw token. */
+  readonly token: string
+  /** The type of token that was looked for; the token itself has not been opened. */
+  readonly type: TokenType
+  readonly location: TokenLocation
+  /** The CSRF value the request carries beside a cookie token, when its method needs one. */
+  readonly csrf: string | null
+
+  constructor(token: string, type: TokenType, location: TokenLocation, csrf: string | null = null) {
+    this.token = token
+    this.type = type
+    this.location = location
+    this.csrf = csrf
+    Object.freeze(this)
+  }
+
+  /** What a log or a response may show. */
+  toJSON(): { token: string; type: TokenType; location: TokenLocation; csrf: string | null } {
+    return { token: '[hidden]', type: this.type, location: this.location, csrf: this.csrf && '[hidden]' }
+  }
+}
+inspectAsJson(RequestToken)

@@ -1,0 +1,84 @@
+import type { TokenPayload, TokenType } from '../claims/payload.js'
+import type { JwsHeader } from '../jws/verify.js'
+import type { TokenLocation } from '../request/request-token.js'
+
+/** What a revocation callback is told beside the raw token; the token has passed every other check. */
+export interface RevocationContext<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly header: JwsHeader
+  readonly type: TokenType
+  /** Where the token was found, or `null` when it did not come from a request. */
+  readonly location: TokenLocation | null
+  /** Aborts when the answer would come too late. */
+  readonly signal: AbortSignal
+}
+
+/** Decides whether a token is revoked: `true` or `false`, at once or later. */
+export type TokenBlocklistCallback<Payload = TokenPayload> = (
+  token: string,
+  context: RevocationContext<Payload>,
+) => boolean | PromiseLike<boolean>
+
+/** Registers a callback: called with it, or as a standard or legacy method decorator. */
+export interface RegisterTokenBlocklist<Payload = TokenPayload> {
+  <Callback extends TokenBlocklistCallback<Payload>>(callback: Callback): Callback
+  (callback: TokenBlocklistCallback<Payload>, context: ClassMethodDecoratorContext): void
+  (
+    target: object,
+    name: string | symbol,
+    descriptor: TypedPropertyDescriptor<TokenBlocklistCallback<Payload>>,
+  ): void
+}
+
+/** The one place that holds an application's callback; registering again replaces it. */
+export class Blocklist {
+  #callback: TokenBlocklistCallback | null = null
+
+  /** Read once per check, so that a replacement never takes effect half-way through one. */
+  get callback(): TokenBlocklistCallback | null {
+    return this.#callback
+  }
+
+  /** A bound function: legacy decorators call it without `this`. */
+  readonly register: RegisterTokenBlocklist = ((
+    first: unknown,
+    second?: unknown,
+    third?: unknown,
+  ): unknown => {
+    if (typeof second === 'string' || typeof second === 'symbol') {
+      return this.#registerLegacy(first as object, third as PropertyDescriptor | undefined)
+    }
+    const callback = assertCallback(first)
+    this.#callback = callback
+    if (isDecoratorContext(second)) return this.#bindLater(callback, second)
+    return first
+  }) as RegisterTokenBlocklist
+
+  // Registered unbound already: a method that needs its instance fails until there is one, and a check that fails
+  // refuses. A check that does not exist yet would let everything through.
+  #bindLater(callback: TokenBlocklistCallback, context: ClassMethodDecoratorContext): void {
+    const register = (owner: unknown): void => {
+      this.#callback = callback.bind(owner)
+    }
+    context.addInitializer(function (this: unknown) {
+      register(this)
+    })
+  }
+
+  // The target is the class of a static method, and the prototype of an instance method.
+  #registerLegacy(target: object, descriptor: PropertyDescriptor | undefined): void {
+    this.#callback = assertCallback(descriptor?.value).bind(target)
+  }
+}
+
+function assertCallback(value: unknown): TokenBlocklistCallback {
+  if (typeof value !== 'function') throw new TypeError('The token blocklist callback must be a function')
+  return value as TokenBlocklistCallback
+}
+
+function isDecoratorContext(value: unknown): value is ClassMethodDecoratorContext {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
+  if (value.kind !== 'method')
+    throw new TypeError('Only a method can be decorated as a token blocklist callback')
+  return true
+}

@@ -1,0 +1,48 @@
+/** The current time in epoch milliseconds; every check of this library reads time through one of these. */
+export type Clock = () => number
+
+/** The clock of the machine. */
+export const systemClock: Clock = () => Date.now()
+
+/** Whole epoch seconds, the unit of `iat`, `nbf` and `exp` (RFC 7519 §2), rounded down. */
+export function toEpochSeconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000)
+}
+
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
+
+/** A length of time: a number of seconds, a number with a unit (`'15m'`), or ISO 8601 (`'PT15M'`). */
+export type Duration = number | `${number}${Unit}` | `P${string}` | (string & {})
+
+const SECONDS: Record<Unit, number> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+
+const WITH_UNIT = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/
+// ISO 8601 §4.4.3.2. Years and months have no fixed length, so they are left out.
+const ISO_8601 =
+  /^P(?:(\d{1,15})W|(?=\d|T\d)(?:(\d{1,15})D)?(?:T(?=\d)(?:(\d{1,15})H)?(?:(\d{1,15})M)?(?:(\d{1,15}(?:\.\d{1,6})?)S)?)?)$/
+
+/** A duration in seconds, or `RangeError` for anything that is not clearly one. */
+export function parseDuration(value: Duration): number {
+  const seconds = typeof value === 'number' ? value : typeof value === 'string' ? readText(value) : null
+  if (seconds === null || !Number.isFinite(seconds) || seconds < 0) {
+    throw new RangeError(
+      "a duration is a number of seconds, a number with a unit (ms, s, m, h, d or w: '15m'), or ISO 8601 ('PT15M')",
+    )
+  }
+  return seconds
+}
+
+function readText(text: string): number | null {
+  const unit = WITH_UNIT.exec(text)
+  if (unit !== null) return Number(unit[1]) * SECONDS[unit[2] as Unit]
+  const iso = ISO_8601.exec(text)
+  if (iso === null) return null
+  const [, weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = iso
+  return (
+    Number(weeks) * SECONDS.w +
+    Number(days) * SECONDS.d +
+    Number(hours) * SECONDS.h +
+    Number(minutes) * SECONDS.m +
+    Number(seconds)
+  )
+}
