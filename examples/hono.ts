@@ -1,0 +1,56 @@
+import { Hono } from 'hono'
+import { enforce, handleErrors, inject } from 'tokenlib/hono'
+import { type Application, describeToken } from './application.js'
+import type { ExampleOptions } from './options.js'
+
+/** The specification's application in Hono. */
+export function createApp(application: Application, options: ExampleOptions): Hono {
+  const { tokens, getTokenDep, getOptionalTokenDep } = application
+  const app = new Hono()
+  if (options.handleErrors) app.onError(handleErrors({ config: tokens.config }))
+
+  app.get(
+    '/token/mandatory',
+    enforce(tokens.accessTokenRequired),
+    inject({ token: getTokenDep }, ({ token }, c) => c.json(describeToken(token))),
+  )
+  app.get(
+    '/token/optional',
+    inject({ token: getOptionalTokenDep }, ({ token }, c) => c.json(describeToken(token))),
+  )
+
+  if (options.profile === 'payload') {
+    app.get('/profile', inject({ payload: tokens.accessTokenRequired }), (c) => {
+      const { sub, age, foo } = c.var.payload
+      return c.json({ id: sub, age, foo })
+    })
+  } else {
+    app.get('/profile', enforce(tokens.accessTokenRequired), (c) => c.json('You are authenticated'))
+  }
+  app.get('/me', inject({ payload: tokens.accessTokenRequired }), (c) => {
+    const { sub, age, foo } = c.var.payload
+    return c.json({ id: sub, age, foo })
+  })
+
+  app.get('/token', (c) =>
+    c.json({ access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }) }),
+  )
+  app.post('/login', async (c) => {
+    const issued = await application.login(await c.req.text())
+    return issued === null ? c.json('uid must be a non-empty string', 400) : c.json(issued)
+  })
+  app.post(
+    '/refresh',
+    inject({ payload: tokens.refreshTokenRequired, token: getTokenDep }, async ({ payload, token }, c) =>
+      c.json(await application.refresh(token, payload)),
+    ),
+  )
+  app.delete(
+    '/logout',
+    inject({ token: getTokenDep, payload: tokens.accessTokenRequired }, ({ token, payload }, c) => {
+      application.logout(token, payload)
+      return c.json('OK')
+    }),
+  )
+  return app
+}
