@@ -1,0 +1,32 @@
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+
+/** Long enough for HS512. */
+export const SECRET = 'a-test-secret-that-is-long-enough-for-every-hmac-algorithm-there-is'
+
+/** 2026-01-01T00:00:00Z, in epoch seconds. */
+export const NOW = 1_767_225_600
+
+/** A clock that stands still until it is moved; `seconds` is the time it shows. */
+export function createClock(seconds: number = NOW) {
+  const clock = (): number => clock.seconds * 1000
+  clock.seconds = seconds
+  return clock
+}
+
+/** A manager with a secret and a clock of its own; `options` are configuration fields. */
+export function createManager(options: TokenConfigOptions = {}, clock = createClock()) {
+  const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options }), clock })
+  return { tokens, clock }
+}
+
+/** A GET request that carries a bearer token. */
+export function withBearer(token: string, path = '/'): Request {
+  return new Request(`http://localhost${path}`, { headers: { authorization: `Bearer ${token}` } })
+}
+
+/** The header and claims of a token, opened without any check. */
+export function openToken(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
+  const [header = '', claims = ''] = token.split('.')
+  const parse = (segment: string) => JSON.parse(Buffer.from(segment, 'base64url').toString()) as Record<string, unknown>
+  return { header: parse(header), claims: parse(claims) }
+}
