@@ -3,14 +3,11 @@ import { timingSafeEqual } from 'node:crypto'
 // `ignoreBOM: true` keeps a byte order mark in the text, where JSON.parse then refuses it.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The limits of one JSON text, checked before it is parsed. */
-export interface JsonLimits {
-  readonly maxDepth: number
-  readonly maxMembers: number
-}
+/** How deep a JWT header or claims set may be nested. */
+export const MAX_JSON_DEPTH = 32
 
-/** What a JWT header or claims set may look like; far above any real one. */
-export const JSON_LIMITS: JsonLimits = { maxDepth: 32, maxMembers: 1024 }
+// Members of objects and elements of lists, together.
+const MAX_JSON_MEMBERS = 1024
 
 /** The base64url spelling (RFC 7515 §2, no padding) of bytes or of a text in UTF-8. */
 export function toBase64url(value: Uint8Array | string): string {
@@ -35,12 +32,28 @@ export function readJsonObject(bytes: Uint8Array): Record<string, unknown> | nul
   let value: unknown
   try {
     const text = utf8.decode(bytes)
-    if (!isWithinLimits(text, JSON_LIMITS)) return null
+    if (!isWithinJsonLimits(text)) return null
     value = JSON.parse(text)
   } catch {
     return null
   }
   return isJsonObject(value) ? value : null
+}
+
+/** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
+export function isWithinJsonLimits(text: string): boolean {
+  let depth = 0
+  let members = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === QUOTE) at = endOfString(text, at)
+    else if (char === COMMA) {
+      if (++members > MAX_JSON_MEMBERS) return false
+    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
+      if (++depth > MAX_JSON_DEPTH) return false
+    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) depth--
+  }
+  return true
 }
 
 /** Whether a parsed JSON value is an object: not `null`, not an array. */
@@ -85,22 +98,6 @@ const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-
-// One pass over the text, before JSON.parse can recurse or allocate for what it holds.
-function isWithinLimits(text: string, limits: JsonLimits): boolean {
-  let depth = 0
-  let members = 0
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === QUOTE) at = endOfString(text, at)
-    else if (char === COMMA) {
-      if (++members > limits.maxMembers) return false
-    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-      if (++depth > limits.maxDepth) return false
-    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) depth--
-  }
-  return true
-}
 
 // The index of the quote that closes the string opened at `start`, or the end of the text.
 function endOfString(text: string, start: number): number {

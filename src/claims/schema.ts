@@ -51,7 +51,8 @@ function validate(schema: ClaimsSchema, extras: object): StandardSchemaV1.Result
 function toIssues(issues: readonly StandardSchemaV1.Issue[]): ClaimsIssue[] {
   return issues.map(({ message, path = [] }) => ({
     message,
-    path: path.map((step) => (typeof step === 'object' ? step.key : step)),
+    // Array.from, because a library's path may be a list of its own kind.
+    path: Array.from(path, (step) => (typeof step === 'object' ? step.key : step)),
   }))
 }
 

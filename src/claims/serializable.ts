@@ -1,4 +1,4 @@
-import { JSON_LIMITS } from '../encoding.js'
+import { MAX_JSON_DEPTH } from '../encoding.js'
 
 /** A value that JSON carries unchanged. */
 export type JsonValue =
@@ -26,7 +26,7 @@ function assertValue(path: string, value: unknown, parents: readonly object[]): 
   if (typeof value !== 'object') throw notSerializable(typeName(value), path)
   if (parents.includes(value)) throw notSerializable('circular reference', path)
   // One level is taken by the claims set itself.
-  if (parents.length + 2 > JSON_LIMITS.maxDepth) throw notSerializable('too deeply nested value', path)
+  if (parents.length + 2 > MAX_JSON_DEPTH) throw notSerializable('too deeply nested value', path)
 
   const around = [...parents, value]
   if (Array.isArray(value)) {

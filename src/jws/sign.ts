@@ -1,5 +1,6 @@
 import { toBase64url } from '../encoding.js'
 import { createSignature } from './signature.js'
+import { MAX_HEADER_LENGTH } from './verify.js'
 import type { BoundKey } from './key-ring.js'
 
 // What these say is decided by the key, or changes how the rest is read (RFC 7515 §4.1, RFC 7797, RFC 7516).
@@ -30,6 +31,8 @@ export function signCompact(
     if (RESERVED_MEMBERS.has(name)) throw new TypeError(`The header member "${name}" cannot be given`)
   }
   const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid, ...extra }
-  const input = `${toBase64url(JSON.stringify(header))}.${toBase64url(payload)}`
+  const encodedHeader = toBase64url(JSON.stringify(header))
+  if (encodedHeader.length > MAX_HEADER_LENGTH) throw new TypeError('The header members are too long')
+  const input = `${encodedHeader}.${toBase64url(payload)}`
   return `${input}.${createSignature(key, input).toString('base64url')}`
 }

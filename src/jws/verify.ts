@@ -16,8 +16,8 @@ export interface VerifiedJws {
   readonly payload: Uint8Array
 }
 
-// A header has a handful of short members; the largest real ones stay below a quarter of this.
-const MAX_HEADER_LENGTH = 2048
+/** The longest encoded header that is read; the largest real ones stay below a quarter of it. */
+export const MAX_HEADER_LENGTH = 2048
 const MAX_KID_LENGTH = 128
 
 /** Verifies a compact JWS in its one canonical spelling, or throws `TokenDecodeError` or `TokenSignatureError`. */

@@ -1,6 +1,8 @@
 import { type CreateTokenOptions, createClaims } from '../claims/create.js'
 import { createSessionId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
+import { assertSerializable } from '../claims/serializable.js'
+import { isWithinJsonLimits } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import { signCompact } from '../jws/sign.js'
 import type { Clock } from '../time.js'
@@ -42,8 +44,11 @@ export function createIssuer(settings: Settings, now: Clock, random: RandomBytes
       )
     }
     const context = { now: now(), random, sid: sid ?? null }
-    const claims = createClaims(type, given, options, creation[type], context)
-    const token = signCompact(keys.signing, JSON.stringify(claims), options.headers)
+    const claims = JSON.stringify(createClaims(type, given, options, creation[type], context))
+    for (const [name, value] of Object.entries(options.headers ?? {})) assertSerializable(name, value)
+    const token = signCompact(keys.signing, claims, options.headers)
+    // A token that our own verifier would refuse must not leave the house.
+    if (!isWithinJsonLimits(claims)) throw new TypeError('The claims have too many members')
     if (token.length > maxTokenLength) {
       throw new TypeError(
         `The claims make a token of ${token.length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,

@@ -49,9 +49,9 @@ export class Blocklist {
       return this.#registerLegacy(first as object, third as PropertyDescriptor | undefined)
     }
     const callback = assertCallback(first)
+    const context = isDecoratorContext(second) ? second : null
     this.#callback = callback
-    if (isDecoratorContext(second)) return this.#bindLater(callback, second)
-    return first
+    return context === null ? first : this.#bindLater(callback, context)
   }) as RegisterTokenBlocklist
 
   // Registered unbound already: a method that needs its instance fails until there is one, and a check that fails

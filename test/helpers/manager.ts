@@ -25,8 +25,12 @@ export function withBearer(token: string, path = '/'): Request {
 }
 
 /** The header and claims of a token, opened without any check. */
-export function openToken(token: string): { header: Record<string, unknown>; claims: Record<string, unknown> } {
+export function openToken(token: string): {
+  header: Record<string, unknown>
+  claims: Record<string, unknown>
+} {
   const [header = '', claims = ''] = token.split('.')
-  const parse = (segment: string) => JSON.parse(Buffer.from(segment, 'base64url').toString()) as Record<string, unknown>
+  const parse = (segment: string) =>
+    JSON.parse(Buffer.from(segment, 'base64url').toString()) as Record<string, unknown>
   return { header: parse(header), claims: parse(claims) }
 }

@@ -1,0 +1,255 @@
+import { describe, expect, test } from 'vitest'
+import { createManager, NOW, openToken } from '../helpers/manager.js'
+
+const DAY = 86_400
+
+describe('the claims of a new token', () => {
+  test('CRE-01 an access token has three parts, its uid as sub and its type', () => {
+    const token = createManager().tokens.createAccessToken({ uid: 'u' })
+    expect(token.split('.')).toHaveLength(3)
+    expect(openToken(token).claims).toMatchObject({ sub: 'u', type: 'access' })
+  })
+
+  test('CRE-02 a refresh token has its type and never a fresh claim', () => {
+    const token = createManager().tokens.createRefreshToken({ uid: 'u' }, { fresh: true })
+    expect(openToken(token).claims).toMatchObject({ sub: 'u', type: 'refresh' })
+    expect(openToken(token).claims).not.toHaveProperty('fresh')
+  })
+
+  test('CRE-03 fresh is false unless asked for', () => {
+    const { tokens } = createManager()
+    expect(openToken(tokens.createAccessToken({ uid: 'u' })).claims['fresh']).toBe(false)
+    expect(openToken(tokens.createAccessToken({ uid: 'u' }, { fresh: true })).claims['fresh']).toBe(true)
+    expect(openToken(tokens.createAccessToken({ uid: 'u' }, { fresh: '5m' })).claims['fresh']).toBe(NOW + 300)
+  })
+
+  test('CRE-04 CRE-25 extra claims keep their types, and the object given is not changed', () => {
+    const { tokens } = createManager()
+    const given = Object.freeze({ uid: 'u', foo: 'bar', age: 22, nested: Object.freeze({ a: [1, null] }) })
+    expect(openToken(tokens.createAccessToken(given)).claims).toMatchObject({
+      foo: 'bar',
+      age: 22,
+      nested: { a: [1, null] },
+    })
+    expect(given).toEqual({ uid: 'u', foo: 'bar', age: 22, nested: { a: [1, null] } })
+  })
+
+  test('CRE-26 dates are whole seconds, whatever the clock shows', () => {
+    const { tokens, clock } = createManager()
+    clock.seconds = NOW + 0.987
+    expect(openToken(tokens.createAccessToken({ uid: 'u' })).claims).toMatchObject({
+      iat: NOW,
+      nbf: NOW,
+      exp: NOW + 900,
+    })
+  })
+
+  test('CRE-13 two tokens of one second differ in their 128-bit jti', () => {
+    const { tokens } = createManager()
+    const ids = Array.from({ length: 100 }, () =>
+      String(openToken(tokens.createAccessToken({ uid: 'u' })).claims['jti']),
+    )
+    expect(new Set(ids).size).toBe(100)
+    expect(Buffer.from(ids[0] as string, 'base64url')).toHaveLength(16)
+  })
+
+  test('CRE-14 JWT_ENCODE_NBF decides whether nbf is there', () => {
+    const encode = (options: object) =>
+      openToken(createManager(options).tokens.createAccessToken({ uid: 'u' })).claims
+    expect(encode({})).toMatchObject({ nbf: NOW, iat: NOW })
+    expect(encode({ JWT_ENCODE_NBF: false })).not.toHaveProperty('nbf')
+  })
+
+  test('CRE-15 issuer and audience come from the configuration, the audience of the call wins', () => {
+    const { tokens } = createManager({ JWT_ENCODE_ISSUER: 'me', JWT_ENCODE_AUDIENCE: ['a', 'b'] })
+    expect(openToken(tokens.createAccessToken({ uid: 'u' })).claims).toMatchObject({
+      iss: 'me',
+      aud: ['a', 'b'],
+    })
+    expect(openToken(tokens.createAccessToken({ uid: 'u' }, { audience: 'c' })).claims['aud']).toBe('c')
+    const single = createManager({ JWT_ENCODE_AUDIENCE: 'a' }).tokens
+    expect(openToken(single.createRefreshToken({ uid: 'u' })).claims['aud']).toBe('a')
+    expect(openToken(createManager().tokens.createAccessToken({ uid: 'u' })).claims).not.toHaveProperty('aud')
+  })
+
+  test('CRE-16 headers of the call appear, and alg, typ and kid cannot be replaced', () => {
+    const { tokens } = createManager()
+    const { header } = openToken(tokens.createAccessToken({ uid: 'u' }, { headers: { region: 'eu' } }))
+    expect(header).toMatchObject({ region: 'eu', alg: 'HS256', typ: 'JWT' })
+    expect(
+      tokens.verifyTokenWithoutRevocation(
+        tokens.createAccessToken({ uid: 'u' }, { headers: { region: 'eu' } }),
+      ).sub,
+    ).toBe('u')
+    for (const name of ['alg', 'typ', 'kid', 'crit', 'b64', 'jku', 'jwk']) {
+      expect(() => tokens.createAccessToken({ uid: 'u' }, { headers: { [name]: 'x' } })).toThrow(TypeError)
+    }
+    expect(() => tokens.createAccessToken({ uid: 'u' }, { headers: { when: new Date() as never } })).toThrow(
+      TypeError,
+    )
+  })
+
+  test('CRE-21 scopes are kept as given, and left out when not given', () => {
+    const { tokens } = createManager()
+    const scopes = (options: object) =>
+      openToken(tokens.createAccessToken({ uid: 'u' }, options)).claims['scopes']
+    expect(scopes({ scopes: ['a', 'b'] })).toEqual(['a', 'b'])
+    expect(scopes({ scopes: [] })).toEqual([])
+    expect(scopes({})).toBeUndefined()
+  })
+
+  test('SCP-07 scopes in one text are parsed, however many spaces are between them', () => {
+    const { tokens } = createManager()
+    expect(
+      openToken(tokens.createAccessToken({ uid: 'u' }, { scopes: ' read  write ' })).claims['scopes'],
+    ).toEqual(['read', 'write'])
+  })
+})
+
+describe('expiry', () => {
+  const expiry = (config: object, options?: object) => {
+    const { tokens } = createManager(config)
+    return [
+      tokens.createAccessToken({ uid: 'u' }, options),
+      tokens.createRefreshToken({ uid: 'u' }, options),
+    ].map((token) => {
+      const { exp } = openToken(token).claims
+      return exp === undefined ? undefined : Number(exp) - NOW
+    })
+  }
+
+  test('CRE-07 defaults to 15 minutes and 20 days', () => {
+    expect(expiry({})).toEqual([900, 20 * DAY])
+  })
+
+  test('CRE-08 comes from the configuration, for each type', () => {
+    expect(expiry({ JWT_ACCESS_TOKEN_EXPIRES: '1h', JWT_REFRESH_TOKEN_EXPIRES: 7200 })).toEqual([3600, 7200])
+  })
+
+  test('CRE-09 of the call wins: a duration, or a date as it is', () => {
+    expect(expiry({}, { expiresIn: 'PT5M' })).toEqual([300, 300])
+    expect(expiry({}, { expiresAt: new Date((NOW + 77) * 1000) })).toEqual([77, 77])
+  })
+
+  test('CRE-10 CRE-11 false means never, in the call and in the configuration', () => {
+    expect(expiry({}, { expiresIn: false })).toEqual([undefined, undefined])
+    expect(expiry({ JWT_ACCESS_TOKEN_EXPIRES: false, JWT_REFRESH_TOKEN_EXPIRES: false })).toEqual([
+      undefined,
+      undefined,
+    ])
+    const { tokens, clock } = createManager()
+    const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
+    clock.seconds += 1000 * 365 * DAY
+    expect(tokens.verifyTokenWithoutRevocation(token)).not.toHaveProperty('exp')
+  })
+
+  test.each<object>([
+    { expiresIn: '86400' },
+    { expiresIn: 0 },
+    { expiresIn: -5 },
+    { expiresIn: 1.5 },
+    { expiresIn: '100ms' },
+    { expiresIn: null },
+    { expiresIn: true },
+    { expiresIn: Number.NaN },
+    { expiresAt: new Date(Number.NaN) },
+    { expiresAt: NOW },
+    { fresh: '5' },
+    { expiresIn: '5m', expiresAt: new Date() },
+  ])('%j is a TypeError', (options) => {
+    expect(() => expiry({}, options)).toThrow(TypeError)
+  })
+})
+
+describe('what cannot be given', () => {
+  const create = (claims: unknown, options?: unknown) =>
+    createManager().tokens.createAccessToken(claims as { uid: string }, options as object)
+
+  test.each([
+    [{ uid: '' }],
+    [{ uid: 7 }],
+    [{ uid: null }],
+    [{ uid: undefined }],
+    [{}],
+    [{ uid: ['u'] }],
+    [undefined],
+    [null],
+    ['u'],
+    [{ uid: 'u', [Symbol('s')]: 1 }],
+  ])('CRE-20 %j is a TypeError', (claims) => {
+    expect(() => create(claims)).toThrow(TypeError)
+  })
+
+  test.each(['sub', 'type', 'jti', 'iat', 'nbf', 'exp', 'iss', 'aud', 'fresh', 'csrf', 'scopes', 'sid'])(
+    'CRE-19 the reserved claim %s is refused by name',
+    (name) => {
+      expect(() => create({ uid: 'u', [name]: 'x' })).toThrow(
+        new TypeError(`"${name}" is a reserved claim and cannot be given as an extra one`),
+      )
+    },
+  )
+
+  test.each([
+    [{ scopes: [''] }],
+    [{ scopes: ['a b'] }],
+    [{ scopes: [1] }],
+    [{ scopes: {} }],
+    [{ audience: 1 }],
+    [{ audience: [1] }],
+  ])('the option %j is a TypeError', (options) => {
+    expect(() => create({ uid: 'u' }, options)).toThrow(TypeError)
+  })
+
+  test('a token that could not be read is not made', () => {
+    expect(() => create({ uid: 'u', text: 'x'.repeat(8192) })).toThrow(TypeError)
+    expect(() => create({ uid: 'u', list: Array.from({ length: 1100 }, () => 1) })).toThrow(TypeError)
+    expect(() => create({ uid: 'u' }, { headers: { text: 'x'.repeat(2000) } })).toThrow(TypeError)
+  })
+})
+
+describe('pairs', () => {
+  test('CRE-22 a pair has one subject and session, two types and two strings', async () => {
+    const { tokens } = createManager()
+    const pair = await tokens.createTokenPair({ uid: 'u' })
+    const access = openToken(pair.accessToken).claims
+    const refresh = openToken(pair.refreshToken).claims
+    expect(pair.tokenType).toBe('bearer')
+    expect([access['type'], refresh['type']]).toEqual(['access', 'refresh'])
+    expect([access['sub'], refresh['sub']]).toEqual(['u', 'u'])
+    expect(access['sid']).toBe(refresh['sid'])
+    expect(access['jti']).not.toBe(refresh['jti'])
+  })
+
+  test('CRE-23 expiry and scopes are separate, claims and audience shared', async () => {
+    const { tokens } = createManager()
+    const pair = await tokens.createTokenPair(
+      { uid: 'u', age: 3 },
+      {
+        audience: 'api',
+        access: { expiresIn: 60, scopes: ['a'] },
+        refresh: { expiresIn: 120, scopes: ['b'] },
+      },
+    )
+    expect(openToken(pair.accessToken).claims).toMatchObject({
+      age: 3,
+      aud: 'api',
+      exp: NOW + 60,
+      scopes: ['a'],
+    })
+    expect(openToken(pair.refreshToken).claims).toMatchObject({
+      age: 3,
+      aud: 'api',
+      exp: NOW + 120,
+      scopes: ['b'],
+    })
+  })
+
+  test('a session id starts with the millisecond the session started in', async () => {
+    const { tokens, clock } = createManager()
+    clock.seconds = NOW + 0.123
+    const { sid } = openToken((await tokens.createTokenPair({ uid: 'u' })).accessToken).claims
+    const bytes = Buffer.from(String(sid), 'base64url')
+    expect(bytes).toHaveLength(16)
+    expect(bytes.readUIntBE(0, 6)).toBe(NOW * 1000 + 123)
+  })
+})

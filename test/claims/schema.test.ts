@@ -1,0 +1,105 @@
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  type ClaimsSchema,
+  ClaimsValidationError,
+  TokenConfig,
+  TokenExpiredError,
+  TokenManager,
+} from '../../src/index.js'
+import { createClock, createManager, openToken, SECRET } from '../helpers/manager.js'
+
+const build = <Input extends object, Output extends object>(
+  claims: ClaimsSchema<Input, Output>,
+  options: object = {},
+) => {
+  const clock = createClock()
+  return {
+    clock,
+    tokens: new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options }),
+      claims,
+      clock,
+    }),
+  }
+}
+
+describe.each([
+  ['zod', z.object({ foo: z.string(), age: z.number() })],
+  ['valibot', v.object({ foo: v.string(), age: v.number() })],
+  ['arktype', type({ foo: 'string', age: 'number' })],
+] as [string, ClaimsSchema<{ foo: string; age: number }, { foo: string; age: number }>][])(
+  '%s',
+  (_, schema) => {
+    const { tokens } = build(schema)
+
+    test('accepts good claims at creation and at verification', async () => {
+      const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'u', foo: 'bar', age: 36 }))
+      expect(payload).toMatchObject({ sub: 'u', foo: 'bar', age: 36, type: 'access' })
+      expect(payload.jti).toEqual(expect.any(String))
+    })
+
+    test('refuses bad claims at creation with a TypeError that names them', () => {
+      expect(() => tokens.createAccessToken({ uid: 'u', foo: 'bar', age: '36' as never })).toThrow(TypeError)
+      expect(() => tokens.createAccessToken({ uid: 'u', foo: 'bar', age: '36' as never })).toThrow(/age/)
+      expect(() => tokens.createRefreshToken({ uid: 'u' } as never)).toThrow(TypeError)
+    })
+
+    test('refuses a genuine token with bad claims, saying where', async () => {
+      const token = createManager().tokens.createAccessToken({ uid: 'u', foo: 'bar', age: '36' })
+      const error = await tokens.verifyToken(token).catch((error: unknown) => error)
+      expect(error).toBeInstanceOf(ClaimsValidationError)
+      expect((error as ClaimsValidationError).issues[0]?.path).toEqual(['age'])
+    })
+  },
+)
+
+test('the schema sees the extra claims alone, so a strict one works', async () => {
+  const strict = build(z.strictObject({ foo: z.string() }), { JWT_IDENTITY_CLAIM: 'user' }).tokens
+  expect(await strict.verifyToken(strict.createAccessToken({ uid: 'u', foo: 'x' }))).toMatchObject({
+    sub: 'u',
+    user: 'u',
+    foo: 'x',
+  })
+})
+
+test('what is signed is the input, what the payload has is the output', async () => {
+  const { tokens } = build(
+    z.object({
+      born: z.iso.datetime().transform((text) => new Date(text)),
+      role: z.string().default('guest'),
+    }),
+  )
+  const token = tokens.createAccessToken({ uid: 'u', born: '1815-12-10T00:00:00Z' })
+  expect(openToken(token).claims['born']).toBe('1815-12-10T00:00:00Z')
+  const payload = await tokens.verifyToken(token)
+  expect(payload.born.getUTCFullYear()).toBe(1815)
+  expect(payload.role).toBe('guest')
+})
+
+test('a schema cannot change a standard claim, and csrf stays hidden', async () => {
+  const { tokens } = build(
+    z.looseObject({}).transform(() => ({ sub: 'admin', type: 'refresh', csrf: 'x', extra: 1 })),
+    {
+      JWT_TOKEN_LOCATION: ['headers', 'cookies'],
+    },
+  )
+  const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'u' }))
+  expect(payload).toMatchObject({ sub: 'u', type: 'access', extra: 1 })
+  expect(payload.csrf).not.toBe('x')
+  expect(Object.keys(payload)).not.toContain('csrf')
+})
+
+test('an expired token is expired before its claims are looked at', async () => {
+  const { tokens, clock } = build(z.object({ foo: z.string() }))
+  const token = createManager({}, clock).tokens.createAccessToken({ uid: 'u', foo: 1 })
+  clock.seconds += 1000
+  await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(TokenExpiredError)
+})
+
+test('a schema that answers later is a mistake of the application', () => {
+  const { tokens } = build(z.object({ foo: z.string() }).refine(() => Promise.resolve(true)))
+  expect(() => tokens.createAccessToken({ uid: 'u', foo: 'x' })).toThrow(/synchronously/)
+})

@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { CONFIG_TABLE } from '../src/manager/config-table.js'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+execFileSync(process.execPath, [join(root, 'scripts/extract-docs.js')])
+
+describe('every example in the documentation does what it says', () => {
+  const modules = join(root, 'build/docs')
+  test.each(list(modules, '.ts'))('%s', async (name) => {
+    await import(/* @vite-ignore */ join(modules, name))
+  })
+})
+
+describe('every relative link leads to a file and a heading', () => {
+  const documents = [
+    'README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    ...list(join(root, 'docs'), '.md').map((name) => `docs/${name}`),
+  ]
+  test.each(documents)('%s', (document) => {
+    expect(relativeLinks(document).filter((link) => !leadsSomewhere(document, link))).toEqual([])
+  })
+})
+
+test('docs/configuration.md lists every field with its default', () => {
+  const page = readFileSync(join(root, 'docs/configuration.md'), 'utf8')
+  const rows = new Map(
+    Array.from(page.matchAll(/^\| `(JWT_\w+)` +\| `([^`]+)` +\|/gm), ([, name, value]) => [name, value]),
+  )
+  const fields = Object.entries(CONFIG_TABLE).map(([name, field]) => [name, toSource(field.default)])
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(fields))
+})
+
+function list(folder: string, ending: string): string[] {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return names.filter((name) => name.endsWith(ending)).toSorted()
+}
+
+function readProse(path: string): string {
+  return readFileSync(path, 'utf8').replaceAll(/^ *```[^]*?^ *```/gm, '')
+}
+
+function relativeLinks(document: string): string[] {
+  const links = readProse(join(root, document)).matchAll(/\]\(([^)\s]+)\)/g)
+  return Array.from(links, ([, link = '']) => link).filter((link) => !/^[a-z]+:/.test(link))
+}
+
+function leadsSomewhere(document: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? join(root, document) : resolve(root, dirname(document), path)
+  // Written beside the tests it lists, so it may come after the pages that link to it.
+  if (target === join(root, 'docs/spec-map.md') && !existsSync(target)) return true
+  if (!existsSync(target)) return false
+  return anchor === undefined || !target.endsWith('.md') || anchors(target).has(anchor)
+}
+
+// As GitHub makes them: lower case, spaces to hyphens, punctuation dropped.
+function anchors(path: string): Set<string> {
+  const found = new Set<string>()
+  for (const [, heading = ''] of readProse(path).matchAll(/^#{1,6} +(.+)$/gm)) {
+    const slug = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-')
+    let anchor = slug
+    for (let count = 1; found.has(anchor); count++) anchor = `${slug}-${count}`
+    found.add(anchor)
+  }
+  return found
+}
+
+function toSource(value: unknown): string {
+  return JSON.stringify(value).replaceAll('"', "'").replaceAll("','", "', '")
+}

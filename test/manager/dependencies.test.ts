@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest'
+import {
+  AccessTokenRequiredError,
+  ConfigurationError,
+  FreshTokenRequiredError,
+  InsufficientScopeError,
+  MissingTokenError,
+  RefreshTokenRequiredError,
+  SubjectNotFoundError,
+  TokenConfig,
+  TokenManager,
+  TokenTypeError,
+} from '../../src/index.js'
+import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
+
+const none = () => new Request('http://localhost/')
+
+describe('the raw token', () => {
+  test('RAW-01 is null when there is none', async () => {
+    expect(await createManager().tokens.getTokenFromRequest(none())).toBeNull()
+  })
+
+  test('RAW-02 is found unread, however bad it is', async () => {
+    const { tokens, clock } = createManager()
+    const expired = tokens.createAccessToken({ uid: 'u' })
+    clock.seconds += 10_000
+    tokens.setCallbackTokenBlocklist(() => true)
+    for (const token of ['garbage', expired]) {
+      expect(await tokens.getTokenFromRequest(withBearer(token))).toEqual({
+        token,
+        type: 'access',
+        location: 'headers',
+        csrf: null,
+      })
+    }
+  })
+
+  test('RAW-03 is missing for every required dependency', async () => {
+    const { tokens } = createManager()
+    for (const dependency of [
+      tokens.tokenRequired,
+      tokens.accessTokenRequired,
+      tokens.refreshTokenRequired,
+      tokens.freshTokenRequired,
+      tokens.scopesRequired('a'),
+    ]) {
+      await expect(dependency(none())).rejects.toBeInstanceOf(MissingTokenError)
+    }
+  })
+
+  test('dependencies are bound functions that can be passed around', async () => {
+    const { tokens } = createManager()
+    const { accessTokenRequired, getTokenFromRequest, setCallbackTokenBlocklist } = tokens
+    const token = tokens.createAccessToken({ uid: 'u' })
+    setCallbackTokenBlocklist(() => false)
+    expect((await accessTokenRequired(withBearer(token))).sub).toBe('u')
+    expect((await getTokenFromRequest(withBearer(token)))?.token).toBe(token)
+  })
+})
+
+describe('type', () => {
+  const { tokens } = createManager()
+  const access = () => withBearer(tokens.createAccessToken({ uid: 'u' }))
+  const fresh = () => withBearer(tokens.createAccessToken({ uid: 'u' }, { fresh: true }))
+  const refresh = () => withBearer(tokens.createRefreshToken({ uid: 'u' }))
+
+  test('TYP-01 a refresh token does not open an access route', async () => {
+    await expect(tokens.accessTokenRequired(refresh())).rejects.toBeInstanceOf(AccessTokenRequiredError)
+    await expect(tokens.accessTokenRequired(refresh())).rejects.toMatchObject({
+      code: 'ACCESS_TOKEN_REQUIRED',
+      expected: 'access',
+      actual: 'refresh',
+    })
+    await expect(tokens.accessTokenOptional(refresh())).rejects.toBeInstanceOf(TokenTypeError)
+  })
+
+  test('TYP-02 an access token, fresh or not, does not open a refresh route', async () => {
+    for (const request of [access(), fresh()]) {
+      await expect(tokens.refreshTokenRequired(request)).rejects.toBeInstanceOf(RefreshTokenRequiredError)
+    }
+  })
+
+  test('TYP-03 tokenRequired takes both', async () => {
+    expect((await tokens.tokenRequired(access())).type).toBe('access')
+    expect((await tokens.tokenRequired(refresh())).type).toBe('refresh')
+  })
+
+  test('FRS-01 FRS-03 a fresh route takes fresh access tokens only, an ordinary one both', async () => {
+    expect((await tokens.freshTokenRequired(fresh())).fresh).toBe(true)
+    await expect(tokens.freshTokenRequired(access())).rejects.toBeInstanceOf(FreshTokenRequiredError)
+    await expect(tokens.freshTokenRequired(refresh())).rejects.toBeInstanceOf(AccessTokenRequiredError)
+    expect((await tokens.accessTokenRequired(fresh())).sub).toBe('u')
+  })
+
+  test('FRS-04 freshness can end before the token does', async () => {
+    const { tokens, clock } = createManager()
+    const token = tokens.createAccessToken({ uid: 'u' }, { fresh: '5m' })
+    clock.seconds = NOW + 299
+    expect((await tokens.freshTokenRequired(withBearer(token))).sub).toBe('u')
+    clock.seconds = NOW + 300
+    await expect(tokens.freshTokenRequired(withBearer(token))).rejects.toBeInstanceOf(FreshTokenRequiredError)
+    expect((await tokens.accessTokenRequired(withBearer(token))).sub).toBe('u')
+  })
+
+  test('FRS-03 freshness holds from every location', async () => {
+    const all = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies', 'json', 'query'] }).tokens
+    const token = all.createAccessToken({ uid: 'u' }, { fresh: true })
+    const requests = [
+      withBearer(token),
+      new Request('http://x/', { headers: { cookie: `access_token_cookie=${token}` } }),
+      new Request('http://x/', {
+        method: 'POST',
+        body: JSON.stringify({ access_token: token }),
+        headers: { 'content-type': 'application/json' },
+      }),
+      new Request(`http://x/?token=${token}`),
+    ]
+    for (const request of requests) expect((await all.freshTokenRequired(request)).sub).toBe('u')
+  })
+})
+
+describe('optional', () => {
+  test('passes with null without a token, and refuses every bad one', async () => {
+    const { tokens, clock } = createManager()
+    const token = tokens.createAccessToken({ uid: 'u' })
+    expect(await tokens.accessTokenOptional(none())).toBeNull()
+    expect((await tokens.accessTokenOptional(withBearer(token)))?.sub).toBe('u')
+    await expect(tokens.accessTokenOptional(withBearer('garbage'))).rejects.toMatchObject({
+      code: 'TOKEN_INVALID',
+    })
+    clock.seconds += 10_000
+    await expect(tokens.accessTokenOptional(withBearer(token))).rejects.toMatchObject({
+      code: 'TOKEN_EXPIRED',
+    })
+    clock.seconds -= 10_000
+    tokens.setCallbackTokenBlocklist(() => true)
+    await expect(tokens.accessTokenOptional(withBearer(token))).rejects.toMatchObject({
+      code: 'TOKEN_REVOKED',
+    })
+  })
+})
+
+describe('scopes', () => {
+  const { tokens } = createManager()
+  const holder = (scopes?: string[]) =>
+    withBearer(tokens.createAccessToken({ uid: 'u' }, scopes && { scopes }))
+
+  test('SCP-01 SCP-04 all are needed, and the payload is returned', async () => {
+    expect((await tokens.scopesRequired('a')(holder(['a', 'b']))).sub).toBe('u')
+    expect((await tokens.scopesRequired('a', 'b')(holder(['b', 'a']))).sub).toBe('u')
+    for (const request of [holder(['b']), holder([]), holder()]) {
+      await expect(tokens.scopesRequired('a')(request)).rejects.toBeInstanceOf(InsufficientScopeError)
+    }
+  })
+
+  test('SCP-05 the error has both lists, an absent one as empty', async () => {
+    await expect(tokens.scopesRequired('a', 'b')(holder(['b']))).rejects.toMatchObject({
+      required: ['a', 'b'],
+      provided: ['b'],
+    })
+    await expect(tokens.scopesRequired('a')(holder())).rejects.toMatchObject({
+      required: ['a'],
+      provided: [],
+    })
+    expect(new InsufficientScopeError(['a'], null).provided).toEqual([])
+  })
+
+  test('SCP-06 no requirement is satisfied by every token', async () => {
+    expect((await tokens.scopesRequired()(holder())).sub).toBe('u')
+  })
+})
+
+describe('the current subject', () => {
+  const build = () => {
+    const { tokens } = createManager()
+    return { tokens, token: tokens.createAccessToken({ uid: 'ada', age: 36 }) }
+  }
+
+  test('is what the getter finds, given the uid and the payload, once per request', async () => {
+    const { tokens, token } = build()
+    let calls = 0
+    const getter = (uid: string, payload: { age?: unknown }) => ({
+      name: uid,
+      age: payload.age,
+      calls: ++calls,
+    })
+    expect(tokens.setSubjectGetter(getter)).toBe(getter)
+    const request = withBearer(token)
+    expect(await tokens.getCurrentSubject(request)).toEqual({ name: 'ada', age: 36, calls: 1 })
+    expect(await tokens.getCurrentSubject(request)).toEqual({ name: 'ada', age: 36, calls: 1 })
+  })
+
+  test('is typed when the getter is given at construction', async () => {
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+      clock: createClock(),
+      subjectGetter: async (uid) => (uid === 'ada' ? { name: 'Ada' } : null),
+    })
+    const subject = await tokens.getCurrentSubject(withBearer(tokens.createAccessToken({ uid: 'ada' })))
+    expect(subject.name.toUpperCase()).toBe('ADA')
+  })
+
+  test('SUB-02 without a getter is a clear error', async () => {
+    const { tokens, token } = build()
+    await expect(tokens.getCurrentSubject(withBearer(token))).rejects.toBeInstanceOf(ConfigurationError)
+    expect(() => tokens.setSubjectGetter('text' as never)).toThrow(TypeError)
+  })
+
+  test.each([null, undefined, Promise.resolve(null)])(
+    'SUB-03 a getter that finds nothing refuses: %j',
+    async (found) => {
+      const { tokens, token } = build()
+      tokens.setSubjectGetter(() => found)
+      await expect(tokens.getCurrentSubject(withBearer(token))).rejects.toBeInstanceOf(SubjectNotFoundError)
+    },
+  )
+
+  test('SUB-04 errors of the getter pass through', async () => {
+    const { tokens, token } = build()
+    tokens.setSubjectGetter(() => {
+      throw new RangeError('database')
+    })
+    await expect(tokens.getCurrentSubject(withBearer(token))).rejects.toBeInstanceOf(RangeError)
+  })
+
+  test('SUB-05 OPT-02 the getter is not called without a good access token', async () => {
+    const { tokens } = build()
+    let calls = 0
+    tokens.setSubjectGetter(() => ++calls)
+    await expect(tokens.getCurrentSubject(none())).rejects.toBeInstanceOf(MissingTokenError)
+    await expect(
+      tokens.getCurrentSubject(withBearer(tokens.createRefreshToken({ uid: 'u' }))),
+    ).rejects.toBeInstanceOf(AccessTokenRequiredError)
+    expect(await tokens.accessTokenOptional(none())).toBeNull()
+    expect(calls).toBe(0)
+  })
+})

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest'
+import { MissingTokenError, TokenDecodeError, type TokenConfigOptions } from '../../src/index.js'
+import { readBearer } from '../../src/request/bearer.js'
+import { createManager, withBearer } from '../helpers/manager.js'
+import { createRequest } from '../helpers/requests.js'
+
+const { tokens } = createManager()
+const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+
+/** A request with one header value. */
+const withHeader = (value: string, name = 'authorization'): Request =>
+  createRequest({ headers: { [name]: value } })
+
+/** What a manager with these fields finds in the request, without validation. */
+const find = (request: Request, options: TokenConfigOptions = {}) =>
+  createManager(options).tokens.getTokenFromRequest(request)
+
+describe('finding the token', () => {
+  test('HDR-01 a bearer token is found in the headers, with no CSRF value', async () => {
+    const found = await tokens.getTokenFromRequest(withBearer(TOKEN))
+    expect({ ...found }).toEqual({ token: TOKEN, type: 'access', location: 'headers', csrf: null })
+  })
+
+  test('HDR-02 a request without the header is refused as one without a token', async () => {
+    const refused = tokens.accessTokenRequired(createRequest())
+    await expect(refused).rejects.toBeInstanceOf(MissingTokenError)
+    await expect(refused).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
+  })
+
+  test('HDR-11 a read for a refresh token says so', async () => {
+    const found = await tokens.getTokenFromRequest(withBearer(TOKEN), { type: 'refresh' })
+    expect(found).toMatchObject({ type: 'refresh', location: 'headers' })
+  })
+})
+
+describe('the scheme', () => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'bEaReR'])(
+    'HDR-05 matches in any case: %s (RFC 9110 §11.1)',
+    async (scheme) => {
+      await expect(find(withHeader(`${scheme} ${TOKEN}`))).resolves.toMatchObject({ token: TOKEN })
+    },
+  )
+
+  test.each(['  ', '      '])('HDR-05 may be followed by several spaces (%j)', async (spaces) => {
+    await expect(find(withHeader(`Bearer${spaces}${TOKEN}`))).resolves.toMatchObject({ token: TOKEN })
+  })
+
+  test.each([
+    'Basic dXNlcjpwYXNz',
+    `Basic ${TOKEN}`,
+    `Token ${TOKEN}`,
+    `Bearerx ${TOKEN}`,
+    `Bear er ${TOKEN}`,
+    `Bearer\t${TOKEN}`,
+    `Bearer=${TOKEN}`,
+    'Digest username="ada", realm="bearer x"',
+    'Bearer',
+    '',
+  ])('HDR-03 another scheme counts as no token: %j', async (value) => {
+    await expect(find(withHeader(value))).resolves.toBeNull()
+  })
+
+  test('HDR-03 after another scheme the later locations are tried', async () => {
+    const request = createRequest({ path: `/?token=${TOKEN}`, headers: { authorization: 'Basic x' } })
+    const found = await find(request, { JWT_TOKEN_LOCATION: ['headers', 'query'] })
+    expect(found).toMatchObject({ token: TOKEN, location: 'query' })
+  })
+
+  test('HDR-06 a bare JWT is refused where a scheme is configured', async () => {
+    await expect(tokens.accessTokenRequired(withHeader(TOKEN))).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
+  })
+
+  test('HDR-07 with an empty scheme the whole value is the token', async () => {
+    const bare = createManager({ JWT_HEADER_TYPE: '' }).tokens
+    await expect(bare.getTokenFromRequest(withHeader(TOKEN))).resolves.toMatchObject({ token: TOKEN })
+    await expect(bare.accessTokenRequired(withHeader(TOKEN))).resolves.toMatchObject({ sub: 'ada' })
+  })
+
+  test.each([`Bearer ${TOKEN}`, `${TOKEN} x`, `${TOKEN}, ${TOKEN}`])(
+    'HDR-07 with an empty scheme a value of two parts is refused (%#)',
+    async (value) => {
+      const bare = createManager({ JWT_HEADER_TYPE: '' }).tokens
+      await expect(bare.accessTokenRequired(withHeader(value))).rejects.toBeInstanceOf(TokenDecodeError)
+    },
+  )
+
+  test('HDR-07 with an empty scheme an empty value is no token', async () => {
+    await expect(find(withHeader(' '), { JWT_HEADER_TYPE: '' })).resolves.toBeNull()
+  })
+
+  test('HDR-08 JWT_HEADER_TYPE: only the custom scheme is accepted, in any case', async () => {
+    const options = { JWT_HEADER_TYPE: 'JWT' }
+    await expect(find(withHeader(`JWT ${TOKEN}`), options)).resolves.toMatchObject({ token: TOKEN })
+    await expect(find(withHeader(`jwt ${TOKEN}`), options)).resolves.toMatchObject({ token: TOKEN })
+    await expect(find(withHeader(`Bearer ${TOKEN}`), options)).resolves.toBeNull()
+  })
+})
+
+describe('the header name', () => {
+  test('HDR-08 JWT_HEADER_NAME: only the custom header is read, in any case', async () => {
+    const options = { JWT_HEADER_NAME: 'X-Auth' }
+    await expect(find(withHeader(`Bearer ${TOKEN}`, 'x-AUTH'), options)).resolves.toMatchObject({ token: TOKEN })
+    await expect(find(withBearer(TOKEN), options)).resolves.toBeNull()
+  })
+
+  test('HDR-08 a custom name and an empty scheme go together', async () => {
+    const options = { JWT_HEADER_NAME: 'X-Auth', JWT_HEADER_TYPE: '' }
+    await expect(find(withHeader(TOKEN, 'x-auth'), options)).resolves.toMatchObject({ token: TOKEN })
+  })
+})
+
+describe('several credentials', () => {
+  test.each([
+    'Basic creds, Bearer t',
+    'Bearer t, Basic creds',
+    'Bearer t,Basic creds',
+    'Basic creds , bearer  t',
+    'Digest a="1", b="2", Bearer t',
+    'Bearer t, Digest a="1", b="2"',
+    'Basic a, Bearer t, Negotiate b',
+  ])('HDR-09 the bearer token among others is found: %s', (value) => {
+    expect(readBearer(value, 'Bearer')).toBe('t')
+  })
+
+  test.each([
+    'Bearer a, Bearer b',
+    'Bearer a, Bearer a',
+    'Bearer a,bearer b',
+    'Bearer a, Basic c, Bearer b',
+    'Basic c, Bearer a, BEARER b',
+  ])('HDR-12 two bearer credentials are refused: %s', async (value) => {
+    await expect(find(withHeader(value))).rejects.toBeInstanceOf(TokenDecodeError)
+  })
+
+  test('HDR-12 two bearer headers are refused, even if one token is good', async () => {
+    const headers = new Headers({ authorization: `Bearer ${TOKEN}` })
+    headers.append('authorization', 'Bearer other')
+    const request = new Request('http://localhost/', { headers })
+    await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+  })
+
+  test.each([`Bearer ${TOKEN} x`, `Bearer ${TOKEN},y`, `Bearer ${TOKEN}, y`, `Bearer x ${TOKEN}`, `Bearer "${TOKEN}"`])(
+    'HDR-12 one token follows the scheme and nothing else (%#)',
+    async (value) => {
+      await expect(tokens.accessTokenRequired(withHeader(value))).rejects.toBeInstanceOf(TokenDecodeError)
+    },
+  )
+})

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import { CsrfError, MissingCsrfTokenError, type TokenConfigOptions } from '../../src/index.js'
+import { createManager } from '../helpers/manager.js'
+import { createRequest, csrfOf } from '../helpers/requests.js'
+
+const FORMS = {
+  JWT_TOKEN_LOCATION: 'cookies',
+  JWT_CSRF_CHECK_FORM: true,
+} as const satisfies TokenConfigOptions
+const { tokens } = createManager(FORMS)
+const ACCESS = tokens.createAccessToken({ uid: 'ada' })
+const REFRESH = tokens.createRefreshToken({ uid: 'ada' })
+const CSRF = csrfOf(ACCESS)
+const COOKIES = { access_token_cookie: ACCESS, refresh_token_cookie: REFRESH }
+
+type Fields = readonly (readonly [name: string, value: string | Blob])[]
+
+const urlencoded = (fields: Fields): BodyInit => new URLSearchParams(fields as [string, string][])
+
+function multipart(fields: Fields): BodyInit {
+  const form = new FormData()
+  for (const [name, value] of fields) form.append(name, value as string)
+  return form
+}
+
+const ENCODINGS = [
+  ['urlencoded', urlencoded],
+  ['multipart', multipart],
+] as const
+
+/** A POST of a form with both cookies. */
+const post = (body: BodyInit, headers: Record<string, string> = {}): Request =>
+  createRequest({ method: 'POST', cookies: COOKIES, headers, body })
+
+describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
+  const field = (value: string): BodyInit =>
+    encode([
+      ['title', 'a form'],
+      ['csrf_token', value],
+    ])
+
+  test('CKI-12 JWT_CSRF_CHECK_FORM on: the field supplies the value', async () => {
+    const request = post(field(CSRF))
+    await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
+    await expect(tokens.getTokenFromRequest(request)).resolves.toMatchObject({ csrf: CSRF })
+  })
+
+  test('CKI-12 JWT_CSRF_CHECK_FORM off, the default: the field is not read', async () => {
+    const { tokens } = createManager({ ...FORMS, JWT_CSRF_CHECK_FORM: undefined })
+    await expect(tokens.accessTokenRequired(post(field(CSRF)))).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+
+  test('JSN-07 the route can still read the form', async () => {
+    const request = post(field(CSRF))
+    await tokens.accessTokenRequired(request)
+    expect((await request.formData()).get('title')).toBe('a form')
+  })
+
+  test('CKI-06 CKI-12 a wrong value is a mismatch', async () => {
+    for (const value of ['wrong', 'ü🔑', `${CSRF}x`])
+      await expect(tokens.accessTokenRequired(post(field(value)))).rejects.toBeInstanceOf(CsrfError)
+  })
+
+  test('CKI-12 the header wins over the field', async () => {
+    const good = post(field('wrong'), { 'x-csrf-token': CSRF })
+    await expect(tokens.accessTokenRequired(good)).resolves.toMatchObject({ sub: 'ada' })
+    const bad = post(field(CSRF), { 'x-csrf-token': 'wrong' })
+    await expect(tokens.accessTokenRequired(bad)).rejects.toBeInstanceOf(CsrfError)
+  })
+
+  test('CKI-12 a field that is absent or empty is missing', async () => {
+    const absent = post(encode([['title', 'a form']]))
+    await expect(tokens.accessTokenRequired(absent)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+    await expect(tokens.accessTokenRequired(post(field('')))).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+
+  test('CKI-12 a field sent twice is no string, and refused', async () => {
+    const twice = encode([
+      ['csrf_token', CSRF],
+      ['csrf_token', CSRF],
+    ])
+    await expect(tokens.accessTokenRequired(post(twice))).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+  })
+
+  test('CKI-12 JWT_ACCESS_CSRF_FIELD_NAME and JWT_REFRESH_CSRF_FIELD_NAME are read, each for its type', async () => {
+    const { tokens } = createManager({
+      ...FORMS,
+      JWT_ACCESS_CSRF_FIELD_NAME: '_access',
+      JWT_REFRESH_CSRF_FIELD_NAME: '_refresh',
+    })
+    const access = (name: string) => tokens.accessTokenRequired(post(encode([[name, CSRF]])))
+    const refresh = (name: string) => tokens.refreshTokenRequired(post(encode([[name, csrfOf(REFRESH)]])))
+    await expect(access('_access')).resolves.toMatchObject({ type: 'access' })
+    await expect(refresh('_refresh')).resolves.toMatchObject({ type: 'refresh' })
+    for (const name of ['csrf_token', '_refresh'])
+      await expect(access(name)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+    for (const name of ['csrf_token', '_access'])
+      await expect(refresh(name)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+
+  test.each(['__proto__', 'constructor', 'toString'])('CKI-12 a field may be called %s', async (name) => {
+    const { tokens } = createManager({ ...FORMS, JWT_ACCESS_CSRF_FIELD_NAME: name })
+    await expect(tokens.accessTokenRequired(post(encode([[name, CSRF]])))).resolves.toMatchObject({
+      sub: 'ada',
+    })
+    const without = post(encode([['title', 'a form']]))
+    await expect(tokens.accessTokenRequired(without)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+})
+
+describe('what is no form field', () => {
+  test('CKI-12 a file under the name is refused', async () => {
+    const body = multipart([['csrf_token', new Blob([CSRF], { type: 'text/plain' })]])
+    await expect(tokens.accessTokenRequired(post(body))).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+  })
+
+  test.each([
+    ['JSON', 'application/json', JSON.stringify({ csrf_token: CSRF })],
+    ['plain text', 'text/plain', `csrf_token=${CSRF}`],
+    ['a malformed multipart body', 'multipart/form-data; boundary=x', `csrf_token=${CSRF}`],
+    ['a multipart body without a boundary', 'multipart/form-data', `csrf_token=${CSRF}`],
+  ])('CKI-12 %s supplies no value', async (_, type, body) => {
+    const request = post(body, { 'content-type': type })
+    await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+
+  test('CKI-12 a POST without a body supplies no value', async () => {
+    const type = 'application/x-www-form-urlencoded'
+    const request = createRequest({ method: 'POST', cookies: COOKIES, headers: { 'content-type': type } })
+    await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+
+  test('CKI-12 the query string supplies no value', async () => {
+    const type = 'application/x-www-form-urlencoded'
+    const request = createRequest({
+      method: 'POST',
+      path: `/?csrf_token=${CSRF}`,
+      cookies: COOKIES,
+      headers: { 'content-type': type },
+      body: 'title=x',
+    })
+    await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingCsrfTokenError)
+  })
+
+  test.each([
+    ['a list', [CSRF]],
+    ['an object', { value: CSRF }],
+    ['a number', 1],
+    ['null', null],
+  ])('CKI-12 %s from a body parser is refused', async (_, value) => {
+    const request = {
+      method: 'POST',
+      headers: {
+        cookie: `access_token_cookie=${ACCESS}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: { csrf_token: value },
+    }
+    await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+  })
+
+  test('CKI-14 the error names the field where one is read', async () => {
+    await expect(tokens.accessTokenRequired(post(urlencoded([])))).rejects.toThrow('csrf_token')
+  })
+})

@@ -1,0 +1,191 @@
+import { describe, expect, test } from 'vitest'
+import { CsrfError, MissingCsrfTokenError, TokenDecodeError } from '../../src/index.js'
+import { createManager } from '../helpers/manager.js'
+import { csrfOf, readBodyAsRoute, receive, toHttpText } from '../helpers/requests.js'
+
+const ALL = { JWT_TOKEN_LOCATION: ['headers', 'cookies', 'json', 'query'] } as const
+const { tokens } = createManager(ALL)
+const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+const MEBIBYTE = 1024 * 1024
+
+/** The text of a POST whose length is stated. */
+const post = (contentType: string, body: string, headers: readonly (readonly [string, string])[] = []): string =>
+  toHttpText(
+    'POST /',
+    [['Content-Type', contentType], ['Content-Length', String(Buffer.byteLength(body))], ...headers],
+    body,
+  )
+
+/** The text of a POST in chunks, whose length nobody knows beforehand (RFC 9112 §7.1). */
+const postChunked = (contentType: string, ...chunks: readonly string[]): string => {
+  const body = [...chunks, ''].map((chunk) => `${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`)
+  return toHttpText('POST /', [['Content-Type', contentType], ['Transfer-Encoding', 'chunked']], body.join(''))
+}
+
+describe('the headers of a Node request', () => {
+  test.each(['Authorization', 'authorization', 'AUTHORIZATION'])('HDR-01 %s is read', async (name) => {
+    const text = toHttpText('GET /', [[name, `Bearer ${TOKEN}`]])
+    const found = await receive(text, (request) => tokens.getTokenFromRequest(request))
+    expect(found).toMatchObject({ token: TOKEN, location: 'headers' })
+  })
+
+  // Node keeps the first Authorization header and drops the rest without a word.
+  test.each([
+    ['with two tokens', `Bearer ${TOKEN}`, 'Bearer other'],
+    ['with one token twice', `Bearer ${TOKEN}`, `bearer ${TOKEN}`],
+  ])('HDR-12 two Authorization headers are refused, %s', async (_, first, second) => {
+    const text = toHttpText('GET /', [
+      ['Authorization', first],
+      ['authorization', second],
+    ])
+    await expect(receive(text, tokens.accessTokenRequired)).rejects.toBeInstanceOf(TokenDecodeError)
+  })
+
+  test('HDR-09 two Authorization headers of two schemes yield the bearer token', async () => {
+    const text = toHttpText('GET /', [
+      ['Authorization', 'Basic creds'],
+      ['Authorization', `Bearer ${TOKEN}`],
+    ])
+    await expect(receive(text, tokens.accessTokenRequired)).resolves.toMatchObject({ sub: 'ada' })
+  })
+
+  test('HDR-12 two custom headers are refused as well', async () => {
+    const { tokens } = createManager({ JWT_HEADER_NAME: 'X-Auth' })
+    const text = toHttpText('GET /', [
+      ['X-Auth', `Bearer ${TOKEN}`],
+      ['X-Auth', `Bearer ${TOKEN}`],
+    ])
+    await expect(receive(text, tokens.accessTokenRequired)).rejects.toBeInstanceOf(TokenDecodeError)
+  })
+
+  test('CKI-01 the token is found in the second of two Cookie headers', async () => {
+    const text = toHttpText('GET /', [
+      ['Cookie', 'a=1'],
+      ['Cookie', `access_token_cookie=${TOKEN}`],
+    ])
+    const found = await receive(text, (request) => tokens.getTokenFromRequest(request))
+    expect(found).toMatchObject({ token: TOKEN, location: 'cookies' })
+  })
+
+  test('CKI-01 two Cookie headers with different tokens are refused', async () => {
+    const text = toHttpText('GET /', [
+      ['Cookie', `access_token_cookie=${TOKEN}`],
+      ['Cookie', 'access_token_cookie=planted'],
+    ])
+    await expect(receive(text, tokens.accessTokenRequired)).rejects.toBeInstanceOf(TokenDecodeError)
+  })
+
+  test('CKI-05 CKI-06 the CSRF header is read, and refused when it comes twice', async () => {
+    const send = (...values: readonly string[]) => {
+      const csrf = values.map((value) => ['X-CSRF-Token', value] as const)
+      return receive(
+        toHttpText('DELETE /', [['Cookie', `access_token_cookie=${TOKEN}`], ...csrf]),
+        tokens.accessTokenRequired,
+      )
+    }
+    await expect(send(csrfOf(TOKEN))).resolves.toMatchObject({ sub: 'ada' })
+    await expect(send()).rejects.toBeInstanceOf(MissingCsrfTokenError)
+    await expect(send(csrfOf(TOKEN), csrfOf(TOKEN))).rejects.toBeInstanceOf(CsrfError)
+  })
+
+  test('QRY-01 the query string of the request line is read', async () => {
+    const text = toHttpText(`GET /me?token=${TOKEN}`, [])
+    const found = await receive(text, (request) => tokens.getTokenFromRequest(request))
+    expect(found).toMatchObject({ token: TOKEN, location: 'query' })
+  })
+})
+
+describe('the body of a Node request', () => {
+  const json = JSON.stringify({ access_token: TOKEN, title: 'x' })
+
+  test('JSN-01 JSN-07 a token is found, and the parsed body is there for the route', async () => {
+    const [payload, body] = await receive(post('application/json', json), async (request) => [
+      await tokens.accessTokenRequired(request),
+      request.body,
+    ])
+    expect(payload).toMatchObject({ sub: 'ada' })
+    expect(body).toEqual({ access_token: TOKEN, title: 'x' })
+  })
+
+  test('JSN-07 several dependencies at once read it once', async () => {
+    const results = await receive(post('application/json', json), (request) =>
+      Promise.all([tokens.accessTokenRequired(request), tokens.accessTokenOptional(request)]),
+    )
+    for (const payload of results) expect(payload).toMatchObject({ sub: 'ada' })
+  })
+
+  test('JSN-01 a body that a parser has left in req.body is used', async () => {
+    const found = await receive(post('application/json', json), async (request) => {
+      request.body = JSON.parse((await readBodyAsRoute(request)) as string)
+      return tokens.getTokenFromRequest(request)
+    })
+    expect(found).toMatchObject({ token: TOKEN, location: 'json' })
+  })
+
+  test.each([
+    ['text', (text: string) => text],
+    ['bytes', (text: string) => Buffer.from(text)],
+  ])('JSN-01 a body that a parser has left as %s is used, and left as it is', async (_, convert) => {
+    const left = convert(json)
+    const [found, body] = await receive(post('application/json', json), async (request) => {
+      await readBodyAsRoute(request)
+      request.body = left
+      return [await tokens.getTokenFromRequest(request), request.body] as const
+    })
+    expect(found).toMatchObject({ token: TOKEN, location: 'json' })
+    expect(body).toBe(left)
+  })
+
+  test('JSN-01 a body that someone read and did not keep has no token for us', async () => {
+    const found = await receive(post('application/json', json), async (request) => {
+      await readBodyAsRoute(request)
+      return tokens.getTokenFromRequest(request)
+    })
+    expect(found).toBeNull()
+  })
+
+  test('JSN-07 a chunked body is left to the route, whole: its size is not known', async () => {
+    const text = postChunked('application/json', json.slice(0, 9), json.slice(9))
+    const [found, body] = await receive(text, async (request) => [
+      await tokens.getTokenFromRequest(request),
+      await readBodyAsRoute(request),
+    ])
+    expect(found).toBeNull()
+    expect(body).toBe(json)
+  })
+
+  test('JSN-01 a chunked body that a parser has read is used', async () => {
+    const found = await receive(postChunked('application/json', json), async (request) => {
+      request.body = JSON.parse((await readBodyAsRoute(request)) as string)
+      return tokens.getTokenFromRequest(request)
+    })
+    expect(found).toMatchObject({ token: TOKEN })
+  })
+
+  test.each([
+    ['of 1 MiB is read', MEBIBYTE, TOKEN],
+    ['over 1 MiB is left alone', MEBIBYTE + 1, null],
+  ])('JSN-07 a body %s, and the route has it whole', async (_, size, expected) => {
+    const large = `${json.slice(0, -1)},"filler":"${'x'.repeat(size - json.length - 12)}"}`
+    expect(large.length).toBe(size)
+    const [found, body] = await receive(post('application/json', large), async (request) => [
+      await tokens.getTokenFromRequest(request),
+      await readBodyAsRoute(request),
+    ])
+    expect(found).toEqual(expected === null ? null : expect.objectContaining({ token: expected }))
+    expect((typeof body === 'string' ? body : JSON.stringify(body)) === large).toBe(true)
+  })
+
+  test.each([
+    ['a malformed body', 'application/json', '{"access_token":'],
+    ['an empty body', 'application/json', ''],
+    ['a body of another type', 'text/plain', json],
+  ])('JSN-07 %s has no token, and the route has it as it was', async (_, contentType, sent) => {
+    const [found, body] = await receive(post(contentType, sent), async (request) => [
+      await tokens.getTokenFromRequest(request),
+      await readBodyAsRoute(request),
+    ])
+    expect(found).toBeNull()
+    expect(body).toBe(sent)
+  })
+})

@@ -1,0 +1,29 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { RequestToken } from '../../src/index.js'
+
+const found = new RequestToken('the-token', 'access', 'cookies', 'the-csrf')
+
+test('HDR-01 a RequestToken has the four fields of the specification', () => {
+  expect({ ...found }).toEqual({ token: 'the-token', type: 'access', location: 'cookies', csrf: 'the-csrf' })
+})
+
+test('HDR-01 without a CSRF value the field is null', () => {
+  expect(new RequestToken('t', 'refresh', 'headers').csrf).toBeNull()
+  expect(JSON.parse(JSON.stringify(new RequestToken('t', 'refresh', 'headers')))).toMatchObject({ csrf: null })
+})
+
+test('a RequestToken cannot be changed', () => {
+  expect(() => Object.assign(found, { token: 'other' })).toThrow(TypeError)
+})
+
+test.each([
+  ['inspected', inspect(found)],
+  ['inspected inside another object', inspect({ a: { b: found } })],
+  ['formatted', `${inspect([found], { depth: null, showHidden: true })}`],
+  ['serialised', JSON.stringify({ found })],
+])('ERR-10 a RequestToken %s shows neither token nor CSRF value', (_, text) => {
+  expect(text).not.toContain('the-token')
+  expect(text).not.toContain('the-csrf')
+  expect(text).toContain('cookies')
+})
