@@ -18,7 +18,7 @@ const field = <Value>(kind: FieldKind<unknown>, value: Value): ConfigField<Value
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const token = text("a name of letters, digits and !#$%&'*+.^_`|~-", (value) => TOKEN.test(value))
 const scheme = text('an authentication scheme, or empty', (value) => value === '' || TOKEN.test(value))
-// RFC 6265 §4.1.1: any character but controls and semicolons.
+// RFC 6265 §4.1.1, every character but controls and semicolons.
 const path = text('a path that starts with /', (value) => /^\/[\x20-\x3a\x3c-\x7e]*$/.test(value))
 const domain = text('a domain name', (value) => /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(value))
 const algorithm = choice(Object.keys(ALGORITHMS) as Algorithm[])

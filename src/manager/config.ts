@@ -7,11 +7,12 @@ import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$/
 
-/** What `TokenConfig` can be built from: any of its fields; `undefined` means the default. */
+/** What `TokenConfig` can be built from; a field left out or `undefined` gets its default. */
 export type TokenConfigOptions = {
   readonly [Name in keyof TokenConfigFields]?: TokenConfigFields[Name] | undefined
 }
 
+/** Every field of the table, under its own name. */
 export interface TokenConfig extends TokenConfigFields {}
 
 /**

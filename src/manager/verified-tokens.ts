@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache'
 import { parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/schema.js'
 import { assertClaims } from '../claims/validate.js'
 import { type JwsHeader, verifyCompact } from '../jws/verify.js'
+import { createRecentMap } from './recent-map.js'
 import type { Settings } from './settings.js'
 
 /** A token whose spelling, signature, claim types and schema held. */
@@ -25,8 +25,7 @@ export interface TokenVerifier {
  */
 export function createVerifier(settings: Settings): TokenVerifier {
   const { claims: rules, identityClaim, keys, maxTokenLength, schema, verifiedCacheSize } = settings
-  const remembered =
-    verifiedCacheSize === 0 ? null : new LRUCache<string, VerifiedToken>({ max: verifiedCacheSize })
+  const remembered = verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(verifiedCacheSize)
 
   return {
     verify(token, now, allowExpired = false) {

@@ -63,9 +63,10 @@ export const READERS: Readonly<Record<TokenLocation, Reader>> = {
   },
 
   query(view, type, rules) {
-    const start = view.url.indexOf('?')
+    const [url = ''] = view.url.split('#', 1)
+    const start = url.indexOf('?')
     if (start === -1) return null
-    const values = new URLSearchParams(view.url.slice(start + 1).split('#', 1)[0]).getAll(rules.queryName)
+    const values = new URLSearchParams(url.slice(start + 1)).getAll(rules.queryName)
     if (values.length > 1)
       throw new TokenDecodeError(`The request carries "${rules.queryName}" more than once`)
     const [token] = values

@@ -23,11 +23,11 @@ export type TokenBlocklistCallback<Payload = TokenPayload> = (
 export interface RegisterTokenBlocklist<Payload = TokenPayload> {
   <Callback extends TokenBlocklistCallback<Payload>>(callback: Callback): Callback
   (callback: TokenBlocklistCallback<Payload>, context: ClassMethodDecoratorContext): void
-  (
+  <Method extends TokenBlocklistCallback<Payload>>(
     target: object,
     name: string | symbol,
-    descriptor: TypedPropertyDescriptor<TokenBlocklistCallback<Payload>>,
-  ): void
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): TypedPropertyDescriptor<Method> | void
 }
 
 /** The one place that holds an application's callback; registering again replaces it. */

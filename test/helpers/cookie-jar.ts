@@ -35,7 +35,9 @@ export function createCookieJar() {
     },
     /** The `Cookie` header for a path, or nothing at all. */
     headers(path = '/'): Record<string, string> {
-      const sent = [...cookies.values()].filter(({ attributes }) => path.startsWith(String(attributes['path'])))
+      const sent = [...cookies.values()].filter(({ attributes }) =>
+        path.startsWith(String(attributes['path'])),
+      )
       return sent.length === 0 ? {} : { cookie: sent.map(({ name, value }) => `${name}=${value}`).join('; ') }
     },
     /** What a script of the page could read. */

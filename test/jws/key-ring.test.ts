@@ -67,7 +67,7 @@ describe('forms of a key', () => {
       modulusLength: 2048,
       hashAlgorithm: 'sha256',
       mgf1HashAlgorithm: 'sha256',
-      saltLength: 32,
+      saltLength: 32 as never,
     })
     const { tokens } = createManager({ JWT_ALGORITHM: 'PS256', JWT_PRIVATE_KEY: key.privateKey })
     expect(tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')

@@ -100,7 +100,7 @@ describe('values that are refused', () => {
   test.each(bad.flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
     'CFG-12 %s: %j',
     (name, value) => {
-      const build = () => createManager({ [name]: value } as TokenConfigOptions)
+      const build = () => createManager({ [name]: value })
       expect(build).toThrow(ConfigurationError)
       expect(build).toThrow(name)
     },

@@ -9,6 +9,7 @@ import {
   SubjectNotFoundError,
   TokenConfig,
   TokenManager,
+  type TokenPayload,
   TokenTypeError,
 } from '../../src/index.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
@@ -179,7 +180,7 @@ describe('the current subject', () => {
   test('is what the getter finds, given the uid and the payload, once per request', async () => {
     const { tokens, token } = build()
     let calls = 0
-    const getter = (uid: string, payload: { age?: unknown }) => ({
+    const getter = (uid: string, payload: TokenPayload) => ({
       name: uid,
       age: payload.age,
       calls: ++calls,

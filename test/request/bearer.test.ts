@@ -67,7 +67,9 @@ describe('the scheme', () => {
   })
 
   test('HDR-06 a bare JWT is refused where a scheme is configured', async () => {
-    await expect(tokens.accessTokenRequired(withHeader(TOKEN))).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
+    await expect(tokens.accessTokenRequired(withHeader(TOKEN))).rejects.toMatchObject({
+      code: 'TOKEN_MISSING',
+    })
   })
 
   test('HDR-07 with an empty scheme the whole value is the token', async () => {
@@ -99,7 +101,9 @@ describe('the scheme', () => {
 describe('the header name', () => {
   test('HDR-08 JWT_HEADER_NAME: only the custom header is read, in any case', async () => {
     const options = { JWT_HEADER_NAME: 'X-Auth' }
-    await expect(find(withHeader(`Bearer ${TOKEN}`, 'x-AUTH'), options)).resolves.toMatchObject({ token: TOKEN })
+    await expect(find(withHeader(`Bearer ${TOKEN}`, 'x-AUTH'), options)).resolves.toMatchObject({
+      token: TOKEN,
+    })
     await expect(find(withBearer(TOKEN), options)).resolves.toBeNull()
   })
 
@@ -139,10 +143,13 @@ describe('several credentials', () => {
     await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
   })
 
-  test.each([`Bearer ${TOKEN} x`, `Bearer ${TOKEN},y`, `Bearer ${TOKEN}, y`, `Bearer x ${TOKEN}`, `Bearer "${TOKEN}"`])(
-    'HDR-12 one token follows the scheme and nothing else (%#)',
-    async (value) => {
-      await expect(tokens.accessTokenRequired(withHeader(value))).rejects.toBeInstanceOf(TokenDecodeError)
-    },
-  )
+  test.each([
+    `Bearer ${TOKEN} x`,
+    `Bearer ${TOKEN},y`,
+    `Bearer ${TOKEN}, y`,
+    `Bearer x ${TOKEN}`,
+    `Bearer "${TOKEN}"`,
+  ])('HDR-12 one token follows the scheme and nothing else (%#)', async (value) => {
+    await expect(tokens.accessTokenRequired(withHeader(value))).rejects.toBeInstanceOf(TokenDecodeError)
+  })
 })

@@ -49,7 +49,9 @@ describe('the cookie of each type', () => {
   test('CKI-03 a token in the cookie of the other type is refused', async () => {
     const swapped = createRequest({ cookies: { access_token_cookie: REFRESH, refresh_token_cookie: ACCESS } })
     await expect(tokens.accessTokenRequired(swapped)).rejects.toMatchObject({ code: 'ACCESS_TOKEN_REQUIRED' })
-    await expect(tokens.refreshTokenRequired(swapped)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REQUIRED' })
+    await expect(tokens.refreshTokenRequired(swapped)).rejects.toMatchObject({
+      code: 'REFRESH_TOKEN_REQUIRED',
+    })
   })
 
   test('CKI-01 JWT_ACCESS_COOKIE_NAME and JWT_REFRESH_COOKIE_NAME: only the custom names are read', async () => {
@@ -61,7 +63,9 @@ describe('the cookie of each type', () => {
     const named = createRequest({ cookies: { 'my-access': ACCESS, 'my-refresh': REFRESH } })
     await expect(tokens.accessTokenRequired(named)).resolves.toMatchObject({ type: 'access' })
     await expect(tokens.refreshTokenRequired(named)).resolves.toMatchObject({ type: 'refresh' })
-    const standard = createRequest({ cookies: { access_token_cookie: ACCESS, refresh_token_cookie: REFRESH } })
+    const standard = createRequest({
+      cookies: { access_token_cookie: ACCESS, refresh_token_cookie: REFRESH },
+    })
     await expect(tokens.accessTokenRequired(standard)).rejects.toThrow('my-access')
     await expect(tokens.refreshTokenRequired(standard)).rejects.toThrow('my-refresh')
   })

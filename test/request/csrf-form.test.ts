@@ -19,7 +19,7 @@ const urlencoded = (fields: Fields): BodyInit => new URLSearchParams(fields as [
 
 function multipart(fields: Fields): BodyInit {
   const form = new FormData()
-  for (const [name, value] of fields) form.append(name, value as string)
+  for (const [name, value] of fields) form.append(name, value)
   return form
 }
 
@@ -79,7 +79,9 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
       ['csrf_token', CSRF],
       ['csrf_token', CSRF],
     ])
-    await expect(tokens.accessTokenRequired(post(twice))).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+    await expect(tokens.accessTokenRequired(post(twice))).rejects.toMatchObject({
+      code: expect.stringMatching(/^CSRF_/),
+    })
   })
 
   test('CKI-12 JWT_ACCESS_CSRF_FIELD_NAME and JWT_REFRESH_CSRF_FIELD_NAME are read, each for its type', async () => {
@@ -111,7 +113,9 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
 describe('what is no form field', () => {
   test('CKI-12 a file under the name is refused', async () => {
     const body = multipart([['csrf_token', new Blob([CSRF], { type: 'text/plain' })]])
-    await expect(tokens.accessTokenRequired(post(body))).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+    await expect(tokens.accessTokenRequired(post(body))).rejects.toMatchObject({
+      code: expect.stringMatching(/^CSRF_/),
+    })
   })
 
   test.each([
@@ -156,7 +160,9 @@ describe('what is no form field', () => {
       },
       body: { csrf_token: value },
     }
-    await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+    await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({
+      code: expect.stringMatching(/^CSRF_/),
+    })
   })
 
   test('CKI-14 the error names the field where one is read', async () => {

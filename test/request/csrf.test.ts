@@ -64,7 +64,11 @@ describe('a cookie token on a method that changes something', () => {
 
   test('CKI-06 a CSRF cookie is no proof: the value must be the one signed into the token', async () => {
     const planted = { ...BOTH, csrf_access_token: 'planted' }
-    const request = createRequest({ method: 'POST', cookies: planted, headers: { 'x-csrf-token': 'planted' } })
+    const request = createRequest({
+      method: 'POST',
+      cookies: planted,
+      headers: { 'x-csrf-token': 'planted' },
+    })
     await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(CsrfError)
     const cookieOnly = createRequest({ method: 'POST', cookies: { ...BOTH, csrf_access_token: CSRF } })
     await expect(tokens.accessTokenRequired(cookieOnly)).rejects.toBeInstanceOf(MissingCsrfTokenError)
@@ -84,9 +88,13 @@ describe('a cookie token on a method that changes something', () => {
     const cookies = { access_token_cookie: headersOnly }
     for (const value of ['', 'undefined', 'null', CSRF]) {
       const request = createRequest({ method: 'POST', cookies, headers: { 'x-csrf-token': value } })
-      await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: expect.stringMatching(/^CSRF_/) })
+      await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({
+        code: expect.stringMatching(/^CSRF_/),
+      })
     }
-    await expect(tokens.accessTokenRequired(createRequest({ cookies }))).resolves.toMatchObject({ sub: 'ada' })
+    await expect(tokens.accessTokenRequired(createRequest({ cookies }))).resolves.toMatchObject({
+      sub: 'ada',
+    })
   })
 
   test('CKI-05 a token of either type needs its own value', async () => {
@@ -129,7 +137,9 @@ describe('where the value is not needed', () => {
           code: 'CSRF_MISSING',
         })
       await expect(tokens.accessTokenRequired(withCsrf(CSRF, 'GET'))).resolves.toMatchObject({ sub: 'ada' })
-      await expect(tokens.accessTokenRequired(withCsrf(undefined, 'POST'))).resolves.toMatchObject({ sub: 'ada' })
+      await expect(tokens.accessTokenRequired(withCsrf(undefined, 'POST'))).resolves.toMatchObject({
+        sub: 'ada',
+      })
     },
   )
 })
@@ -158,7 +168,9 @@ describe('what the client sees', () => {
 
   test('CKI-06 a bad token is reported as such before its CSRF value is looked at', async () => {
     const request = createRequest({ method: 'POST', cookies: { access_token_cookie: `${ACCESS}x` } })
-    await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: expect.stringMatching(/^TOKEN_/) })
+    await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({
+      code: expect.stringMatching(/^TOKEN_/),
+    })
   })
 })
 

@@ -28,15 +28,22 @@ describe('the query string', () => {
     expect(found).toMatchObject({ token: 'T', location: 'query' })
   })
 
-  test.each(['/', '/?', '/?token', '/?token=', '/?tokens=T', '/?Token=T', '/?a=token=T', '/token=T', '/#?token=T'])(
-    'QRY-02 there is none in %s',
-    async (path) => {
-      await expect(tokens.getTokenFromRequest({ url: path, headers: {} })).resolves.toBeNull()
-      await expect(tokens.accessTokenRequired({ url: path, headers: {} })).rejects.toBeInstanceOf(
-        MissingTokenError,
-      )
-    },
-  )
+  test.each([
+    '/',
+    '/?',
+    '/?token',
+    '/?token=',
+    '/?tokens=T',
+    '/?Token=T',
+    '/?a=token=T',
+    '/token=T',
+    '/#?token=T',
+  ])('QRY-02 there is none in %s', async (path) => {
+    await expect(tokens.getTokenFromRequest({ url: path, headers: {} })).resolves.toBeNull()
+    await expect(tokens.accessTokenRequired({ url: path, headers: {} })).rejects.toBeInstanceOf(
+      MissingTokenError,
+    )
+  })
 
   test('QRY-02 JWT_QUERY_STRING_NAME: the custom name is read and the default one ignored', async () => {
     const custom = manager({ JWT_TOKEN_LOCATION: 'query', JWT_QUERY_STRING_NAME: 'jwt' })
@@ -77,19 +84,25 @@ describe('the JSON body', () => {
 
   test('JSN-02 refresh_token is used for refresh reads, access_token is not', async () => {
     const both = { access_token: ACCESS, refresh_token: REFRESH }
-    await expect(tokens.refreshTokenRequired(createJsonRequest(both))).resolves.toMatchObject({ type: 'refresh' })
+    await expect(tokens.refreshTokenRequired(createJsonRequest(both))).resolves.toMatchObject({
+      type: 'refresh',
+    })
     const onlyAccess = createJsonRequest({ access_token: REFRESH })
     await expect(tokens.refreshTokenRequired(onlyAccess)).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test.each(['text/plain', 'application/x-www-form-urlencoded', 'text/json', 'application/jsonp', 'json', ''])(
-    'JSN-03 the content type %j is not JSON',
-    async (type) => {
-      await expect(find({ access_token: ACCESS }, type)).resolves.toBeNull()
-      const request = createJsonRequest({ access_token: ACCESS }, type)
-      await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingTokenError)
-    },
-  )
+  test.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'text/json',
+    'application/jsonp',
+    'json',
+    '',
+  ])('JSN-03 the content type %j is not JSON', async (type) => {
+    await expect(find({ access_token: ACCESS }, type)).resolves.toBeNull()
+    const request = createJsonRequest({ access_token: ACCESS }, type)
+    await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingTokenError)
+  })
 
   test.each([
     'application/json; charset=UTF-8',

@@ -79,7 +79,8 @@ describe('a form sent to a Node server', () => {
       await tokens.accessTokenRequired(request).catch(() => null)
       return readBodyAsRoute(request)
     })
-    const title = typeof body === 'string' ? (body === sent ? 'a form' : null) : (body as { title?: unknown }).title
+    const title =
+      typeof body === 'string' ? (body === sent ? 'a form' : null) : (body as { title?: unknown }).title
     expect(title).toBe('a form')
   })
 

@@ -9,7 +9,11 @@ const TOKEN = tokens.createAccessToken({ uid: 'ada' })
 const MEBIBYTE = 1024 * 1024
 
 /** The text of a POST whose length is stated. */
-const post = (contentType: string, body: string, headers: readonly (readonly [string, string])[] = []): string =>
+const post = (
+  contentType: string,
+  body: string,
+  headers: readonly (readonly [string, string])[] = [],
+): string =>
   toHttpText(
     'POST /',
     [['Content-Type', contentType], ['Content-Length', String(Buffer.byteLength(body))], ...headers],
@@ -19,7 +23,14 @@ const post = (contentType: string, body: string, headers: readonly (readonly [st
 /** The text of a POST in chunks, whose length nobody knows beforehand (RFC 9112 §7.1). */
 const postChunked = (contentType: string, ...chunks: readonly string[]): string => {
   const body = [...chunks, ''].map((chunk) => `${Buffer.byteLength(chunk).toString(16)}\r\n${chunk}\r\n`)
-  return toHttpText('POST /', [['Content-Type', contentType], ['Transfer-Encoding', 'chunked']], body.join(''))
+  return toHttpText(
+    'POST /',
+    [
+      ['Content-Type', contentType],
+      ['Transfer-Encoding', 'chunked'],
+    ],
+    body.join(''),
+  )
 }
 
 describe('the headers of a Node request', () => {

@@ -58,8 +58,12 @@ describe('several locations', () => {
     ['cookies', { cookies: 'bad', json: ACCESS, query: ACCESS }],
     ['json', { json: 'bad', query: ACCESS }],
   ])('LOC-06 a bad token in %s is an error although a later location has a good one', async (_, places) => {
-    await expect(tokens.accessTokenRequired(withTokens(places))).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
-    await expect(tokens.accessTokenOptional(withTokens(places))).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+    await expect(tokens.accessTokenRequired(withTokens(places))).rejects.toMatchObject({
+      code: 'TOKEN_INVALID',
+    })
+    await expect(tokens.accessTokenOptional(withTokens(places))).rejects.toMatchObject({
+      code: 'TOKEN_INVALID',
+    })
   })
 
   test('LOC-06 so is one that expired or has the wrong type', async () => {
@@ -68,7 +72,10 @@ describe('several locations', () => {
     clock.seconds += 60
     const expired = createRequest({ path: `/?token=${ACCESS}`, headers: { authorization: `Bearer ${old}` } })
     await expect(tokens.accessTokenRequired(expired)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
-    const wrong = createRequest({ path: `/?token=${ACCESS}`, headers: { authorization: `Bearer ${REFRESH}` } })
+    const wrong = createRequest({
+      path: `/?token=${ACCESS}`,
+      headers: { authorization: `Bearer ${REFRESH}` },
+    })
     await expect(tokens.accessTokenRequired(wrong)).rejects.toMatchObject({ code: 'ACCESS_TOKEN_REQUIRED' })
   })
 })
@@ -156,7 +163,9 @@ describe('refresh tokens', () => {
     const split = manager({ JWT_TOKEN_LOCATION: 'headers', JWT_REFRESH_TOKEN_LOCATION: ['query'] })
     const inQuery = (token: string) => createRequest({ path: `/?token=${token}` })
     await expect(split.refreshTokenRequired(inQuery(REFRESH))).resolves.toMatchObject({ type: 'refresh' })
-    await expect(split.refreshTokenRequired(withBearer(REFRESH))).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
+    await expect(split.refreshTokenRequired(withBearer(REFRESH))).rejects.toMatchObject({
+      code: 'TOKEN_MISSING',
+    })
     await expect(split.accessTokenRequired(withBearer(ACCESS))).resolves.toMatchObject({ type: 'access' })
     await expect(split.accessTokenRequired(inQuery(ACCESS))).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
     await expect(split.tokenRequired(inQuery(REFRESH))).resolves.toMatchObject({ type: 'refresh' })

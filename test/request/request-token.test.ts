@@ -10,7 +10,9 @@ test('HDR-01 a RequestToken has the four fields of the specification', () => {
 
 test('HDR-01 without a CSRF value the field is null', () => {
   expect(new RequestToken('t', 'refresh', 'headers').csrf).toBeNull()
-  expect(JSON.parse(JSON.stringify(new RequestToken('t', 'refresh', 'headers')))).toMatchObject({ csrf: null })
+  expect(JSON.parse(JSON.stringify(new RequestToken('t', 'refresh', 'headers')))).toMatchObject({
+    csrf: null,
+  })
 })
 
 test('a RequestToken cannot be changed', () => {
@@ -20,7 +22,7 @@ test('a RequestToken cannot be changed', () => {
 test.each([
   ['inspected', inspect(found)],
   ['inspected inside another object', inspect({ a: { b: found } })],
-  ['formatted', `${inspect([found], { depth: null, showHidden: true })}`],
+  ['formatted', inspect([found], { depth: null, showHidden: true })],
   ['serialised', JSON.stringify({ found })],
 ])('ERR-10 a RequestToken %s shows neither token nor CSRF value', (_, text) => {
   expect(text).not.toContain('the-token')

@@ -167,12 +167,16 @@ describe('results are remembered per request', () => {
     const request = withBearer(TOKEN)
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
     await expect(tokens.freshTokenRequired(request)).rejects.toMatchObject({ code: 'FRESH_TOKEN_REQUIRED' })
-    await expect(tokens.refreshTokenRequired(request)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REQUIRED' })
+    await expect(tokens.refreshTokenRequired(request)).rejects.toMatchObject({
+      code: 'REFRESH_TOKEN_REQUIRED',
+    })
   })
 
   test('managers do not share answers', async () => {
     const request = withBearer(TOKEN)
-    await expect(createCounting(false).tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
+    await expect(createCounting(false).tokens.accessTokenRequired(request)).resolves.toMatchObject({
+      sub: 'ada',
+    })
     await expect(createCounting(true).tokens.accessTokenRequired(request)).rejects.toMatchObject({
       code: 'TOKEN_REVOKED',
     })

@@ -1,6 +1,6 @@
 import { transformSync } from 'esbuild'
 import { describe, expect, test } from 'vitest'
-import { RevocationUnavailableError, RevokedTokenError, TokenManager } from '../../src/index.js'
+import { RevocationUnavailableError, RevokedTokenError, type TokenManager } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 test('REV-07 a call registers the function and returns it; a second call replaces the first', async () => {
@@ -39,7 +39,6 @@ describe.each([
       target: 'node20',
       tsconfigRaw: { compilerOptions: { experimentalDecorators } },
     })
-    // oxlint-disable-next-line no-new-func -- compiled code of this very test
     return new Function('tokens', `${code}; return Application`)(tokens) as Result
   }
 

@@ -1,0 +1,56 @@
+// Builds and packs the package, then holds it against every release gate: one line each, exit 1 if any failed.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { checkDocs } from './gates/docs.js'
+import { checkDocumented } from './gates/documented.js'
+import { checkExports } from './gates/exports.js'
+import { checkPacked } from './gates/packed.js'
+import { checkPortable } from './gates/portable.js'
+import { checkPublint } from './gates/publint.js'
+import { run } from './gates/run.js'
+import { checkSize } from './gates/size.js'
+import { checkTypes } from './gates/types.js'
+
+// A gate gets the package and returns its figure, or throws an error whose message says what is wrong.
+const GATES = {
+  publint: checkPublint,
+  types: checkTypes,
+  exports: checkExports,
+  docs: checkDocs,
+  documented: checkDocumented,
+  packed: checkPacked,
+  size: checkSize,
+  portable: checkPortable,
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'tokenlib-gates-'))
+try {
+  await pass('build', () => run('npm', ['run', 'build', '--silent'], root))
+  if (process.exitCode !== 1) {
+    const pack = await createPackage()
+    for (const [name, check] of Object.entries(GATES)) await pass(name, () => check(pack))
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** The packed package, as every gate receives it; `folder` is temporary and shared. */
+async function createPackage() {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
+  const [{ filename, size, unpackedSize, files }] = JSON.parse(await run('npm', pack, root))
+  const paths = new Set(files.map(({ path }) => path))
+  return { root, folder, manifest, tarball: join(folder, filename), size, unpackedSize, paths }
+}
+
+async function pass(name, check) {
+  try {
+    console.log(`ok    ${name}: ${(await check()) || 'done'}`)
+  } catch (error) {
+    process.exitCode = 1
+    console.log(`FAIL  ${name}: ${error.message.trim().replaceAll('\n', '\n      ')}`)
+  }
+}

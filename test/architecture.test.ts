@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const SOURCE = fileURLToPath(new URL('../src', import.meta.url))
+
+// Lowest first. A file may import from its own layer or from one listed before it.
+const LAYERS = ['base', 'claims', 'jws', 'request', 'revocation', 'manager', 'http', 'adapters', 'index']
+
+const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path, text: readFileSync(join(SOURCE, path), 'utf8') }))
+
+function layerOf(path: string): string {
+  if (path === 'index.ts') return 'index'
+  return path.includes(sep) ? (path.split(sep)[0] as string) : 'base'
+}
+
+function importsOf(text: string): string[] {
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string)
+}
+
+test('there are files to look at', () => {
+  expect(files.length).toBeGreaterThan(30)
+})
+
+describe.each(files)('$path', ({ path, text }) => {
+  test('imports point down only', () => {
+    const layer = LAYERS.indexOf(layerOf(path))
+    expect(layer, `${path} belongs to no layer`).not.toBe(-1)
+    const upward = importsOf(text)
+      .filter((name) => name.startsWith('.'))
+      .map((name) => relative(SOURCE, join(SOURCE, dirname(path), name.replace(/\.js$/, '.ts'))))
+      .filter((target) => LAYERS.indexOf(layerOf(target)) > layer)
+    expect(upward).toEqual([])
+  })
+
+  test('runtime dependencies are the two we chose, and a framework is only a type', () => {
+    const allowed = /^(?:\.|node:|cookie-es$|@standard-schema\/spec$)/
+    const foreign = importsOf(text).filter((name) => !allowed.test(name))
+    const framework = layerOf(path) === 'adapters' ? path.split(sep)[1]?.replace('.ts', '') : undefined
+    expect(foreign.filter((name) => name !== framework)).toEqual([])
+    for (const name of foreign) expect(text).toMatch(new RegExp(`import type [^'}]*\\} from '${name}'`))
+  })
+
+  test('time is read in one place, and nothing escapes the type system', () => {
+    if (path !== 'time.ts') expect(text).not.toMatch(/Date\.now\(\)|performance\.now\(\)|new Date\(\)/)
+    expect(text).not.toMatch(
+      /: any\b|as any\b|<any>|@ts-ignore|@ts-expect-error|-disable|export default|\benum\b/,
+    )
+  })
+
+  test('one idea fits in 250 lines', () => {
+    expect(text.split('\n').length).toBeLessThanOrEqual(250)
+  })
+})

@@ -1,0 +1,225 @@
+import { describe, expect, test } from 'vitest'
+import {
+  AccessTokenRequiredError,
+  ClaimsValidationError,
+  ConfigurationError,
+  CsrfError,
+  FreshTokenRequiredError,
+  InsufficientScopeError,
+  isTokenError,
+  MissingCsrfTokenError,
+  MissingTokenError,
+  RefreshTokenRequiredError,
+  RevocationUnavailableError,
+  RevokedTokenError,
+  SubjectNotFoundError,
+  TokenAudienceError,
+  TokenConfig,
+  TokenDecodeError,
+  TokenError,
+  TokenExpiredError,
+  TokenIssuerError,
+  TokenNotYetValidError,
+  TokenSignatureError,
+  TokenTypeError,
+  toErrorResponse,
+} from '../../src/index.js'
+import { createManager } from '../helpers/manager.js'
+
+type Case = readonly [name: string, error: TokenError, code: string, status: number, attribute: string | null]
+
+// The last column is the `error` attribute: RFC 6750 §3.1, and RFC 9470 §3 for a log-in that is too old.
+const ERRORS: readonly Case[] = [
+  ['MissingTokenError', new MissingTokenError(), 'TOKEN_MISSING', 401, null],
+  ['MissingCsrfTokenError', new MissingCsrfTokenError(), 'CSRF_MISSING', 401, 'invalid_request'],
+  ['CsrfError', new CsrfError(), 'CSRF_MISMATCH', 401, 'invalid_request'],
+  ['TokenDecodeError', new TokenDecodeError('Malformed'), 'TOKEN_INVALID', 401, 'invalid_token'],
+  ['TokenSignatureError', new TokenSignatureError(), 'TOKEN_SIGNATURE_INVALID', 401, 'invalid_token'],
+  ['TokenExpiredError', new TokenExpiredError(1), 'TOKEN_EXPIRED', 401, 'invalid_token'],
+  ['TokenNotYetValidError', new TokenNotYetValidError(1), 'TOKEN_NOT_YET_VALID', 401, 'invalid_token'],
+  ['TokenAudienceError', new TokenAudienceError(), 'TOKEN_AUDIENCE_INVALID', 401, 'invalid_token'],
+  ['TokenIssuerError', new TokenIssuerError(), 'TOKEN_ISSUER_INVALID', 401, 'invalid_token'],
+  ['ClaimsValidationError', new ClaimsValidationError([]), 'CLAIMS_INVALID', 401, 'invalid_token'],
+  [
+    'AccessTokenRequiredError',
+    new AccessTokenRequiredError('refresh'),
+    'ACCESS_TOKEN_REQUIRED',
+    401,
+    'invalid_token',
+  ],
+  [
+    'RefreshTokenRequiredError',
+    new RefreshTokenRequiredError('access'),
+    'REFRESH_TOKEN_REQUIRED',
+    401,
+    'invalid_token',
+  ],
+  ['RevokedTokenError', new RevokedTokenError({}, {}), 'TOKEN_REVOKED', 401, 'invalid_token'],
+  ['SubjectNotFoundError', new SubjectNotFoundError(), 'SUBJECT_NOT_FOUND', 401, 'invalid_token'],
+  [
+    'FreshTokenRequiredError',
+    new FreshTokenRequiredError(),
+    'FRESH_TOKEN_REQUIRED',
+    401,
+    'insufficient_user_authentication',
+  ],
+  [
+    'InsufficientScopeError',
+    new InsufficientScopeError(['a', 'b:c'], null),
+    'INSUFFICIENT_SCOPE',
+    403,
+    'insufficient_scope',
+  ],
+]
+
+describe.each(ERRORS)('%s', (name, error, code, status, attribute) => {
+  const response = toErrorResponse(error)
+
+  test(`ERR-02 ERR-03 ERR-04 answers ${status} with message, error_type and code`, () => {
+    expect(response.status).toBe(status)
+    expect(response.body).toEqual({ message: error.message, error_type: name, code })
+    expect(error.code).toBe(code)
+    expect(error.message).not.toBe('')
+  })
+
+  test('ERR-08 carries the exact challenge', () => {
+    const scope = error instanceof InsufficientScopeError ? ', scope="a b:c"' : ''
+    const reason =
+      attribute === null ? '' : `, error="${attribute}", error_description="${error.message}"${scope}`
+    expect(response.headers['www-authenticate']).toBe(`Bearer realm="api"${reason}`)
+  })
+
+  test('is not to be cached, and not to be tried again later', () => {
+    expect(response.headers['cache-control']).toBe('no-store')
+    expect(response.headers).not.toHaveProperty('retry-after')
+  })
+})
+
+describe('RevocationUnavailableError', () => {
+  const response = toErrorResponse(new RevocationUnavailableError(new Error('ECONNREFUSED 10.0.0.1:6379')))
+
+  test('ERR-03 answers 503 with Retry-After and without a challenge', () => {
+    expect(response.status).toBe(503)
+    expect(response.headers['retry-after']).toMatch(/^\d+$/)
+    expect(response.headers).not.toHaveProperty('www-authenticate')
+    expect(response.headers['cache-control']).toBe('no-store')
+  })
+
+  test('ERR-02 ERR-10 does not tell the client why', () => {
+    expect(response.body).toMatchObject({
+      error_type: 'RevocationUnavailableError',
+      code: 'REVOCATION_UNAVAILABLE',
+    })
+    expect(JSON.stringify(response)).not.toMatch(/ECONNREFUSED|6379/)
+  })
+})
+
+describe('the classes', () => {
+  test.each([
+    new TokenSignatureError(),
+    new TokenExpiredError(1),
+    new TokenNotYetValidError(1),
+    new TokenAudienceError(),
+    new TokenIssuerError(),
+    new ClaimsValidationError([]),
+  ])('ERR-09 %o is a TokenDecodeError', (error) => {
+    expect(error).toBeInstanceOf(TokenDecodeError)
+  })
+
+  test('ERR-09 the other families', () => {
+    expect(new MissingCsrfTokenError()).toBeInstanceOf(MissingTokenError)
+    expect(new AccessTokenRequiredError('refresh')).toBeInstanceOf(TokenTypeError)
+    expect(new RefreshTokenRequiredError('access')).toBeInstanceOf(TokenTypeError)
+  })
+
+  test.each(ERRORS)('ERR-01 %s has no status that a framework would answer with by itself', (name, error) => {
+    for (const member of ['status', 'statusCode', 'headers', 'getResponse', 'toResponse', 'expose'])
+      expect(member in error).toBe(false)
+    expect(error).toBeInstanceOf(TokenError)
+    expect(isTokenError(error)).toBe(true)
+    expect(error.name).toBe(name)
+  })
+
+  test('a ConfigurationError is no TokenError', () => {
+    expect(isTokenError(new ConfigurationError('x'))).toBe(false)
+    expect(isTokenError({ isTokenError: true })).toBe(false)
+    expect(isTokenError(null)).toBe(false)
+  })
+})
+
+describe('texts of the application', () => {
+  test('ERR-06 messages are replaced by code, in the body and in the challenge', () => {
+    const messages = { TOKEN_EXPIRED: 'Please log in again' }
+    const replaced = toErrorResponse(new TokenExpiredError(1), { messages })
+    expect(replaced.body['message']).toBe('Please log in again')
+    expect(replaced.headers['www-authenticate']).toContain('error_description="Please log in again"')
+    const other = toErrorResponse(new TokenAudienceError(), { messages })
+    expect(other.body['message']).toBe(new TokenAudienceError().message)
+  })
+
+  test('ERR-06 a message for the 503 is replaced too', () => {
+    const messages = { REVOCATION_UNAVAILABLE: 'Back soon' }
+    const { body, status } = toErrorResponse(new RevocationUnavailableError(null), { messages })
+    expect([status, body['message']]).toEqual([503, 'Back soon'])
+  })
+
+  test('ERR-06 JWT_ERROR_MESSAGE_KEY: the body key is configurable', () => {
+    const config = new TokenConfig({ JWT_ERROR_MESSAGE_KEY: 'msg' })
+    const { body } = toErrorResponse(new CsrfError(), { config })
+    expect(body).toEqual({ msg: new CsrfError().message, error_type: 'CsrfError', code: 'CSRF_MISMATCH' })
+  })
+
+  test.each(['error_type', 'code'])('ERR-06 JWT_ERROR_MESSAGE_KEY cannot be %s', (key) => {
+    expect(() => createManager({ JWT_ERROR_MESSAGE_KEY: key })).toThrow(ConfigurationError)
+  })
+
+  test('ERR-08 the challenge names the configured scheme and realm', () => {
+    const config = new TokenConfig({ JWT_HEADER_TYPE: 'JWT' })
+    const { headers } = toErrorResponse(new MissingTokenError(), { config, realm: 'my app' })
+    expect(headers['www-authenticate']).toBe('JWT realm="my app"')
+  })
+
+  test('ERR-08 without a scheme the challenge is still one', () => {
+    const config = new TokenConfig({ JWT_HEADER_TYPE: '' })
+    const { headers } = toErrorResponse(new MissingTokenError(), { config })
+    expect(headers['www-authenticate']).toBe('Bearer realm="api"')
+  })
+})
+
+describe('a challenge is never broken by what it says', () => {
+  // RFC 6750 §3: the characters of error_description and scope; RFC 9110 §11.6.1: the challenge.
+  const VALUE = String.raw`"[\x20\x21\x23-\x5b\x5d-\x7e]*"`
+  const CHALLENGE = new RegExp(`^Bearer [a-z_]+=${VALUE}(?:, [a-z_]+=${VALUE})*$`)
+  const NASTY = [
+    'say "no"',
+    'x\r\nSet-Cookie: a=b',
+    'back\\slash',
+    'tab\there',
+    'nul\0',
+    'Zugriff verweigert – ñ',
+    '🔑',
+    '\u007f',
+    '", error="',
+    '',
+  ]
+
+  test.each(NASTY)('ERR-08 in a message: %j', (text) => {
+    const messages = { TOKEN_EXPIRED: text }
+    const { headers, body } = toErrorResponse(new TokenExpiredError(1), { messages })
+    expect(headers['www-authenticate']).toMatch(CHALLENGE)
+    expect(headers['www-authenticate']?.match(/error="/g)).toHaveLength(1)
+    expect(() => new Headers(headers)).not.toThrow()
+    expect(body['message']).toBe(text)
+  })
+
+  test.each(NASTY)('ERR-08 in a scope: %j', (text) => {
+    const { headers } = toErrorResponse(new InsufficientScopeError(['read', text], []))
+    expect(headers['www-authenticate']).toMatch(CHALLENGE)
+    expect(headers['www-authenticate']).toMatch(/, scope="read /)
+  })
+
+  test.each(NASTY)('ERR-08 in a realm: %j', (text) => {
+    const { headers } = toErrorResponse(new MissingTokenError(), { realm: text })
+    expect(headers['www-authenticate']).toMatch(CHALLENGE)
+  })
+})

@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest'
+import {
+  setAccessCookies,
+  setRefreshCookies,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../src/index.js'
+import { parseSetCookie, parseSetCookies } from '../helpers/cookie-jar.js'
+import { createManager } from '../helpers/manager.js'
+import { csrfOf } from '../helpers/requests.js'
+
+/** The cookies a manager with these fields sets for an access token, and the token. */
+function setAccess(options: TokenConfigOptions = {}) {
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  return { tokens, token, cookies: setAccessCookies(tokens, token).map(parseSetCookie) }
+}
+
+function setRefresh(options: TokenConfigOptions = {}) {
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options })
+  const token = tokens.createRefreshToken({ uid: 'ada' })
+  return { tokens, token, cookies: setRefreshCookies(tokens, token).map(parseSetCookie) }
+}
+
+describe('by default', () => {
+  test('SET-01 SET-02 an access token makes two cookies, for the token and its CSRF value', () => {
+    const { token, cookies } = setAccess()
+    const shared = { path: '/', secure: true, samesite: 'Lax' }
+    expect(cookies).toEqual([
+      { name: 'access_token_cookie', value: token, attributes: { ...shared, httponly: true } },
+      { name: 'csrf_access_token', value: csrfOf(token), attributes: shared },
+    ])
+  })
+
+  test('SET-01 SET-02 so does a refresh token', () => {
+    const { token, cookies } = setRefresh()
+    const shared = { path: '/', secure: true, samesite: 'Lax' }
+    expect(cookies).toEqual([
+      { name: 'refresh_token_cookie', value: token, attributes: { ...shared, httponly: true } },
+      { name: 'csrf_refresh_token', value: csrfOf(token), attributes: shared },
+    ])
+  })
+})
+
+describe('each attribute is on both cookies', () => {
+  const attributesOf = (options: TokenConfigOptions) =>
+    [...setAccess(options).cookies, ...setRefresh(options).cookies].map(({ attributes }) => attributes)
+
+  test('SET-03 JWT_COOKIE_DOMAIN', () => {
+    for (const attributes of attributesOf({ JWT_COOKIE_DOMAIN: 'example.com' }))
+      expect(attributes['domain']).toBe('example.com')
+  })
+
+  test.each([
+    ['lax', 'Lax'],
+    ['strict', 'Strict'],
+    ['none', 'None'],
+  ] as const)('SET-03 JWT_COOKIE_SAMESITE %s', (option, value) => {
+    for (const attributes of attributesOf({ JWT_COOKIE_SAMESITE: option }))
+      expect(attributes['samesite']).toBe(value)
+  })
+
+  test('SET-03 JWT_COOKIE_SECURE off', () => {
+    for (const attributes of attributesOf({ JWT_COOKIE_SECURE: false }))
+      expect(attributes).not.toHaveProperty('secure')
+  })
+
+  test('SET-03 JWT_COOKIE_HTTP_ONLY off', () => {
+    for (const attributes of attributesOf({ JWT_COOKIE_HTTP_ONLY: false }))
+      expect(attributes).not.toHaveProperty('httponly')
+  })
+
+  test('SET-03 all at once', () => {
+    const options = { JWT_COOKIE_DOMAIN: '.example.com', JWT_COOKIE_SAMESITE: 'strict' } as const
+    for (const attributes of attributesOf({ ...options, JWT_ACCESS_COOKIE_PATH: '/a' }))
+      expect(attributes).toMatchObject({ domain: '.example.com', samesite: 'Strict', secure: true })
+  })
+})
+
+describe('names and paths', () => {
+  const FIELDS = {
+    JWT_ACCESS_COOKIE_NAME: 'a',
+    JWT_ACCESS_COOKIE_PATH: '/a',
+    JWT_ACCESS_CSRF_COOKIE_NAME: 'ac',
+    JWT_ACCESS_CSRF_COOKIE_PATH: '/ac',
+    JWT_REFRESH_COOKIE_NAME: 'r',
+    JWT_REFRESH_COOKIE_PATH: '/r',
+    JWT_REFRESH_CSRF_COOKIE_NAME: 'rc',
+    JWT_REFRESH_CSRF_COOKIE_PATH: '/rc',
+  }
+
+  test('SET-03 every JWT_…_COOKIE_NAME and JWT_…_COOKIE_PATH names its own cookie', () => {
+    const cookies = [...setAccess(FIELDS).cookies, ...setRefresh(FIELDS).cookies]
+    expect(cookies.map(({ name, attributes }) => [name, attributes['path']])).toEqual([
+      ['a', '/a'],
+      ['ac', '/ac'],
+      ['r', '/r'],
+      ['rc', '/rc'],
+    ])
+  })
+
+  test.each(['__Host-token', '__Secure-token'])('SET-03 a cookie may be called %s', (name) => {
+    const [cookie] = setAccess({ JWT_ACCESS_COOKIE_NAME: name }).cookies
+    expect(cookie).toMatchObject({ name, attributes: { secure: true, path: '/' } })
+    expect(cookie?.attributes).not.toHaveProperty('domain')
+  })
+})
+
+describe('the CSRF cookie', () => {
+  test.each(['JWT_CSRF_IN_COOKIES', 'JWT_COOKIE_CSRF_PROTECT'])(
+    'SET-04 CKI-09 %s off: it is left out',
+    (field) => {
+      expect(setAccess({ [field]: false }).cookies.map(({ name }) => name)).toEqual(['access_token_cookie'])
+      expect(setRefresh({ [field]: false }).cookies.map(({ name }) => name)).toEqual(['refresh_token_cookie'])
+    },
+  )
+
+  test('SET-04 JWT_CSRF_IN_COOKIES off: the token still carries the value', () => {
+    expect(csrfOf(setAccess({ JWT_CSRF_IN_COOKIES: false }).token)).toMatch(/^[\w-]{22}$/)
+  })
+})
+
+describe('how long a browser keeps them', () => {
+  const agesOf = (options: TokenConfigOptions) =>
+    setAccess(options).cookies.map(({ attributes }) => attributes['max-age'])
+
+  test('SET-02 JWT_SESSION_COOKIE on, the default: until it is closed', () => {
+    for (const { attributes } of setAccess().cookies) {
+      expect(attributes).not.toHaveProperty('max-age')
+      expect(attributes).not.toHaveProperty('expires')
+    }
+  })
+
+  test('SET-03 JWT_SESSION_COOKIE off: as long as the token lives', () => {
+    expect(agesOf({ JWT_SESSION_COOKIE: false })).toEqual(['900', '900'])
+    expect(agesOf({ JWT_SESSION_COOKIE: false, JWT_ACCESS_TOKEN_EXPIRES: '1h' })).toEqual(['3600', '3600'])
+    const refresh = setRefresh({ JWT_SESSION_COOKIE: false }).cookies
+    expect(refresh.map(({ attributes }) => attributes['max-age'])).toEqual(['1728000', '1728000'])
+  })
+
+  test('SET-03 JWT_SESSION_COOKIE off: a token that never expires is kept when the browser is closed', () => {
+    const ages = agesOf({ JWT_SESSION_COOKIE: false, JWT_ACCESS_TOKEN_EXPIRES: false })
+    for (const age of ages) expect(Number(age)).toBeGreaterThan(86_400)
+  })
+
+  test.each([
+    [60, '60'],
+    ['2h', '7200'],
+    ['PT1M', '60'],
+    ['1500ms', '1'],
+  ])('SET-03 JWT_COOKIE_MAX_AGE %s', (age, seconds) => {
+    const options = { JWT_SESSION_COOKIE: false, JWT_COOKIE_MAX_AGE: age }
+    expect(agesOf(options)).toEqual([seconds, seconds])
+  })
+})
+
+describe('what is refused', () => {
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+  const [access, refresh] = [
+    tokens.createAccessToken({ uid: 'ada' }),
+    tokens.createRefreshToken({ uid: 'ada' }),
+  ]
+
+  test('SET-06 a token of the other type', () => {
+    expect(() => setAccessCookies(tokens, refresh)).toThrow(TypeError)
+    expect(() => setRefreshCookies(tokens, access)).toThrow(TypeError)
+  })
+
+  test.each([
+    '',
+    'x',
+    'a.b.c',
+    'x.bnVsbA.x', // null
+    'x.eyJ0eXBlIjoib3RoZXIifQ.x', // { "type": "other" }
+  ])('SET-06 a text that is no token of ours: %j', (text) => {
+    expect(() => setAccessCookies(tokens, text)).toThrow(TypeError)
+    expect(() => setRefreshCookies(tokens, text)).toThrow(TypeError)
+  })
+
+  test('SET-07 any token while cookies are not a location', () => {
+    const { tokens } = createManager()
+    expect(() => setAccessCookies(tokens, access)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError' }),
+    )
+    expect(() => setRefreshCookies(tokens, refresh)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError' }),
+    )
+  })
+
+  test('SET-07 a token of a type that is never read from cookies', () => {
+    const headersThenCookies = createManager({
+      JWT_TOKEN_LOCATION: 'headers',
+      JWT_REFRESH_TOKEN_LOCATION: 'cookies',
+    }).tokens
+    expect(setRefreshCookies(headersThenCookies, refresh)).toHaveLength(2)
+    expect(() => setAccessCookies(headersThenCookies, access)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError' }),
+    )
+    const cookiesThenHeaders = createManager({
+      JWT_TOKEN_LOCATION: 'cookies',
+      JWT_REFRESH_TOKEN_LOCATION: 'headers',
+    }).tokens
+    expect(setAccessCookies(cookiesThenHeaders, access)).toHaveLength(2)
+    expect(() => setRefreshCookies(cookiesThenHeaders, refresh)).toThrow(
+      expect.objectContaining({ name: 'ConfigurationError' }),
+    )
+  })
+
+  // RFC 6265 §6.1: at least 4096 bytes per cookie, name, value and attributes together; more may be dropped.
+  test('SET-01 a cookie of 4096 bytes is set, and one of 4097 is refused', () => {
+    const sized = (filler: number, path: string): (() => string[]) => {
+      const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', JWT_ACCESS_COOKIE_PATH: path })
+      const token = tokens.createAccessToken({ uid: 'ada', filler: 'x'.repeat(filler) })
+      return () => setAccessCookies(tokens, token)
+    }
+    const size = Buffer.byteLength(sized(2500, '/')()[0] as string)
+    const missing = 4096 - size
+    expect(missing).toBeGreaterThan(0)
+    expect(Buffer.byteLength(sized(2500, `/${'p'.repeat(missing)}`)()[0] as string)).toBe(4096)
+    expect(sized(2500, `/${'p'.repeat(missing + 1)}`)).toThrow(TypeError)
+    expect(sized(3500, '/')).toThrow(TypeError)
+  })
+})
+
+test('SET-01 the functions need only the configuration of a manager', () => {
+  const { tokens, token } = setAccess()
+  expect(tokens).toBeInstanceOf(TokenManager)
+  const cookies = parseSetCookies(setAccessCookies({ config: tokens.config }, token))
+  expect(Object.keys(cookies)).toEqual(['access_token_cookie', 'csrf_access_token'])
+})
