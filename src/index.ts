@@ -68,7 +68,8 @@ export {
 } from './manager/token-manager.js'
 export type { NodeRequest } from './request/node-view.js'
 export { RequestToken, type TokenLocation } from './request/request-token.js'
-export type { RequestSource, RequestView } from './request/view.js'
+export type { RequestSource } from './request/request-source.js'
+export type { RequestView } from './request/view.js'
 export type {
   RegisterTokenBlocklist,
   RevocationContext,

@@ -9,7 +9,8 @@ import {
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
 import { createFetchView } from '../request/fetch-view.js'
-import { rememberView, type RequestView } from '../request/view.js'
+import { rememberView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
 
 type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 

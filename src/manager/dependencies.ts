@@ -1,4 +1,5 @@
-import { type RequestSource, type RequestView, toRequestView } from '../request/view.js'
+import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>

@@ -1,6 +1,3 @@
-import { createFetchView } from './fetch-view.js'
-import { createNodeView, type NodeRequest } from './node-view.js'
-
 /** All that this library ever asks of a request; adapters translate their framework's request into one. */
 export interface RequestView {
   readonly method: string
@@ -13,44 +10,4 @@ export interface RequestView {
    * another media type. The route can still read it afterwards.
    */
   body(): Promise<unknown>
-}
-
-/** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
-export type RequestSource = Request | NodeRequest | RequestView
-
-const views = new WeakMap<object, RequestView>()
-
-/** The view of a request, the same one each time, so that what is remembered for it is found again. */
-export function toRequestView(source: RequestSource): RequestView {
-  if (isRequestView(source)) return source
-  return rememberView(source, () =>
-    isFetchRequest(source) ? createFetchView(source) : createNodeView(source),
-  )
-}
-
-/** The view remembered for a request object; an adapter brings `create` to make its own the first time. */
-export function rememberView(source: object, create: () => RequestView): RequestView {
-  let view = views.get(source)
-  if (view === undefined) {
-    view = create()
-    views.set(source, view)
-  }
-  return view
-}
-
-// Framework requests that have a `header` method of their own are no views: `body` is a method only here.
-function isRequestView(source: RequestSource): source is RequestView {
-  const view = source as Partial<RequestView> | null | undefined
-  return typeof view?.header === 'function' && typeof view.body === 'function'
-}
-
-// By shape: a Request from another realm or from a polyfill is one too.
-function isFetchRequest(source: Request | NodeRequest): source is Request {
-  const headers: unknown = (source as Partial<Request> | null | undefined)?.headers
-  if (typeof headers !== 'object' || headers === null) {
-    throw new TypeError(
-      'A request must be a Fetch Request, a Node request, an object with headers or a RequestView',
-    )
-  }
-  return typeof (headers as Partial<Headers>).get === 'function'
 }

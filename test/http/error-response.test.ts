@@ -116,13 +116,13 @@ describe('RevocationUnavailableError', () => {
 
 describe('the classes', () => {
   test.each([
-    new TokenSignatureError(),
-    new TokenExpiredError(1),
-    new TokenNotYetValidError(1),
-    new TokenAudienceError(),
-    new TokenIssuerError(),
-    new ClaimsValidationError([]),
-  ])('ERR-09 %o is a TokenDecodeError', (error) => {
+    ['TokenSignatureError', new TokenSignatureError()],
+    ['TokenExpiredError', new TokenExpiredError(1)],
+    ['TokenNotYetValidError', new TokenNotYetValidError(1)],
+    ['TokenAudienceError', new TokenAudienceError()],
+    ['TokenIssuerError', new TokenIssuerError()],
+    ['ClaimsValidationError', new ClaimsValidationError([])],
+  ])('ERR-09 %s is a TokenDecodeError', (_, error) => {
     expect(error).toBeInstanceOf(TokenDecodeError)
   })
 
