@@ -1,6 +1,7 @@
 import { isTokenError } from '../errors.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  assertDependencies,
   type Dependency,
   type DependencyValues,
   enforceDependencies,
@@ -17,6 +18,7 @@ export type FetchHandler<Rest extends readonly unknown[] = []> = (
 export function enforce(
   ...dependencies: readonly Dependency<unknown>[]
 ): <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>) => FetchHandler<Rest> {
+  assertDependencies(dependencies)
   return (handler) =>
     async (request, ...rest) => {
       await enforceDependencies(dependencies, request)
@@ -36,6 +38,7 @@ export function inject<
     ...rest: Rest
   ) => Response | Promise<Response>,
 ): FetchHandler<Rest> {
+  assertDependencies(Object.values(dependencies))
   return async (request, ...rest) =>
     handler(await resolveDependencies(dependencies, request), request, ...rest)
 }

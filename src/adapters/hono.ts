@@ -2,6 +2,7 @@ import type { Context, Env, ErrorHandler, Handler, MiddlewareHandler } from 'hon
 import { isTokenError } from '../errors.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  assertDependencies,
   type Dependency,
   type DependencyValues,
   enforceDependencies,
@@ -16,6 +17,7 @@ type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {
+  assertDependencies(dependencies)
   return async (c, next) => {
     await enforceDependencies(dependencies, toView(c))
     await next()
@@ -35,6 +37,7 @@ export function inject(
   dependencies: Dependencies,
   handler?: (values: DependencyValues<Dependencies>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
+  assertDependencies(Object.values(dependencies))
   return async (c, next) => {
     const values = await resolveDependencies(dependencies, toView(c))
     if (handler !== undefined) return handler(values, c)
@@ -56,16 +59,16 @@ export function handleErrors(options?: ErrorResponseOptions): ErrorHandler {
   }
 }
 
-// Hono keeps a body it has read, so reading through it leaves the body for the route, and finds one that an
-// earlier middleware read.
+// A body that an earlier middleware read is not lost: Hono keeps it.
 function toView(c: Context): RequestView {
   return rememberView(c.req.raw, () => {
     const view = createFetchView(c.req.raw)
-    return Object.defineProperty(view, 'body', { value: () => readBody(c) })
+    const body = (): Promise<unknown> => (c.req.raw.bodyUsed ? readKeptBody(c) : view.body())
+    return Object.create(view, { body: { value: body } }) as RequestView
   })
 }
 
-async function readBody(c: Context): Promise<unknown> {
+async function readKeptBody(c: Context): Promise<unknown> {
   const contentType = c.req.header('content-type') ?? null
   try {
     if (isJson(contentType)) return await c.req.json<unknown>()

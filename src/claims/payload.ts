@@ -109,10 +109,16 @@ function invalidClaim(name: string): TokenDecodeError {
   return new TokenDecodeError(`Token claim "${name}" is missing or of the wrong type`)
 }
 
+// Lists and plain objects only: what else a schema puts into a payload (a Date, bytes) cannot be frozen by us.
 function deepFreeze(value: unknown): unknown {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && isPlain(value)) {
     Object.freeze(value)
     for (const member of Object.values(value)) deepFreeze(member)
   }
   return value
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null
 }

@@ -7,6 +7,8 @@ import { parseDuration } from '../time.js'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
 const MAX_COOKIE_BYTES = 4096
+// RFC 6265bis §5.5: no cookie lives longer than 400 days, that of a token without expiry included.
+const MAX_COOKIE_AGE = 400 * 86_400
 
 interface Configured {
   readonly config: TokenConfig
@@ -38,8 +40,10 @@ export function unsetCookies(tokens: Configured): string[] {
 }
 
 function createCookies(config: TokenConfig, type: TokenType, token: string): string[] {
-  if (!config.hasLocation('cookies')) {
-    throw new ConfigurationError(`Cookies are set but never read: add 'cookies' to JWT_TOKEN_LOCATION`)
+  if (!config.hasLocation('cookies', type)) {
+    throw new ConfigurationError(
+      `${type} cookies are set but never read: add 'cookies' to JWT_TOKEN_LOCATION`,
+    )
   }
   const claims = readOwnClaims(token)
   if (claims?.['type'] !== type)
@@ -117,7 +121,7 @@ function readMaxAge(config: TokenConfig, { exp, iat }: Record<string, unknown>):
   if (config.JWT_SESSION_COOKIE) return null
   if (config.JWT_COOKIE_MAX_AGE !== null) return Math.floor(parseDuration(config.JWT_COOKIE_MAX_AGE))
   // The token is new, so what is left of its life is all of it.
-  return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : null
+  return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE
 }
 
 // The application hands in a token it has just made: its claims are read, not checked.

@@ -5,17 +5,6 @@ import { isJwk, type Jwk } from './jwk.js'
 /** An asymmetric key: PEM text, a JWK (or its JSON text) or a `KeyObject`. */
 export type KeyMaterial = string | Jwk | KeyObject
 
-/** The material with JSON text parsed, so that a JWK is always an object. */
-export function parseMaterial(field: string, material: KeyMaterial): KeyMaterial {
-  if (typeof material !== 'string' || !material.trimStart().startsWith('{')) return material
-  try {
-    return JSON.parse(material) as Jwk
-  } catch {
-    // Without the cause: the parser's message would quote the key.
-    throw new ConfigurationError(`${field} starts like a JWK but is not JSON`)
-  }
-}
-
 /** The private key, or `ConfigurationError`. */
 export function importPrivateKey(field: string, material: KeyMaterial): KeyObject {
   if (material instanceof KeyObject) return assertType(field, material, 'private')

@@ -4,17 +4,28 @@ import type { Algorithm } from './algorithms.js'
 
 /** A JSON Web Key (RFC 7517). */
 export interface Jwk {
-  readonly kty: string
-  readonly kid?: string
-  readonly alg?: string
-  readonly use?: string
-  readonly key_ops?: readonly string[]
+  readonly kty?: string | undefined
+  readonly kid?: string | undefined
+  readonly alg?: string | undefined
+  readonly use?: string | undefined
+  readonly key_ops?: readonly string[] | undefined
   readonly [member: string]: unknown
 }
 
 /** Whether a value has the shape of a JWK; `KeyObject` and bytes have no `kty`. */
 export function isJwk(value: unknown): value is Jwk {
   return typeof value === 'object' && value !== null && typeof (value as { kty?: unknown }).kty === 'string'
+}
+
+/** The material, a JWK in JSON text parsed; other text is returned as it is. */
+export function parseJwkText<Material>(material: Material): Material | Jwk {
+  if (typeof material !== 'string' || !material.trimStart().startsWith('{')) return material
+  try {
+    const parsed: unknown = JSON.parse(material)
+    return isJwk(parsed) ? parsed : material
+  } catch {
+    return material
+  }
 }
 
 /** Throws `ConfigurationError` when a JWK says it is for another algorithm or another use (RFC 7517 §4.2–4.4). */

@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { type Algorithm, ALGORITHMS, readKeyMismatch } from './algorithms.js'
-import { importPrivateKey, importPublicKey, type KeyMaterial, parseMaterial } from './asymmetric.js'
-import { assertJwkUse, isJwk, toKid } from './jwk.js'
+import { importPrivateKey, importPublicKey, type KeyMaterial } from './asymmetric.js'
+import { assertJwkUse, isJwk, parseJwkText, toKid } from './jwk.js'
 import { importSecret, type SecretMaterial } from './secret.js'
 
 /** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
@@ -50,7 +50,9 @@ function isHmac(algorithm: Algorithm): boolean {
 }
 
 function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
-  const { secret, previousSecret, allowWeakSecret } = sources
+  const { allowWeakSecret } = sources
+  const secret = parseJwkText(sources.secret)
+  const previousSecret = parseJwkText(sources.previousSecret)
   if (secret === null) throw new ConfigurationError(`JWT_SECRET_KEY is required for ${sources.algorithm}`)
   const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
     if (isJwk(material)) assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
@@ -106,7 +108,7 @@ function importOptional(
   importKey: (field: string, material: KeyMaterial) => KeyObject,
 ): ImportedKey | null {
   if (given === null) return null
-  const material = parseMaterial(field, given)
+  const material = parseJwkText(given)
   return { field, material, key: importKey(field, material) }
 }
 

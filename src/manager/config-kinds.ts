@@ -37,7 +37,7 @@ export function listOf<Value extends string>(kind: FieldKind<Value>): FieldKind<
       Array.isArray(value)
         ? value.length > 0 && value.every((item) => kind.isValid(item))
         : kind.isValid(value),
-    fromText: (value) => (readJsonList(value) ?? value.split(',').map((item) => item.trim())) as Value[],
+    fromText: (value) => (readJsonList(value) ?? readCommaList(value)) as Value[],
   }
 }
 
@@ -118,6 +118,10 @@ function readJsonList(text: string): unknown[] | null {
   } catch {
     return null
   }
+}
+
+function readCommaList(text: string): string | string[] {
+  return text.includes(',') ? text.split(',').map((item) => item.trim()) : text.trim()
 }
 
 function readClock(text: string): number | null {

@@ -16,13 +16,20 @@ const field = <Value>(kind: FieldKind<unknown>, value: Value): ConfigField<Value
 
 // RFC 9110 §5.6.2: the characters of a header name, a method and a cookie name.
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// RFC 1035 §2.3.1: labels of letters, digits and inner hyphens, 63 at most.
+const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
+const DOMAIN = new RegExp(`^\\.?${LABEL}(?:\\.${LABEL})*$`, 'i')
 const token = text("a name of letters, digits and !#$%&'*+.^_`|~-", (value) => TOKEN.test(value))
 const scheme = text('an authentication scheme, or empty', (value) => value === '' || TOKEN.test(value))
 // RFC 6265 §4.1.1, every character but controls and semicolons.
 const path = text('a path that starts with /', (value) => /^\/[\x20-\x3a\x3c-\x7e]*$/.test(value))
-const domain = text('a domain name', (value) => /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i.test(value))
+const domain = text('a domain name', (value) => DOMAIN.test(value))
 const algorithm = choice(Object.keys(ALGORITHMS) as Algorithm[])
 const location = listOf(choice(TOKEN_LOCATIONS))
+const timeout = duration(
+  'a duration above zero, at most one hour',
+  (seconds) => seconds > 0 && seconds <= 3600,
+)
 const secret = key('a string, bytes, a JWK of type "oct" or a secret KeyObject')
 const asymmetric = key('PEM text, a JWK or a KeyObject')
 
@@ -80,10 +87,7 @@ export const CONFIG_TABLE: {
   JWT_IDENTITY_CLAIM: field(text(), 'sub'),
   JWT_ERROR_MESSAGE_KEY: field(text(), 'message'),
   JWT_MAX_TOKEN_LENGTH: field(count(1), 8192),
-  JWT_REVOCATION_TIMEOUT: field(
-    duration('a duration above zero', (seconds) => seconds > 0),
-    '250ms',
-  ),
+  JWT_REVOCATION_TIMEOUT: field(timeout, '250ms'),
   JWT_REFRESH_GRACE: field(duration(), '10s'),
   JWT_VERIFIED_CACHE_SIZE: field(count(0), 10_000),
   JWT_ALLOW_WEAK_SECRET: field(flag, false),

@@ -1,3 +1,4 @@
+import type { TokenType } from '../claims/payload.js'
 import { ConfigurationError } from '../errors.js'
 import { inspectAsJson } from '../inspect.js'
 import type { TokenLocation } from '../request/request-token.js'
@@ -49,9 +50,13 @@ export class TokenConfig {
     return new TokenConfig(Object.fromEntries([...found, ...given]) as TokenConfigOptions)
   }
 
-  /** Whether tokens are looked for in a location. */
-  hasLocation(location: TokenLocation): boolean {
-    return [this.JWT_TOKEN_LOCATION, this.JWT_REFRESH_TOKEN_LOCATION ?? []].flat().includes(location)
+  /** Whether tokens, or only those of one type, are looked for in a location. */
+  hasLocation(location: TokenLocation, type?: TokenType): boolean {
+    const access = this.JWT_TOKEN_LOCATION
+    const refresh = this.JWT_REFRESH_TOKEN_LOCATION ?? access
+    return (type === undefined ? [access, refresh] : [type === 'access' ? access : refresh])
+      .flat()
+      .includes(location)
   }
 
   /** Every field, secrets and private keys hidden. */

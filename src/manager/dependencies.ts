@@ -31,6 +31,14 @@ export function rememberPerRequest<Value>(
   }
 }
 
+/** Throws a `TypeError` unless there is something to run: a route must not stay open by a slip of the pen. */
+export function assertDependencies(dependencies: readonly unknown[]): void {
+  if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
+  if (!dependencies.every((dependency) => typeof dependency === 'function')) {
+    throw new TypeError('A dependency must be a function')
+  }
+}
+
 /** Runs dependencies one after the other, in the order they are written, and gathers their values. */
 export async function resolveDependencies<Dependencies extends Readonly<Record<string, Dependency<unknown>>>>(
   dependencies: Dependencies,

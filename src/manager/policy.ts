@@ -26,6 +26,15 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
+/** A copy that stays as it is, whatever becomes of the object the application wrote it in. */
+export function copyPolicy(policy: TokenPolicy): TokenPolicy {
+  return {
+    ...policy,
+    ...(policy.scopes && { scopes: [...policy.scopes] }),
+    ...(policy.locations && { locations: [...policy.locations] }),
+  }
+}
+
 /** Throws unless the token is of the type the policy asks for. */
 export function assertType(payload: TokenPayload, { type = 'access' }: TokenPolicy): void {
   if (type === 'any' || payload.type === type) return

@@ -26,8 +26,7 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
   assertFields(config)
   assertCookies(config)
   assertNames(config)
-  Object.freeze(config)
-  return {
+  const settings: Settings = {
     keys: resolveKeys(config),
     creation: {
       access: resolveCreation(config, config.JWT_ACCESS_TOKEN_EXPIRES, schema),
@@ -45,6 +44,8 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
+  Object.freeze(config)
+  return settings
 }
 
 function resolveKeys(config: TokenConfig): KeyRing {

@@ -13,7 +13,7 @@ import { type Authenticator, authenticate, authenticateToken, wantedLocations } 
 import type { TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
 import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
-import { assertType, type TokenPolicy } from './policy.js'
+import { assertType, copyPolicy, type TokenPolicy } from './policy.js'
 import { resolveSettings } from './settings.js'
 import { createVerifier } from './verified-tokens.js'
 
@@ -137,10 +137,12 @@ export class TokenManager<
   /** A dependency for any policy; the other dependencies are presets of it. */
   require(policy: TokenPolicy & { readonly optional: true }): TokenDependency<TokenPayload<Output> | null>
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
+  require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
+    const fixed = copyPolicy(policy)
     return rememberPerRequest(
-      (view) => authenticate(authenticator, view, policy) as Promise<TokenPayload<Output> | null>,
+      (view) => authenticate(authenticator, view, fixed) as Promise<TokenPayload<Output> | null>,
     )
   }
 

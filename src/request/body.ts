@@ -14,7 +14,12 @@ export function isJson(contentType: string | null): boolean {
 
 /** Whether a content type is one of the two that HTML forms send. */
 export function isForm(contentType: string | null): boolean {
-  return toMediaType(contentType) === 'application/x-www-form-urlencoded' || isMultipart(contentType)
+  return isUrlEncoded(contentType) || isMultipart(contentType)
+}
+
+/** Whether a content type is `application/x-www-form-urlencoded`. */
+export function isUrlEncoded(contentType: string | null): boolean {
+  return toMediaType(contentType) === 'application/x-www-form-urlencoded'
 }
 
 /** Whether a content type is `multipart/form-data`. */
@@ -25,7 +30,7 @@ export function isMultipart(contentType: string | null): boolean {
 /** A JSON or URL-encoded body as a value; `undefined` for another media type or a body that does not parse. */
 export function parseBody(contentType: string | null, body: string | Uint8Array): unknown {
   const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8')
-  if (isForm(contentType)) return toFields(new URLSearchParams(text))
+  if (isUrlEncoded(contentType)) return toFields(new URLSearchParams(text))
   if (!isJson(contentType)) return undefined
   try {
     return JSON.parse(text) as unknown
@@ -43,17 +48,18 @@ export function toFields(entries: Iterable<[string, unknown]>): Record<string, u
   return fields
 }
 
-/** All bytes of a stream, or `null` once there are more than a body that carries a token can have. */
-export async function readChunks(stream: AsyncIterable<Uint8Array | string>): Promise<Buffer | null> {
-  const chunks: Buffer[] = []
+/** Gathers the chunks of a body; `add` is false once there are more bytes than a body with a token can have. */
+export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Buffer } {
+  const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of stream) {
-    const bytes = Buffer.from(chunk as Uint8Array)
-    size += bytes.length
-    if (size > MAX_BODY_BYTES) return null
-    chunks.push(bytes)
+  return {
+    add(chunk) {
+      size += chunk.byteLength
+      chunks.push(chunk)
+      return size <= MAX_BODY_BYTES
+    },
+    concat: () => Buffer.concat(chunks),
   }
-  return Buffer.concat(chunks)
 }
 
 function toMediaType(contentType: string | null): string {

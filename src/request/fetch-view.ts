@@ -1,4 +1,4 @@
-import { isMultipart, parseBody, readChunks, toFields } from './body.js'
+import { createChunks, isMultipart, parseBody, toFields } from './body.js'
 import type { RequestView } from './view.js'
 
 /** The view of a Fetch `Request`; the body is read from a clone, once. */
@@ -17,12 +17,26 @@ export function createFetchView(request: Request): RequestView {
 }
 
 async function readBody(request: Request): Promise<unknown> {
-  // A body that was read already cannot be read again; whoever read it has it.
-  if (request.body === null || request.bodyUsed) return undefined
+  // A body that someone else reads, or has read, cannot be read again.
+  if (request.body === null || request.bodyUsed || request.body.locked) return undefined
   const contentType = request.headers.get('content-type')
-  const bytes = await readChunks(request.clone().body as AsyncIterable<Uint8Array>)
+  const bytes = await readLimited(request.clone().body as ReadableStream<Uint8Array>)
   if (bytes === null) return undefined
   return isMultipart(contentType) ? readMultipart(contentType, bytes) : parseBody(contentType, bytes)
+}
+
+// Not a for...of loop: leaving one waits until the clone is cancelled, which waits for the original to be read.
+async function readLimited(stream: ReadableStream<Uint8Array>): Promise<Buffer | null> {
+  const reader = stream.getReader()
+  const chunks = createChunks()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return chunks.concat()
+    if (!chunks.add(value)) {
+      reader.cancel().catch(() => {})
+      return null
+    }
+  }
 }
 
 async function readMultipart(contentType: string | null, bytes: Uint8Array): Promise<unknown> {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { isSmallEnough, parseBody, readChunks } from './body.js'
+import { createChunks, isJson, isSmallEnough, isUrlEncoded, parseBody } from './body.js'
 import type { RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
@@ -25,10 +25,11 @@ export function createNodeView(request: NodeRequest): RequestView {
     },
     header: (name) => readHeader(request, name.toLowerCase()),
     async body() {
+      if (streamed !== undefined) return streamed
       const { body } = request
+      if (body === undefined && isUnread(request)) return (streamed = readStream(request))
       const isText = typeof body === 'string' || body instanceof Uint8Array
-      if (isText) return parseBody(readHeader(request, 'content-type'), body)
-      return body === undefined && isUnread(request) ? (streamed ??= readStream(request)) : body
+      return isText ? parseBody(readHeader(request, 'content-type'), body) : body
     },
   }
 }
@@ -60,13 +61,18 @@ function rawValues(rawHeaders: readonly string[], name: string): string[] {
   return values
 }
 
-// Reading spends the stream. So the parsed body goes where every body parser puts it, and a body whose size is
-// not known to be small is left alone: having to stop half-way would lose it for the route.
+// Reading spends the stream. So what was read goes where every body parser puts it, and a body that we could not
+// parse, or whose size is not known to be small, is left alone: to stop half-way would lose it for the route.
 async function readStream(request: NodeRequest & Readable): Promise<unknown> {
-  if (!isSmallEnough(readHeader(request, 'content-length'))) return undefined
-  const bytes = await readChunks(request)
-  if (bytes === null) return undefined
-  return (request.body = parseBody(readHeader(request, 'content-type'), bytes))
+  const contentType = readHeader(request, 'content-type')
+  const isParsed = isJson(contentType) || isUrlEncoded(contentType)
+  if (!isParsed || !isSmallEnough(readHeader(request, 'content-length'))) return undefined
+  const chunks = createChunks()
+  for await (const chunk of request) chunks.add(Buffer.from(chunk as Uint8Array))
+  const bytes = chunks.concat()
+  const parsed = parseBody(contentType, bytes)
+  request.body = parsed ?? bytes
+  return parsed
 }
 
 function isUnread(request: object): request is NodeRequest & Readable {

@@ -25,10 +25,15 @@ export function rememberView(source: object, create: () => RequestView): Request
   return view
 }
 
-// Framework requests that have a `header` method of their own are no views: `body` is a method only here.
+// All four members: requests and contexts of frameworks have some of them, with other meanings.
 function isRequestView(source: RequestSource): source is RequestView {
   const view = source as Partial<RequestView> | null | undefined
-  return typeof view?.header === 'function' && typeof view.body === 'function'
+  return (
+    typeof view?.header === 'function' &&
+    typeof view.body === 'function' &&
+    typeof view.method === 'string' &&
+    typeof view.url === 'string'
+  )
 }
 
 // By shape: a Request from another realm or from a polyfill is one too.

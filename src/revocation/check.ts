@@ -32,13 +32,20 @@ export async function assertNotRevoked<Payload extends object>(
 // The signal is made only for a callback that asks for it: most do not, and this is done for every request.
 function createContext<Payload>(facts: Omit<RevocationContext<Payload>, 'signal'>) {
   let controller: AbortController | undefined
+  let reason: Error | undefined
   const context: RevocationContext<Payload> = {
     ...facts,
     get signal() {
-      return (controller ??= new AbortController()).signal
+      controller ??= new AbortController()
+      if (reason !== undefined) controller.abort(reason)
+      return controller.signal
     },
   }
-  return { context, abort: (reason: Error) => controller?.abort(reason) }
+  const abort = (deadline: Error): void => {
+    reason = deadline
+    controller?.abort(deadline)
+  }
+  return { context, abort }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -93,9 +93,9 @@ describe('inject', () => {
 
   test('the handler does not run when the request is refused', async () => {
     const handler = createHandler()
-    await expect(inject({ payload: tokens.accessTokenRequired }, handler)(createRequest())).rejects.toBeInstanceOf(
-      MissingTokenError,
-    )
+    await expect(
+      inject({ payload: tokens.accessTokenRequired }, handler)(createRequest()),
+    ).rejects.toBeInstanceOf(MissingTokenError)
     expect(handler).not.toHaveBeenCalled()
   })
 
@@ -162,14 +162,20 @@ describe('handleErrors', () => {
     tokens.setCallbackTokenBlocklist(() => {
       throw new Error('down')
     })
-    const response = await handleErrors()(enforce(tokens.accessTokenRequired)(createHandler()))(withBearer(TOKEN))
+    const response = await handleErrors()(enforce(tokens.accessTokenRequired)(createHandler()))(
+      withBearer(TOKEN),
+    )
     expect(response.status).toBe(503)
     expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
   })
 
   test('ERR-06 takes messages, the realm and the configured key', async () => {
     const { tokens } = createManager({ JWT_ERROR_MESSAGE_KEY: 'detail' })
-    const options = { config: tokens.config, realm: 'shop', messages: { TOKEN_MISSING: 'Bitte anmelden – jetzt' } }
+    const options = {
+      config: tokens.config,
+      realm: 'shop',
+      messages: { TOKEN_MISSING: 'Bitte anmelden – jetzt' },
+    }
     const response = await handleErrors(options)(guarded)(createRequest())
     expect(response.headers.get('www-authenticate')).toBe('Bearer realm="shop"')
     await expect(response.json()).resolves.toMatchObject({ detail: 'Bitte anmelden – jetzt' })
@@ -187,7 +193,7 @@ describe('handleErrors', () => {
     ['a TypeError', new TypeError('ours')],
     ['an object that only says it is one', { isTokenError: true, code: 'TOKEN_MISSING' }],
   ])('other errors pass through as they are: %s', async (_, error) => {
-    const handler: FetchHandler = () => Promise.reject(error as Error)
+    const handler: FetchHandler = () => Promise.reject(error)
     await expect(handleErrors()(handler)(createRequest())).rejects.toBe(error)
   })
 

@@ -79,6 +79,16 @@ test('what is signed is the input, what the payload has is the output', async ()
   expect(payload.role).toBe('guest')
 })
 
+test('an output that cannot be frozen is handed on, one that can be is frozen', async () => {
+  const { tokens } = build(
+    z.object({ raw: z.string().transform((text) => Buffer.from(text)), roles: z.array(z.string()) }),
+  )
+  const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'u', raw: 'x', roles: ['a'] }))
+  expect(payload.raw.toString()).toBe('x')
+  // The payload is remembered: a role pushed onto it now would be there for the next request.
+  expect(() => payload.roles.push('admin')).toThrow(TypeError)
+})
+
 test('a schema cannot change a standard claim, and csrf stays hidden', async () => {
   const { tokens } = build(
     z.looseObject({}).transform(() => ({ sub: 'admin', type: 'refresh', csrf: 'x', extra: 1 })),

@@ -3,13 +3,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect } from 'node:net'
 import { openToken } from './manager.js'
 
+/** Whatever a Fetch request takes as its body. */
+export type RequestBody = NonNullable<RequestInit['body']>
+
 /** What a test may say about a Fetch request. */
 export interface RequestOptions {
   readonly method?: string
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly cookies?: Readonly<Record<string, string>>
-  readonly body?: BodyInit
+  readonly body?: RequestBody
 }
 
 /** A Fetch request to localhost. */

@@ -43,6 +43,7 @@ describe('forms of a key', () => {
       new Uint8Array(Buffer.from(SECRET)),
       createSecretKey(Buffer.from(SECRET)),
       { kty: 'oct', k: Buffer.from(SECRET).toString('base64url') },
+      JSON.stringify({ kty: 'oct', k: Buffer.from(SECRET).toString('base64url') }),
     ]
     const managers = forms.map((JWT_SECRET_KEY) => createManager({ JWT_SECRET_KEY }).tokens)
     for (const verifier of managers) {

@@ -36,6 +36,13 @@ describe('building', () => {
     expect(() => new TokenManager({ config })).toThrow(ConfigurationError)
   })
 
+  test('a configuration that was refused can be mended', () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: 'too short' })
+    expect(() => new TokenManager({ config })).toThrow(ConfigurationError)
+    config.JWT_SECRET_KEY = SECRET
+    expect(new TokenManager({ config }).createAccessToken({ uid: 'u' })).toEqual(expect.any(String))
+  })
+
   test('undefined means the default, so an absent variable can be passed on', () => {
     expect(new TokenConfig({ JWT_HEADER_NAME: undefined }).JWT_HEADER_NAME).toBe('Authorization')
   })
@@ -92,7 +99,7 @@ describe('values that are refused', () => {
     ['JWT_IDENTITY_CLAIM', ['', 'exp', 'type']],
     ['JWT_ERROR_MESSAGE_KEY', ['', 'code', 'error_type']],
     ['JWT_MAX_TOKEN_LENGTH', [0, -1, 1.5, '8192', Number.POSITIVE_INFINITY]],
-    ['JWT_REVOCATION_TIMEOUT', [0, -1, '250', Number.NaN]],
+    ['JWT_REVOCATION_TIMEOUT', [0, -1, '250', Number.NaN, '30d']],
     ['JWT_REFRESH_GRACE', [-1, '10']],
     ['JWT_VERIFIED_CACHE_SIZE', [-1, 0.5, '10']],
     ['JWT_ALLOW_WEAK_SECRET', ['true']],
@@ -161,6 +168,11 @@ describe('fromEnv', () => {
     ['no', false],
   ] as const)('%s is %s', (text, expected) => {
     expect(read({ JWT_ENCODE_NBF: text }).JWT_ENCODE_NBF).toBe(expected)
+  })
+
+  test('one audience is one audience, several are a list', () => {
+    expect(read({ JWT_ENCODE_AUDIENCE: 'api' }).JWT_ENCODE_AUDIENCE).toBe('api')
+    expect(read({ JWT_ENCODE_AUDIENCE: 'api,web' }).JWT_ENCODE_AUDIENCE).toEqual(['api', 'web'])
   })
 
   test('never is spelled false, numbers are numbers, keys may be PEM in one line or a JWK', () => {

@@ -171,6 +171,16 @@ describe('scopes', () => {
   })
 })
 
+test('a policy changed after its dependency was made changes nothing', async () => {
+  const { tokens } = createManager()
+  const policy = { scopes: ['admin'], fresh: true }
+  const dependency = tokens.require(policy)
+  policy.scopes.length = 0
+  policy.fresh = false
+  const token = tokens.createAccessToken({ uid: 'u' }, { fresh: true })
+  await expect(dependency(withBearer(token))).rejects.toBeInstanceOf(InsufficientScopeError)
+})
+
 describe('the current subject', () => {
   const build = () => {
     const { tokens } = createManager()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { CsrfError, MissingCsrfTokenError, type TokenConfigOptions } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
-import { createRequest, csrfOf } from '../helpers/requests.js'
+import { createRequest, csrfOf, type RequestBody } from '../helpers/requests.js'
 
 const FORMS = {
   JWT_TOKEN_LOCATION: 'cookies',
@@ -15,9 +15,9 @@ const COOKIES = { access_token_cookie: ACCESS, refresh_token_cookie: REFRESH }
 
 type Fields = readonly (readonly [name: string, value: string | Blob])[]
 
-const urlencoded = (fields: Fields): BodyInit => new URLSearchParams(fields as [string, string][])
+const urlencoded = (fields: Fields): RequestBody => new URLSearchParams(fields as [string, string][])
 
-function multipart(fields: Fields): BodyInit {
+function multipart(fields: Fields): RequestBody {
   const form = new FormData()
   for (const [name, value] of fields) form.append(name, value)
   return form
@@ -29,11 +29,11 @@ const ENCODINGS = [
 ] as const
 
 /** A POST of a form with both cookies. */
-const post = (body: BodyInit, headers: Record<string, string> = {}): Request =>
+const post = (body: RequestBody, headers: Record<string, string> = {}): Request =>
   createRequest({ method: 'POST', cookies: COOKIES, headers, body })
 
 describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
-  const field = (value: string): BodyInit =>
+  const field = (value: string): RequestBody =>
     encode([
       ['title', 'a form'],
       ['csrf_token', value],

@@ -186,6 +186,24 @@ describe('deadline', () => {
     }
   })
 
+  test('a signal that is first asked for after the deadline is aborted already', async () => {
+    vi.useFakeTimers()
+    try {
+      const { tokens, token } = create()
+      let context: RevocationContext | undefined
+      tokens.setCallbackTokenBlocklist((_, given) => {
+        context = given
+        return new Promise(() => {})
+      })
+      const outcome = tokens.verifyToken(token).catch((error: unknown) => error)
+      await vi.advanceTimersByTimeAsync(250)
+      expect(await outcome).toBeInstanceOf(RevocationUnavailableError)
+      expect(context?.signal.aborted).toBe(true)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('an answer in time leaves no timer behind', async () => {
     vi.useFakeTimers()
     try {

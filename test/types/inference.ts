@@ -10,6 +10,7 @@ import {
   TokenConfig,
   TokenManager,
   type TokenPayload,
+  type TokenPolicy,
 } from 'tokenlib'
 import { inject as injectFetch } from 'tokenlib/fetch'
 import { inject } from 'tokenlib/hono'
@@ -43,6 +44,18 @@ declare const request: Request
   tokens.createAccessToken({ uid: 'ada' }, { expires: 5 })
   // @ts-expect-error an unknown configuration field
   void new TokenConfig({ JWT_SECRT_KEY: 's' })
+}
+
+// A policy in a variable may be optional, so its dependency may find nothing.
+{
+  const tokens = new TokenManager({ config })
+  const policy: TokenPolicy = { fresh: true }
+  same<Awaited<ReturnType<ReturnType<typeof tokens.require>>>, TokenPayload | null>()
+  void tokens.require(policy)
+  const required = tokens.require({ fresh: true, scopes: ['a'] })
+  same<Awaited<ReturnType<typeof required>>, TokenPayload>()
+  const optional = tokens.require({ optional: true })
+  same<Awaited<ReturnType<typeof optional>>, TokenPayload | null>()
 }
 
 // With a schema of any library, payload.age is a number, and a wrong claim does not compile.
