@@ -68,8 +68,11 @@ describe('enforce', () => {
     await expect(enforce(() => 1)(createHandler())(createRequest())).resolves.toBeInstanceOf(Response)
   })
 
-  test('without dependencies lets everything through', async () => {
-    await expect(enforce()(createHandler())(createRequest())).resolves.toBeInstanceOf(Response)
+  test('without a dependency, or with something else in its place, is refused when the route is made', () => {
+    expect(() => enforce()).toThrow(TypeError)
+    expect(() => enforce(undefined as never)).toThrow(TypeError)
+    expect(() => inject({}, () => new Response())).toThrow(TypeError)
+    expect(() => inject({ payload: 'text' as never }, () => new Response())).toThrow(TypeError)
   })
 })
 

@@ -197,6 +197,6 @@ describe('the body of a Node request', () => {
       await readBodyAsRoute(request),
     ])
     expect(found).toBeNull()
-    expect(body).toBe(sent)
+    expect(String(body)).toBe(sent)
   })
 })
