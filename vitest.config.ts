@@ -7,6 +7,8 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^tokenlib$/, replacement: source('index.ts') },
+      { find: /^tokenlib\/testing$/, replacement: source('testing/index.ts') },
+      { find: /^tokenlib\/nest$/, replacement: source('adapters/nest/index.ts') },
       { find: /^tokenlib\/(\w+)$/, replacement: source('adapters/$1.ts') },
     ],
   },

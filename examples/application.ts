@@ -11,6 +11,8 @@ import {
 /** What is the same in every framework: the manager, the application's own dependencies, log-in and log-out. */
 export interface Application {
   readonly tokens: TokenManager
+  /** How often the revocation callback has run. */
+  checks(): number
   readonly getTokenDep: Dependency<RequestToken>
   readonly getOptionalTokenDep: Dependency<RequestToken | null>
   /** `text` is the body of the request: empty, or JSON with a `uid`. `null` when it is neither. */
@@ -30,7 +32,11 @@ export function createApplication(): Application {
   })
 
   const blocklist = new Set<string>()
-  tokens.setCallbackTokenBlocklist((token) => blocklist.has(token))
+  let checks = 0
+  tokens.setCallbackTokenBlocklist((token) => {
+    checks++
+    return blocklist.has(token)
+  })
 
   // Every token of a log-in by its session id, so that a logout reaches the refresh token too.
   const logins = new Map<string, string[]>()
@@ -48,6 +54,7 @@ export function createApplication(): Application {
 
   return {
     tokens,
+    checks: () => checks,
     async getTokenDep(request) {
       const token = await tokens.getTokenFromRequest(request)
       if (token === null) throw new MissingTokenError()

@@ -1,25 +1,30 @@
 import { enforce, type FetchHandler, handleErrors, inject } from 'tokenlib/fetch'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
+import { type RunningServer, serveFetch } from './server.js'
 
-/** The specification's application as one function from `Request` to `Response`. */
-export function createApp(application: Application, options: ExampleOptions): { fetch: FetchHandler } {
+/** The specification's application as one function from `Request` to `Response`, listening. */
+export function start(application: Application, options: ExampleOptions): Promise<RunningServer> {
+  return serveFetch(createApp(application, options), options.port)
+}
+
+function createApp(application: Application, options: ExampleOptions): FetchHandler {
   const { tokens, getTokenDep, getOptionalTokenDep } = application
 
-  const me = inject({ payload: tokens.accessTokenRequired }, ({ payload }) =>
-    Response.json({ id: payload.sub, age: payload.age, foo: payload.foo }),
+  const guard = enforce(tokens.accessTokenRequired)
+  const me = guard(
+    inject({ payload: tokens.accessTokenRequired }, ({ payload }) =>
+      Response.json({ id: payload.sub, age: payload.age, foo: payload.foo }),
+    ),
   )
   const routes: Readonly<Record<string, FetchHandler>> = {
-    'GET /token/mandatory': enforce(tokens.accessTokenRequired)(
+    'GET /token/mandatory': guard(
       inject({ token: getTokenDep }, ({ token }) => Response.json(describeToken(token))),
     ),
     'GET /token/optional': inject({ token: getOptionalTokenDep }, ({ token }) =>
       Response.json(describeToken(token)),
     ),
-    'GET /profile':
-      options.profile === 'payload'
-        ? me
-        : enforce(tokens.accessTokenRequired)(() => Response.json('You are authenticated')),
+    'GET /profile': options.profile === 'payload' ? me : guard(() => Response.json('You are authenticated')),
     'GET /me': me,
     'GET /token': () =>
       Response.json({ access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }) }),
@@ -34,7 +39,7 @@ export function createApp(application: Application, options: ExampleOptions): { 
       async ({ payload, token }) => Response.json(await application.refresh(token, payload)),
     ),
     'DELETE /logout': inject(
-      { token: getTokenDep, payload: tokens.accessTokenRequired },
+      { payload: tokens.accessTokenRequired, token: getTokenDep },
       ({ token, payload }) => {
         application.logout(token, payload)
         return Response.json('OK')
@@ -46,5 +51,5 @@ export function createApp(application: Application, options: ExampleOptions): { 
     const handler = routes[`${request.method} ${new URL(request.url).pathname}`]
     return handler === undefined ? new Response('Not Found', { status: 404 }) : handler(request)
   }
-  return { fetch: options.handleErrors ? handleErrors({ config: tokens.config })(route) : route }
+  return options.handleErrors ? handleErrors({ config: tokens.config })(route) : route
 }

@@ -2,9 +2,14 @@ import { Hono } from 'hono'
 import { enforce, handleErrors, inject } from 'tokenlib/hono'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
+import { type RunningServer, serveFetch } from './server.js'
 
-/** The specification's application in Hono. */
-export function createApp(application: Application, options: ExampleOptions): Hono {
+/** The specification's application in Hono, listening. */
+export function start(application: Application, options: ExampleOptions): Promise<RunningServer> {
+  return serveFetch(createApp(application, options).fetch, options.port)
+}
+
+function createApp(application: Application, options: ExampleOptions): Hono {
   const { tokens, getTokenDep, getOptionalTokenDep } = application
   const app = new Hono()
   if (options.handleErrors) app.onError(handleErrors({ config: tokens.config }))
@@ -27,10 +32,15 @@ export function createApp(application: Application, options: ExampleOptions): Ho
   } else {
     app.get('/profile', enforce(tokens.accessTokenRequired), (c) => c.json('You are authenticated'))
   }
-  app.get('/me', inject({ payload: tokens.accessTokenRequired }), (c) => {
-    const { sub, age, foo } = c.var.payload
-    return c.json({ id: sub, age, foo })
-  })
+  app.get(
+    '/me',
+    enforce(tokens.accessTokenRequired),
+    inject({ payload: tokens.accessTokenRequired }),
+    (c) => {
+      const { sub, age, foo } = c.var.payload
+      return c.json({ id: sub, age, foo })
+    },
+  )
 
   app.get('/token', (c) =>
     c.json({ access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }) }),
@@ -47,7 +57,7 @@ export function createApp(application: Application, options: ExampleOptions): Ho
   )
   app.delete(
     '/logout',
-    inject({ token: getTokenDep, payload: tokens.accessTokenRequired }, ({ token, payload }, c) => {
+    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }, c) => {
       application.logout(token, payload)
       return c.json('OK')
     }),

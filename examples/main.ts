@@ -1,11 +1,8 @@
-import { type AddressInfo } from 'node:net'
-import { serve } from '@hono/node-server'
 import { createApplication } from './application.js'
-import { createApp as createFetchApp } from './fetch.js'
-import { createApp as createHonoApp } from './hono.js'
+import { START } from './frameworks.js'
 import { type ExampleOptions, parseOptions } from './options.js'
 
-function main(args: readonly string[]): void {
+async function main(args: readonly string[]): Promise<void> {
   let options: ExampleOptions
   try {
     options = parseOptions(args)
@@ -14,27 +11,23 @@ function main(args: readonly string[]): void {
     process.exitCode = 2
     return
   }
-  const application = createApplication()
-  const app =
-    options.framework === 'fetch' ? createFetchApp(application, options) : createHonoApp(application, options)
-  const server = serve({ fetch: app.fetch, port: options.port, hostname: '127.0.0.1' }, (address) =>
-    console.log(describeServer(address, options)),
-  )
-  server.on('error', (error) => {
-    console.error(`Cannot listen on port ${options.port}: ${error.message}. Choose another with --port.`)
+  try {
+    const server = await START[options.framework](createApplication(), options)
+    console.log(describeServer(server.url, options))
+    const stop = (): void => {
+      void server.close().then(() => console.log('Stopped.'))
+    }
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
+  } catch (error) {
+    console.error(
+      `Cannot listen on port ${options.port}: ${(error as Error).message}. Choose another with --port.`,
+    )
     process.exitCode = 1
-  })
-  const stop = (): void => {
-    console.log('Stopped.')
-    server.close()
-    if ('closeAllConnections' in server) server.closeAllConnections()
   }
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
 }
 
-function describeServer({ address, port }: AddressInfo, options: ExampleOptions): string {
-  const url = `http://${address}:${port}`
+function describeServer(url: string, options: ExampleOptions): string {
   const bearer = '-H "Authorization: Bearer $TOKEN"'
   return `
 tokenlib example application (${options.framework}) listening on ${url}
@@ -60,4 +53,4 @@ The blocklist is kept in memory: this process forgets it when it stops. ${
 Stop with Ctrl-C.`
 }
 
-main(process.argv.slice(2))
+await main(process.argv.slice(2))

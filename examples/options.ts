@@ -1,10 +1,14 @@
 import { parseArgs } from 'node:util'
 
+/** The frameworks the application is written in; the first is the one that runs by default. */
 export const FRAMEWORKS = ['hono', 'fetch'] as const
+
+/** One of the frameworks. */
+export type Framework = (typeof FRAMEWORKS)[number]
 
 /** What `npm start -- …` can choose. */
 export interface ExampleOptions {
-  readonly framework: (typeof FRAMEWORKS)[number]
+  readonly framework: Framework
   readonly port: number
   readonly profile: 'message' | 'payload'
   readonly handleErrors: boolean
@@ -15,7 +19,7 @@ export function parseOptions(args: readonly string[]): ExampleOptions {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      framework: { type: 'string', default: 'hono' },
+      framework: { type: 'string', default: FRAMEWORKS[0] },
       port: { type: 'string', default: '3000' },
       profile: { type: 'string', default: 'message' },
       'handle-errors': { type: 'boolean', default: false },

@@ -1,23 +1,19 @@
-import type { AddressInfo } from 'node:net'
-import { serve } from '@hono/node-server'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { applicationContract } from 'tokenlib/testing'
 import { createApplication } from '../examples/application.js'
-import { createApp as createFetchApp } from '../examples/fetch.js'
-import { createApp as createHonoApp } from '../examples/hono.js'
-import { applicationContract, type StartApplication } from './contract/application.js'
+import { START } from '../examples/frameworks.js'
+import { FRAMEWORKS } from '../examples/options.js'
 
-function startWith(createApp: typeof createFetchApp | typeof createHonoApp): StartApplication {
-  return (options) =>
-    new Promise((resolve, reject) => {
-      const app = createApp(createApplication(), { ...options, framework: 'fetch', port: 0 })
-      const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }: AddressInfo) =>
-        resolve({
-          url: `http://127.0.0.1:${port}`,
-          close: () => new Promise((done) => server.close(() => done())),
-        }),
-      )
-      server.on('error', reject)
-    })
-}
-
-applicationContract('hono', startWith(createHonoApp))
-applicationContract('fetch', startWith(createFetchApp))
+describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the application', () => {
+  for (const framework of FRAMEWORKS) {
+    applicationContract(
+      framework,
+      async (options) => {
+        const application = createApplication()
+        const server = await START[framework](application, { ...options, framework, port: 0 })
+        return { ...server, checks: application.checks }
+      },
+      { afterAll, beforeAll, describe, test },
+    )
+  }
+})

@@ -6,7 +6,18 @@ import { describe, expect, test } from 'vitest'
 const SOURCE = fileURLToPath(new URL('../src', import.meta.url))
 
 // Lowest first. A file may import from its own layer or from one listed before it.
-const LAYERS = ['base', 'claims', 'jws', 'request', 'revocation', 'manager', 'http', 'adapters', 'index']
+const LAYERS = [
+  'base',
+  'claims',
+  'jws',
+  'request',
+  'revocation',
+  'manager',
+  'http',
+  'adapters',
+  'testing',
+  'index',
+]
 
 const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
-import { applicationContract } from './contract/application.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { applicationContract } from 'tokenlib/testing'
 
 const MAIN = fileURLToPath(new URL('../build/examples/main.js', import.meta.url))
 
@@ -22,8 +22,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-applicationContract('npm start, hono', ({ profile, handleErrors }) =>
-  start('--framework', 'hono', '--profile', profile, ...(handleErrors ? ['--handle-errors'] : [])),
+applicationContract(
+  'npm start',
+  ({ profile, handleErrors }) => start('--profile', profile, ...(handleErrors ? ['--handle-errors'] : [])),
+  { afterAll, beforeAll, describe, test },
 )
 
 test('npm start prints its address, a curl command for each route, and where the blocklist is', async () => {

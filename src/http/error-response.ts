@@ -20,7 +20,7 @@ export interface ErrorResponse {
 
 /** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
 export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
-  const { status } = ANSWERS[error.code]
+  const { status } = answerTo(error)
   const message = options.messages?.[error.code] ?? error.message
   const challenge: Record<string, string> =
     status === 503 ? { 'retry-after': '1' } : { 'www-authenticate': createChallenge(error, message, options) }
@@ -66,9 +66,14 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   REVOCATION_UNAVAILABLE: { status: 503 },
 }
 
+// A newer copy of this package may throw a code that this one has never heard of.
+function answerTo(error: TokenError): Answer {
+  return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code] : INVALID_TOKEN
+}
+
 function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
   const parameters = [`realm=${quote(options.realm ?? 'api')}`]
-  const { error: code } = ANSWERS[error.code]
+  const { error: code } = answerTo(error)
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
   if (error.code === 'INSUFFICIENT_SCOPE') {
     parameters.push(`scope=${quote((error as InsufficientScopeError).required.join(' '))}`)

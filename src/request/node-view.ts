@@ -27,7 +27,7 @@ export function createNodeView(request: NodeRequest): RequestView {
     async body() {
       if (streamed !== undefined) return streamed
       const { body } = request
-      if (body === undefined && isUnread(request)) return (streamed = readStream(request))
+      if (body === undefined && isReadable(request)) return (streamed = readStream(request))
       const isText = typeof body === 'string' || body instanceof Uint8Array
       return isText ? parseBody(readHeader(request, 'content-type'), body) : body
     },
@@ -64,18 +64,18 @@ function rawValues(rawHeaders: readonly string[], name: string): string[] {
 // Reading spends the stream. So what was read goes where every body parser puts it, and a body that we could not
 // parse, or whose size is not known to be small, is left alone: to stop half-way would lose it for the route.
 async function readStream(request: NodeRequest & Readable): Promise<unknown> {
-  const contentType = readHeader(request, 'content-type')
-  const isParsed = isJson(contentType) || isUrlEncoded(contentType)
-  if (!isParsed || !isSmallEnough(readHeader(request, 'content-length'))) return undefined
   const chunks = createChunks()
   for await (const chunk of request) chunks.add(Buffer.from(chunk as Uint8Array))
   const bytes = chunks.concat()
-  const parsed = parseBody(contentType, bytes)
+  const parsed = parseBody(readHeader(request, 'content-type'), bytes)
   request.body = parsed ?? bytes
   return parsed
 }
 
-function isUnread(request: object): request is NodeRequest & Readable {
+function isReadable(request: NodeRequest): request is NodeRequest & Readable {
   const stream = request as Partial<Readable>
-  return typeof stream[Symbol.asyncIterator] === 'function' && stream.readableDidRead === false
+  if (typeof stream[Symbol.asyncIterator] !== 'function' || stream.readableDidRead !== false) return false
+  const contentType = readHeader(request, 'content-type')
+  const isParsed = isJson(contentType) || isUrlEncoded(contentType)
+  return isParsed && isSmallEnough(readHeader(request, 'content-length'))
 }

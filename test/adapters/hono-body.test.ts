@@ -100,6 +100,29 @@ describe('a token in a JSON body', () => {
     await expect(response.json()).resolves.toMatchObject({ code: 'TOKEN_INVALID' })
   })
 
+  test('JSN-07 a body over 1 MiB is not searched, and left to the route', async () => {
+    const app = new Hono()
+    app.post(
+      '/',
+      inject({ token: tokens.getTokenFromRequest }, async ({ token }, c) =>
+        c.json({ isFound: token !== null, length: (await c.req.text()).length }),
+      ),
+    )
+    const large = JSON.stringify({ ...BODY, filler: 'x'.repeat(1024 * 1024) })
+    const response = await postJson(app, large)
+    await expect(response.json()).resolves.toEqual({ isFound: false, length: large.length })
+  })
+
+  test('JSN-01 a dependency before and one after a middleware that reads the body both find the token', async () => {
+    const app = new Hono()
+    app.use(enforce(tokens.accessTokenRequired), async (c, next) => {
+      await c.req.text()
+      await next()
+    })
+    app.post('/', enforce(tokens.tokenRequired), async (c) => c.json(await c.req.json()))
+    await expect((await postJson(app)).json()).resolves.toEqual(BODY)
+  })
+
   test("JSN-01 Hono's bodyLimit in front keeps large bodies out, and small ones whole", async () => {
     const limit = bodyLimit({ maxSize: 1024 })
     const app = createApp(async (c) => c.json(await c.req.json()), limit)

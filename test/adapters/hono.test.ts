@@ -45,6 +45,13 @@ describe('enforce', () => {
     expect(log).toEqual(['a', 'b'])
   })
 
+  test('without a dependency, or with something else in its place, is refused when the route is made', () => {
+    expect(() => enforce()).toThrow(TypeError)
+    expect(() => enforce(undefined as never)).toThrow(TypeError)
+    expect(() => inject({})).toThrow(TypeError)
+    expect(() => inject({ payload: 'text' as never }, () => new Response())).toThrow(TypeError)
+  })
+
   test('guards every route below a path', async () => {
     const app = new Hono()
     app.onError(handleErrors())

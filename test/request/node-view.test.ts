@@ -173,6 +173,15 @@ describe('the body of a Node request', () => {
     expect(found).toMatchObject({ token: TOKEN })
   })
 
+  test('JSN-01 a body that we left alone is used once a parser has read it', async () => {
+    const found = await receive(postChunked('application/json', json), async (request) => {
+      const before = await tokens.getTokenFromRequest(request)
+      request.body = JSON.parse((await readBodyAsRoute(request)) as string)
+      return [before, await tokens.getTokenFromRequest(request)]
+    })
+    expect(found).toEqual([null, expect.objectContaining({ token: TOKEN, location: 'json' })])
+  })
+
   test.each([
     ['of 1 MiB is read', MEBIBYTE, TOKEN],
     ['over 1 MiB is left alone', MEBIBYTE + 1, null],

@@ -113,19 +113,6 @@ declare const request: Request
   tokens.setCallbackTokenBlocklist(() => undefined)
   // @ts-expect-error and not a number
   tokens.setCallbackTokenBlocklist(async () => 1)
-
-  class Application {
-    @tokens.setCallbackTokenBlocklist
-    static isRevoked(token: string): boolean {
-      return token === ''
-    }
-
-    @tokens.setCallbackTokenBlocklist
-    async isRevoked(token: string): Promise<boolean> {
-      return token === ''
-    }
-  }
-  void Application
 }
 
 // The subject has the type its getter returns.

@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck` with experimentalDecorators, never run.
+// Compiled by `npm run typecheck`, never run. The project has experimentalDecorators on.
 import { TokenConfig, TokenManager } from 'tokenlib'
 
 const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: 's' }) })

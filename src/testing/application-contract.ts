@@ -1,0 +1,195 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { createClient, type Client, type Credential, type IssuedPair } from './application-client.js'
+
+/** A running application; `url` has no trailing slash. */
+export interface RunningApplication {
+  readonly url: string
+  /** How often the revocation callback has run, where the test can know. */
+  checks?(): number
+  close(): Promise<void>
+}
+
+/** Starts the example application in the framework under test, as `npm start` does. */
+export type StartApplication = (options: {
+  readonly profile: 'message' | 'payload'
+  readonly handleErrors: boolean
+}) => Promise<RunningApplication>
+
+/** The four functions of a test runner that a contract needs; Vitest, Jest and `node:test` all have them. */
+export interface ContractRunner {
+  describe(name: string, run: () => void): unknown
+  test(name: string, run: () => Promise<void>): unknown
+  beforeAll(run: () => Promise<void>): unknown
+  afterAll(run: () => Promise<void>): unknown
+}
+
+interface Row {
+  readonly route: string
+  readonly token: Credential
+  /** The status when the application does not handle errors. */
+  readonly unhandled: number
+  /** The code of the answer when it does; a 200 stays a 200. */
+  readonly code?: string
+}
+
+const row = (route: string, token: Credential, unhandled: number, code?: string): Row => ({
+  route,
+  token,
+  unhandled,
+  ...(code !== undefined && { code }),
+})
+
+// Specification 4.2 with its behaviour rules, and the table of section 7.
+const ROWS: readonly Row[] = [
+  row('GET /token/mandatory', 'valid', 200),
+  row('GET /token/mandatory', 'none', 500, 'TOKEN_MISSING'),
+  row('GET /token/mandatory', 'revoked', 500, 'TOKEN_REVOKED'),
+  row('GET /token/mandatory', 'garbage', 500, 'TOKEN_INVALID'),
+  row('GET /token/mandatory', 'refresh', 500, 'ACCESS_TOKEN_REQUIRED'),
+  row('GET /token/optional', 'none', 200),
+  row('GET /token/optional', 'valid', 200),
+  row('GET /token/optional', 'revoked', 200),
+  row('GET /token/optional', 'garbage', 200),
+  row('GET /profile', 'valid', 200),
+  row('GET /profile', 'none', 500, 'TOKEN_MISSING'),
+  row('GET /profile', 'revoked', 500, 'TOKEN_REVOKED'),
+  row('GET /profile', 'garbage', 500, 'TOKEN_INVALID'),
+  row('GET /profile', 'refresh', 500, 'ACCESS_TOKEN_REQUIRED'),
+  row('GET /me', 'valid', 200),
+  row('GET /me', 'none', 500, 'TOKEN_MISSING'),
+  row('GET /me', 'revoked', 500, 'TOKEN_REVOKED'),
+  row('GET /token', 'none', 200),
+  row('DELETE /logout', 'valid', 200),
+  row('DELETE /logout', 'none', 500, 'TOKEN_MISSING'),
+  row('DELETE /logout', 'revoked', 500, 'TOKEN_REVOKED'),
+  row('DELETE /logout', 'garbage', 500, 'TOKEN_INVALID'),
+  row('POST /login', 'none', 200),
+  row('POST /refresh', 'refresh', 200),
+  row('POST /refresh', 'valid', 500, 'REFRESH_TOKEN_REQUIRED'),
+  row('POST /refresh', 'none', 500, 'TOKEN_MISSING'),
+]
+
+// The whole answer, so that it is the same in every framework to the byte.
+const ANSWERS: Readonly<Record<string, { readonly body: string; readonly challenge: string }>> = {
+  TOKEN_MISSING: {
+    body: '{"message":"No token found in the request (looked in the Authorization header)","error_type":"MissingTokenError","code":"TOKEN_MISSING"}',
+    challenge: 'Bearer realm="api"',
+  },
+  TOKEN_REVOKED: {
+    body: '{"message":"Token is revoked","error_type":"RevokedTokenError","code":"TOKEN_REVOKED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="Token is revoked"',
+  },
+  TOKEN_INVALID: {
+    body: '{"message":"Token header is malformed","error_type":"TokenDecodeError","code":"TOKEN_INVALID"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="Token header is malformed"',
+  },
+  ACCESS_TOKEN_REQUIRED: {
+    body: '{"message":"An access token is required","error_type":"AccessTokenRequiredError","code":"ACCESS_TOKEN_REQUIRED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="An access token is required"',
+  },
+  REFRESH_TOKEN_REQUIRED: {
+    body: '{"message":"A refresh token is required","error_type":"RefreshTokenRequiredError","code":"REFRESH_TOKEN_REQUIRED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="A refresh token is required"',
+  },
+}
+
+/** Drives one implementation of the example application over real HTTP; the adapter under it proves itself by that. */
+export function applicationContract(name: string, start: StartApplication, runner: ContractRunner): void {
+  for (const handleErrors of [false, true]) {
+    runner.describe(`${name}, ${handleErrors ? 'with' : 'without'} handleErrors`, () => {
+      let app: RunningApplication
+      let client: Client
+      runner.beforeAll(async () => {
+        app = await start({ profile: 'message', handleErrors })
+        client = createClient(app.url)
+      })
+      runner.afterAll(() => app.close())
+      const refused = handleErrors ? 401 : 500
+
+      for (const { route, token, unhandled, code } of ROWS) {
+        runner.test(`${route}, token: ${token}`, async () => {
+          const response = await client.send(route, await client.credential(token))
+          const text = await response.text()
+          equal(response.status, handleErrors && code !== undefined ? 401 : unhandled)
+          if (handleErrors && code !== undefined) {
+            equal(text, ANSWERS[code]?.body)
+            equal(response.headers.get('www-authenticate'), ANSWERS[code]?.challenge)
+            equal(response.headers.get('cache-control'), 'no-store')
+            match(response.headers.get('content-type') ?? '', /^application\/json/)
+          }
+        })
+      }
+
+      runner.test('the token and its location are named, as a JSON string', async () => {
+        const token = await client.credential('valid')
+        const expected = `Your token is: ${token} and is located in headers`
+        equal(await client.json('GET /token/mandatory', token), expected)
+        equal(await client.json('GET /token/optional', token), expected)
+        equal(await client.json('GET /token/optional'), 'No token found')
+      })
+
+      runner.test('/profile says that the caller is authenticated', async () => {
+        equal(await client.json('GET /profile', await client.credential('valid')), 'You are authenticated')
+      })
+
+      runner.test('/me gives the claims with their types', async () => {
+        const claims = await client.json('GET /me', await client.credential('valid'))
+        deepEqual(claims, { id: 'ada', age: 36, foo: 'bar' })
+      })
+
+      runner.test('a guard and a parameter on one route ask the revocation callback once', async () => {
+        const token = await client.credential('valid')
+        const before = app.checks?.() ?? 0
+        equal((await client.send('GET /me', token)).status, 200)
+        if (app.checks !== undefined) equal(app.checks() - before, 1)
+      })
+
+      runner.test('logout refuses that token everywhere, and another token of the user passes', async () => {
+        const [token, other] = [await client.credential('valid'), await client.credential('valid')]
+        equal((await client.send('GET /profile', token)).status, 200)
+        equal(await client.json('DELETE /logout', token), 'OK')
+        equal((await client.send('GET /profile', token)).status, refused)
+        equal((await client.send('GET /token/mandatory', token)).status, refused)
+        equal((await client.send('GET /token/optional', token)).status, 200)
+        equal((await client.send('GET /profile', other)).status, 200)
+      })
+
+      runner.test('logout ends the refresh token of the same log-in', async () => {
+        const { access_token, refresh_token } = await client.login()
+        equal((await client.send('DELETE /logout', access_token)).status, 200)
+        equal((await client.send('POST /refresh', refresh_token)).status, refused)
+      })
+
+      runner.test('a refreshed log-in works, and its logout ends the new pair', async () => {
+        const first = await client.login('grace')
+        const second = (await client.json('POST /refresh', first.refresh_token)) as IssuedPair
+        deepEqual(await client.json('GET /me', second.access_token), { id: 'grace', age: 36, foo: 'bar' })
+        equal((await client.send('POST /refresh', first.refresh_token)).status, refused)
+        equal((await client.send('DELETE /logout', second.access_token)).status, 200)
+        equal((await client.send('POST /refresh', second.refresh_token)).status, refused)
+      })
+
+      for (const body of ['{"uid":7}', '{"uid":""}', '{']) {
+        runner.test(`a log-in with the body ${body} is a 400`, async () => {
+          equal((await client.post('/login', body)).status, 400)
+        })
+      }
+
+      runner.test('a CORS pre-flight of a guarded route is not refused', async () => {
+        const { status } = await client.preflight('/profile')
+        ok(status !== 401 && status !== 403 && status < 500, `answered ${status}`)
+      })
+    })
+  }
+
+  runner.test(`${name}: --profile payload gives the claims on /profile`, async () => {
+    const app = await start({ profile: 'payload', handleErrors: false })
+    try {
+      const client = createClient(app.url)
+      const claims = await client.json('GET /profile', await client.credential('valid'))
+      deepEqual(claims, { id: 'ada', age: 36, foo: 'bar' })
+    } finally {
+      await app.close()
+    }
+  })
+}

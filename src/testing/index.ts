@@ -1,0 +1,8 @@
+export {
+  applicationContract,
+  type ContractRunner,
+  type RunningApplication,
+  type StartApplication,
+} from './application-contract.js'
+export { createFrozenClock, type FrozenClock } from './frozen-clock.js'
+export { createTestTokens, type MintOptions, type TestTokens } from './test-tokens.js'
