@@ -38,6 +38,7 @@ export {
   TokenTypeError,
 } from './errors.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
+export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
 export {
   setAccessCookies,
   setRefreshCookies,
@@ -60,6 +61,12 @@ export type {
 } from './manager/dependencies.js'
 export type { CreateTokenPairOptions, TokenPair } from './manager/issue.js'
 export type { TokenPolicy } from './manager/policy.js'
+export {
+  type AuthenticatedUpgrade,
+  type ClosableSocket,
+  CLOSE_UNAUTHORIZED,
+  type UpgradePolicy,
+} from './manager/sockets.js'
 export {
   type JsonClaims,
   type SubjectGetter,

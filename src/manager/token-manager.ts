@@ -8,13 +8,20 @@ import { readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
-import { type Clock, systemClock } from '../time.js'
+import { type Clock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken, wantedLocations } from './authenticate.js'
 import type { TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
 import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
 import { assertType, copyPolicy, type TokenPolicy } from './policy.js'
 import { resolveSettings } from './settings.js'
+import {
+  type AuthenticatedUpgrade,
+  authenticateUpgrade,
+  type ClosableSocket,
+  closeWhenInvalid,
+  type UpgradePolicy,
+} from './sockets.js'
 import { createVerifier } from './verified-tokens.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
@@ -168,6 +175,29 @@ export class TokenManager<
     const { payload } = verifier.verify(token, now(), options.allowExpired)
     assertType(payload, options)
     return payload as TokenPayload<Output>
+  }
+
+  /** Checks the token of a WebSocket handshake: a Node `upgrade` request or a Fetch one. Nothing is remembered. */
+  async authenticateUpgrade(
+    request: RequestSource,
+    policy: UpgradePolicy = {},
+  ): Promise<AuthenticatedUpgrade<TokenPayload<Output>>> {
+    const upgrade = await authenticateUpgrade(this.#authenticator, toRequestView(request), policy)
+    return upgrade as AuthenticatedUpgrade<TokenPayload<Output>>
+  }
+
+  /** Closes a socket with 4401 once its token expires or is found revoked; returns a function that stops watching. */
+  closeWhenInvalid(
+    socket: ClosableSocket,
+    upgrade: AuthenticatedUpgrade<TokenPayload<Output>>,
+    options: { readonly every?: Duration } = {},
+  ): () => void {
+    return closeWhenInvalid(
+      this.#authenticator,
+      socket,
+      upgrade as AuthenticatedUpgrade,
+      options.every ?? '30s',
+    )
   }
 
   /** Registers how `getCurrentSubject` finds a subject, replacing the getter before; returns what it was given. */

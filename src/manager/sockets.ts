@@ -1,0 +1,105 @@
+import type { TokenPayload } from '../claims/payload.js'
+import { isTokenError, MissingTokenError } from '../errors.js'
+import type { RequestToken } from '../request/request-token.js'
+import { readUpgradeToken } from '../request/upgrade.js'
+import type { RequestView } from '../request/view.js'
+import { type Duration, parseDuration } from '../time.js'
+import { type Authenticator, authenticateToken } from './authenticate.js'
+import type { TokenPolicy } from './policy.js'
+
+/** What a WebSocket handshake must bring. */
+export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
+  /** Default `access`. */
+  readonly type?: 'access' | 'refresh'
+  /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */
+  readonly origins?: readonly string[]
+}
+
+/** A handshake that may become a socket. */
+export interface AuthenticatedUpgrade<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly token: RequestToken
+  /** The subprotocol the server must select in its answer, when the token came in one. */
+  readonly protocol: string | null
+}
+
+/** As much of a WebSocket as is needed to end it; those of `ws`, Deno, Bun and Workers all have it. */
+export interface ClosableSocket {
+  close(code: number, reason: string): void
+  addEventListener(type: 'close', listener: () => void): void
+}
+
+/** The close code for a token that is no longer good: 401 among the codes RFC 6455 §7.4.2 leaves to applications. */
+export const CLOSE_UNAUTHORIZED = 4401
+
+// RFC 6455 §7.4.1 and its registry: try again later.
+const CLOSE_TRY_AGAIN = 1013
+
+/** Checks the token of a WebSocket handshake like that of any request. */
+export async function authenticateUpgrade(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: UpgradePolicy,
+): Promise<AuthenticatedUpgrade> {
+  const { reading } = authenticator.settings
+  const found = await readUpgradeToken(view, policy.type ?? 'access', policy.origins ?? [], reading)
+  if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
+  // The origin has been checked in place of a CSRF value, which no browser could send here.
+  const origin = { view, found: found.token }
+  const payload = await authenticateToken(
+    authenticator,
+    found.token.token,
+    { ...policy, csrf: false },
+    origin,
+  )
+  return { payload, token: found.token, protocol: found.protocol }
+}
+
+/** Closes a socket once its token has expired or was revoked; returns a function that stops watching. */
+export function closeWhenInvalid(
+  authenticator: Authenticator,
+  socket: ClosableSocket,
+  upgrade: AuthenticatedUpgrade,
+  every: Duration,
+): () => void {
+  const interval = parseDuration(every) * 1000
+  if (interval < 1000 || interval > 86_400_000)
+    throw new RangeError('every must be between a second and a day')
+  let timer: NodeJS.Timeout | undefined
+  let stopped = false
+  const stop = (): void => {
+    stopped = true
+    clearTimeout(timer)
+  }
+
+  const check = async (): Promise<void> => {
+    try {
+      await authenticateToken(authenticator, upgrade.token.token, { type: upgrade.payload.type }, null)
+    } catch (error) {
+      if (!stopped) end(socket, error)
+      stop()
+    }
+    if (!stopped) schedule()
+  }
+
+  const schedule = (): void => {
+    timer = setTimeout(() => void check(), Math.min(interval, untilExpiry(authenticator, upgrade.payload)))
+    // A socket keeps the process alive by itself; watching it must not.
+    timer.unref()
+  }
+
+  socket.addEventListener('close', stop)
+  schedule()
+  return stop
+}
+
+function untilExpiry({ now, settings }: Authenticator, payload: TokenPayload): number {
+  if (payload.exp === undefined) return Number.POSITIVE_INFINITY
+  return Math.max(0, (payload.exp + settings.claims.leeway) * 1000 - now())
+}
+
+function end(socket: ClosableSocket, error: unknown): void {
+  const isUnanswered = !isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE'
+  if (isUnanswered) socket.close(CLOSE_TRY_AGAIN, 'The token could not be checked')
+  else socket.close(CLOSE_UNAUTHORIZED, error.message)
+}

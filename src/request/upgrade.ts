@@ -1,0 +1,47 @@
+import type { TokenType } from '../claims/payload.js'
+import { CsrfError } from '../errors.js'
+import { readBearer } from './bearer.js'
+import { readCookie } from './cookies.js'
+import { READERS, type ReadingRules } from './locations.js'
+import { RequestToken } from './request-token.js'
+import type { RequestView } from './view.js'
+
+/** The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`. */
+export const BEARER_PROTOCOL = 'bearer'
+
+/** A token found in a WebSocket handshake, and the subprotocol that the server must then agree to. */
+export interface UpgradeToken {
+  readonly token: RequestToken
+  readonly protocol: typeof BEARER_PROTOCOL | null
+}
+
+/**
+ * The token of a WebSocket handshake, or `null`: in the query, the header, a subprotocol, or a cookie.
+ *
+ * Browsers cannot set headers here, hence the first and the third. They do send cookies, for any page that opens a
+ * socket, and no CSRF value: so a cookie counts only when the request comes from one of `origins`.
+ */
+export async function readUpgradeToken(
+  view: RequestView,
+  type: TokenType,
+  origins: readonly string[],
+  rules: ReadingRules,
+): Promise<UpgradeToken | null> {
+  const plain = (await READERS.query(view, type, rules)) ?? (await READERS.headers(view, type, rules))
+  if (plain !== null) return { token: plain, protocol: null }
+  const offered = readProtocolToken(view)
+  if (offered !== null)
+    return { token: new RequestToken(offered, type, 'headers'), protocol: BEARER_PROTOCOL }
+  const cookie = origins.length === 0 ? null : readCookie(view.header('cookie'), rules.cookieName[type])
+  if (cookie === null) return null
+  if (!origins.includes(view.header('origin') ?? ''))
+    throw new CsrfError('The handshake comes from another origin')
+  return { token: new RequestToken(cookie, type, 'cookies'), protocol: null }
+}
+
+// RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".
+function readProtocolToken(view: RequestView): string | null {
+  const offered = (view.header('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim())
+  const at = offered.indexOf(BEARER_PROTOCOL)
+  return at === -1 ? null : readBearer(`${BEARER_PROTOCOL} ${offered[at + 1] ?? ''}`, BEARER_PROTOCOL)
+}

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest'
+import { securityRequirements, securitySchemes, TokenConfig } from '../../src/index.js'
+
+test('a bearer token in the Authorization header is an http scheme', () => {
+  const config = new TokenConfig()
+  expect(securitySchemes(config)).toEqual({
+    bearerAuth: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+  })
+  expect(securityRequirements(config)).toEqual([{ bearerAuth: [] }])
+})
+
+test('another header, or one without a scheme, is an API key', () => {
+  expect(securitySchemes(new TokenConfig({ JWT_HEADER_NAME: 'X-Token' }))).toEqual({
+    bearerAuth: { type: 'apiKey', in: 'header', name: 'X-Token' },
+  })
+  expect(securitySchemes(new TokenConfig({ JWT_HEADER_TYPE: '' }))).toEqual({
+    bearerAuth: { type: 'apiKey', in: 'header', name: 'Authorization' },
+  })
+  expect(securitySchemes(new TokenConfig({ JWT_HEADER_TYPE: 'JWT' }))).toMatchObject({
+    bearerAuth: { scheme: 'jwt' },
+  })
+})
+
+test('every location of access tokens is an alternative, and a cookie needs its CSRF value where methods say so', () => {
+  const config = new TokenConfig({
+    JWT_TOKEN_LOCATION: ['cookies', 'query', 'json'],
+    JWT_REFRESH_TOKEN_LOCATION: ['headers'],
+    JWT_ACCESS_COOKIE_NAME: 'session',
+    JWT_QUERY_STRING_NAME: 't',
+    JWT_ACCESS_CSRF_HEADER_NAME: 'X-Double',
+    JWT_CSRF_METHODS: ['post'],
+  })
+  expect(securitySchemes(config)).toEqual({
+    cookieAuth: { type: 'apiKey', in: 'cookie', name: 'session' },
+    csrfToken: { type: 'apiKey', in: 'header', name: 'X-Double' },
+    queryAuth: { type: 'apiKey', in: 'query', name: 't' },
+  })
+  expect(securityRequirements(config)).toEqual([{ cookieAuth: [] }, { queryAuth: [] }])
+  expect(securityRequirements(config, 'post')).toEqual([{ cookieAuth: [], csrfToken: [] }, { queryAuth: [] }])
+  expect(securityRequirements(config, 'DELETE')).toEqual([{ cookieAuth: [] }, { queryAuth: [] }])
+})
+
+test('without CSRF protection there is no CSRF scheme', () => {
+  const config = new TokenConfig({ JWT_TOKEN_LOCATION: 'cookies', JWT_COOKIE_CSRF_PROTECT: false })
+  expect(Object.keys(securitySchemes(config))).toEqual(['cookieAuth'])
+  expect(securityRequirements(config, 'POST')).toEqual([{ cookieAuth: [] }])
+})
