@@ -28,7 +28,7 @@ export interface IssuedTokens {
 
 export function createApplication(): Application {
   const tokens = new TokenManager({
-    config: new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] ?? randomBytes(32) }),
+    config: new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] || randomBytes(32) }),
   })
 
   const blocklist = new Set<string>()

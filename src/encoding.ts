@@ -27,7 +27,7 @@ export function readBase64url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null
 }
 
-/** The JSON object in UTF-8 bytes, or `null` for anything else: bad UTF-8, bad JSON, too deep, not an object. */
+/** The JSON object in UTF-8 bytes, frozen to the bottom, or `null`: bad UTF-8, bad JSON, too deep, not an object. */
 export function readJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
   let value: unknown
   try {
@@ -37,7 +37,14 @@ export function readJsonObject(bytes: Uint8Array): Record<string, unknown> | nul
   } catch {
     return null
   }
-  return isJsonObject(value) ? value : null
+  return isJsonObject(value) ? deepFreeze(value) : null
+}
+
+function deepFreeze<Value extends object>(value: Value): Value {
+  for (const member of Object.values(value) as unknown[]) {
+    if (typeof member === 'object' && member !== null) deepFreeze(member)
+  }
+  return Object.freeze(value)
 }
 
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */

@@ -1,6 +1,6 @@
-/** The base of every error a request can cause; `code` is stable and made for programs, `message` for people. */
+/** The base of every error a request can cause; `code` is made for programs, `message` for people. */
 export abstract class TokenError extends Error {
-  abstract readonly code: TokenErrorCode
+  abstract readonly code: string
 
   /** Marks our errors across duplicate installs of this package; read it through `isTokenError`. */
   declare readonly isTokenError: true
@@ -11,7 +11,7 @@ Object.defineProperty(TokenError.prototype, 'isTokenError', { value: true })
 /** The request carries no token in any of the locations that were tried. */
 export class MissingTokenError extends TokenError {
   override readonly name: string = 'MissingTokenError'
-  readonly code: 'TOKEN_MISSING' | 'CSRF_MISSING' = 'TOKEN_MISSING'
+  readonly code: string = 'TOKEN_MISSING'
 
   constructor(message = 'No token found in the request') {
     super(message)
@@ -24,19 +24,10 @@ export class MissingCsrfTokenError extends MissingTokenError {
   override readonly code = 'CSRF_MISSING'
 }
 
-type TokenDecodeErrorCode =
-  | 'TOKEN_INVALID'
-  | 'TOKEN_SIGNATURE_INVALID'
-  | 'TOKEN_EXPIRED'
-  | 'TOKEN_NOT_YET_VALID'
-  | 'TOKEN_AUDIENCE_INVALID'
-  | 'TOKEN_ISSUER_INVALID'
-  | 'CLAIMS_INVALID'
-
 /** The token is malformed or fails one of the standard JWT checks. */
 export class TokenDecodeError extends TokenError {
   override readonly name: string = 'TokenDecodeError'
-  readonly code: TokenDecodeErrorCode = 'TOKEN_INVALID'
+  readonly code: string = 'TOKEN_INVALID'
 }
 
 /** No key of this manager made the token's signature. */
@@ -129,6 +120,7 @@ export class TokenTypeError extends TokenError {
 /** The route needs an access token and was given another type. */
 export class AccessTokenRequiredError extends TokenTypeError {
   override readonly name = 'AccessTokenRequiredError'
+  declare readonly code: 'ACCESS_TOKEN_REQUIRED'
 
   constructor(actual: string) {
     super('access', actual)
@@ -138,6 +130,7 @@ export class AccessTokenRequiredError extends TokenTypeError {
 /** The route needs a refresh token and was given another type. */
 export class RefreshTokenRequiredError extends TokenTypeError {
   override readonly name = 'RefreshTokenRequiredError'
+  declare readonly code: 'REFRESH_TOKEN_REQUIRED'
 
   constructor(actual: string) {
     super('refresh', actual)
@@ -182,7 +175,6 @@ export class CsrfError extends TokenError {
 export class RevokedTokenError extends TokenError {
   override readonly name = 'RevokedTokenError'
   readonly code = 'TOKEN_REVOKED'
-  // Private, so that a logged error does not show the claims.
   readonly #payload: Readonly<Record<string, unknown>>
   readonly #header: Readonly<Record<string, unknown>>
 
@@ -229,21 +221,30 @@ export class ConfigurationError extends Error {
   readonly code = 'CONFIGURATION_INVALID'
 }
 
+/** Every error a request can cause, told apart by `code`. */
+export type AnyTokenError =
+  | (MissingTokenError & { readonly code: 'TOKEN_MISSING' })
+  | MissingCsrfTokenError
+  | (TokenDecodeError & { readonly code: 'TOKEN_INVALID' })
+  | TokenSignatureError
+  | TokenExpiredError
+  | TokenNotYetValidError
+  | TokenAudienceError
+  | TokenIssuerError
+  | ClaimsValidationError
+  | AccessTokenRequiredError
+  | RefreshTokenRequiredError
+  | FreshTokenRequiredError
+  | InsufficientScopeError
+  | CsrfError
+  | RevokedTokenError
+  | RevocationUnavailableError
+  | SubjectNotFoundError
+
 /** Every `code` a `TokenError` can have. */
-export type TokenErrorCode =
-  | 'TOKEN_MISSING'
-  | 'CSRF_MISSING'
-  | TokenDecodeErrorCode
-  | 'ACCESS_TOKEN_REQUIRED'
-  | 'REFRESH_TOKEN_REQUIRED'
-  | 'FRESH_TOKEN_REQUIRED'
-  | 'INSUFFICIENT_SCOPE'
-  | 'CSRF_MISMATCH'
-  | 'TOKEN_REVOKED'
-  | 'REVOCATION_UNAVAILABLE'
-  | 'SUBJECT_NOT_FOUND'
+export type TokenErrorCode = AnyTokenError['code']
 
 /** Holds across duplicate installs of this package, where `instanceof TokenError` does not. */
-export function isTokenError(value: unknown): value is TokenError {
+export function isTokenError(value: unknown): value is AnyTokenError {
   return value instanceof Error && (value as Partial<TokenError>).isTokenError === true
 }

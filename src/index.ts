@@ -14,6 +14,7 @@ export type { ClaimsSchema } from './claims/schema.js'
 export type { JsonValue } from './claims/serializable.js'
 export {
   AccessTokenRequiredError,
+  type AnyTokenError,
   type ClaimsIssue,
   ClaimsValidationError,
   ConfigurationError,

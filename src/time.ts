@@ -4,6 +4,20 @@ export type Clock = () => number
 /** The clock of the machine. */
 export const systemClock: Clock = () => Date.now()
 
+/** Milliseconds since some fixed moment, by a clock that nobody can set back. */
+export function monotonicNow(): number {
+  return performance.now()
+}
+
+/** A clock that throws instead of showing no time: no comparison with `NaN` is ever true, not even of an expiry. */
+export function createCheckedClock(clock: Clock): Clock {
+  return () => {
+    const now = clock()
+    if (!Number.isFinite(now)) throw new TypeError('The clock must return epoch milliseconds')
+    return now
+  }
+}
+
 /** Whole epoch seconds, the unit of `iat`, `nbf` and `exp` (RFC 7519 §2), rounded down. */
 export function toEpochSeconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000)

@@ -68,12 +68,12 @@ export function parseClaims(bytes: Uint8Array, identityClaim: string): TokenPayl
   })
 }
 
-/** One frozen payload out of several sets of claims, later sets winning; nested values are frozen too. */
+/** One frozen payload out of several sets of claims, later sets winning. */
 export function toPayload(...sets: readonly Readonly<Record<string, unknown>>[]): TokenPayload {
   // No prototype: a claim that is absent reads as undefined, whatever it is called.
   const payload = Object.create(null) as Record<string, unknown>
   for (const claims of sets) {
-    for (const name of Object.keys(claims)) payload[name] = deepFreeze(claims[name])
+    for (const name of Object.keys(claims)) payload[name] = claims[name]
   }
   if ('csrf' in payload) Object.defineProperty(payload, 'csrf', { enumerable: false })
   return Object.freeze(payload) as TokenPayload
@@ -107,18 +107,4 @@ const CLAIM_TYPES: readonly [name: string, isValid: (value: unknown) => boolean]
 
 function invalidClaim(name: string): TokenDecodeError {
   return new TokenDecodeError(`Token claim "${name}" is missing or of the wrong type`)
-}
-
-// Lists and plain objects only: what else a schema puts into a payload (a Date, bytes) cannot be frozen by us.
-function deepFreeze(value: unknown): unknown {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value) && isPlain(value)) {
-    Object.freeze(value)
-    for (const member of Object.values(value)) deepFreeze(member)
-  }
-  return value
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return Array.isArray(value) || prototype === Object.prototype || prototype === null
 }

@@ -40,9 +40,9 @@ export function applySchema(
 
 function validate(schema: ClaimsSchema, extras: object): StandardSchemaV1.Result<object> {
   const result = schema['~standard'].validate(extras)
-  if (result instanceof Promise) {
+  if ('then' in result) {
     // Whoever wrote the schema must learn of it; what it answers later is of no use to anyone.
-    result.catch(() => {})
+    Promise.resolve(result).catch(() => {})
     throw new TypeError('The claims schema must validate synchronously')
   }
   return result

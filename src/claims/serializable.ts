@@ -28,10 +28,14 @@ function assertValue(path: string, value: unknown, parents: readonly object[]): 
   // One level is taken by the claims set itself.
   if (parents.length + 2 > MAX_JSON_DEPTH) throw notSerializable('too deeply nested value', path)
 
+  // JSON.stringify would ask it, and sign whatever it says.
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
+    throw notSerializable(typeName(value), path)
   const around = [...parents, value]
   if (Array.isArray(value)) {
     // By index: forEach and for...in pass over holes, which JSON would write as null.
     for (let at = 0; at < value.length; at++) assertValue(`${path}[${at}]`, value[at], around)
+    if (Object.keys(value).length > value.length) throw notSerializable('Array with other members', path)
     return
   }
   const prototype: unknown = Object.getPrototypeOf(value)

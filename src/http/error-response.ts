@@ -1,4 +1,4 @@
-import { type InsufficientScopeError, type TokenError, type TokenErrorCode } from '../errors.js'
+import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
 
 /** How errors are told to clients. */
@@ -21,7 +21,7 @@ export interface ErrorResponse {
 /** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
 export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
   const { status } = answerTo(error)
-  const message = options.messages?.[error.code] ?? error.message
+  const message = options.messages?.[error.code as TokenErrorCode] ?? error.message
   const challenge: Record<string, string> =
     status === 503 ? { 'retry-after': '1' } : { 'www-authenticate': createChallenge(error, message, options) }
   return {
@@ -68,7 +68,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
 
 // A newer copy of this package may throw a code that this one has never heard of.
 function answerTo(error: TokenError): Answer {
-  return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code] : INVALID_TOKEN
+  return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code as TokenErrorCode] : INVALID_TOKEN
 }
 
 function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {

@@ -46,7 +46,8 @@ export function assertJwkUse(
   }
 }
 
-const MAX_KID_LENGTH = 128
+/** The longest `kid` that is used or read. */
+export const MAX_KID_LENGTH = 128
 
 /** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
 export function toKid(field: string, material: unknown, key: KeyObject, algorithm: Algorithm): string {

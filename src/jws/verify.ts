@@ -1,5 +1,6 @@
 import { hasDuplicateMembers, readBase64url, readJsonObject } from '../encoding.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
+import { MAX_KID_LENGTH } from './jwk.js'
 import type { BoundKey, KeyRing } from './key-ring.js'
 import { isSignature } from './signature.js'
 
@@ -18,7 +19,6 @@ export interface VerifiedJws {
 
 /** The longest encoded header that is read; the largest real ones stay below a quarter of it. */
 export const MAX_HEADER_LENGTH = 2048
-const MAX_KID_LENGTH = 128
 
 /** Verifies a compact JWS in its one canonical spelling, or throws `TokenDecodeError` or `TokenSignatureError`. */
 export function verifyCompact(ring: KeyRing, token: string, maxLength: number): VerifiedJws {
@@ -65,7 +65,7 @@ function parseHeader(encoded: string): JwsHeader {
   if (Object.hasOwn(header, 'kid') && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH)) {
     throw new TokenDecodeError('Token header has a malformed "kid"')
   }
-  return Object.freeze(header) as JwsHeader
+  return header as JwsHeader
 }
 
 // Extensions we do not understand (crit), other encodings (b64, zip), encryption (enc), nesting (cty), and keys

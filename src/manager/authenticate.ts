@@ -1,4 +1,5 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
+import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
 import { assertCsrf } from '../request/csrf.js'
 import type { PerType } from '../request/locations.js'
 import { missingToken, readToken } from '../request/read-token.js'
@@ -44,6 +45,9 @@ export async function authenticateToken(
   const now = clock()
   const { header, payload } = verifier.verify(token, now)
   assertType(payload, policy)
+  if (origin !== null && policy.type === 'any') {
+    assertPlace(payload.type, origin.found, wantedLocations(policy, settings.reading.locations))
+  }
   if (origin !== null && policy.csrf !== false)
     assertCsrf(origin.view, origin.found, payload, settings.reading.csrf)
   assertFresh(payload, policy, now)
@@ -55,6 +59,18 @@ export async function authenticateToken(
     await assertNotRevoked(isRevoked, token, facts, settings.revocationTimeoutMs)
   }
   return payload
+}
+
+// Where either type will do, a token must still be where its own type is looked for.
+function assertPlace(
+  type: TokenType,
+  found: RequestToken,
+  locations: PerType<readonly TokenLocation[]>,
+): void {
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  const isInPlace = isNamed ? found.type === type : locations[type].includes(found.location)
+  if (isInPlace) return
+  throw type === 'refresh' ? new AccessTokenRequiredError(type) : new RefreshTokenRequiredError(type)
 }
 
 /** The types of token a policy lets a request bring. */

@@ -42,9 +42,7 @@ export class TokenConfig {
   ): TokenConfig {
     const found = CONFIG_NAMES.flatMap((name) => {
       const text = env[name]
-      // An empty variable means what an absent one does, except where empty is a value.
-      if (text === undefined || (text === '' && name !== 'JWT_HEADER_TYPE')) return []
-      return [[name, CONFIG_TABLE[name].kind.fromText(text)]]
+      return text === undefined ? [] : [[name, CONFIG_TABLE[name].kind.fromText(text)]]
     })
     const given = Object.entries(options).filter(([, value]) => value !== undefined)
     return new TokenConfig(Object.fromEntries([...found, ...given]) as TokenConfigOptions)
@@ -71,6 +69,15 @@ inspectAsJson(TokenConfig)
 /** Throws `ConfigurationError` unless every field of a configuration is of its kind, however it was set. */
 export function assertFields(config: TokenConfig): void {
   for (const name of CONFIG_NAMES) assertField(name, config[name])
+}
+
+/** Makes a configuration unchangeable, its lists included. */
+export function freezeConfig(config: TokenConfig): void {
+  for (const name of CONFIG_NAMES) {
+    const value: unknown = config[name]
+    if (Array.isArray(value)) Object.assign(config, { [name]: Object.freeze(value.slice()) })
+  }
+  Object.freeze(config)
 }
 
 function assertField(name: keyof TokenConfigFields, value: unknown): void {

@@ -45,7 +45,7 @@ export async function resolveDependencies<Dependencies extends Readonly<Record<s
   request: RequestSource,
 ): Promise<DependencyValues<Dependencies>> {
   const values: Record<string, unknown> = {}
-  for (const [name, dependency] of Object.entries(dependencies)) values[name] = await dependency(request)
+  for (const [name, dependency] of Object.entries(dependencies)) values[name] = await run(dependency, request)
   return values as DependencyValues<Dependencies>
 }
 
@@ -54,5 +54,13 @@ export async function enforceDependencies(
   dependencies: readonly Dependency<unknown>[],
   request: RequestSource,
 ): Promise<void> {
-  for (const dependency of dependencies) await dependency(request)
+  for (const dependency of dependencies) await run(dependency, request)
+}
+
+// `enforce(() => tokens.accessTokenRequired)` returns a guard and runs none.
+async function run(dependency: Dependency<unknown>, request: RequestSource): Promise<unknown> {
+  const value = await dependency(request)
+  if (typeof value === 'function')
+    throw new TypeError('A dependency returned a function: pass that function itself')
+  return value
 }

@@ -62,10 +62,17 @@ export function createIssuer(settings: Settings, now: Clock, random: RandomBytes
     createPair(given, { access, refresh, ...shared } = {}) {
       const sid = createSessionId(now(), random)
       return {
-        accessToken: createToken('access', given, { ...shared, ...access }, sid),
-        refreshToken: createToken('refresh', given, { ...shared, ...refresh }, sid),
+        accessToken: createToken('access', given, mergeOptions(shared, access), sid),
+        refreshToken: createToken('refresh', given, mergeOptions(shared, refresh), sid),
         tokenType: 'bearer',
       }
     },
   }
+}
+
+// An own expiry replaces the shared one, whichever way the two are written.
+function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {
+  const { expiresIn: _in, expiresAt: _at, ...rest } = shared
+  const hasOwnExpiry = own.expiresIn !== undefined || own.expiresAt !== undefined
+  return hasOwnExpiry ? { ...rest, ...own } : { ...shared, ...own }
 }

@@ -6,7 +6,7 @@ import {
   InsufficientScopeError,
   RefreshTokenRequiredError,
 } from '../errors.js'
-import type { TokenLocation } from '../request/request-token.js'
+import { TOKEN_LOCATIONS, type TokenLocation } from '../request/request-token.js'
 
 /** What a route asks of a token. */
 export interface TokenPolicy {
@@ -26,13 +26,33 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
-/** A copy that stays as it is, whatever becomes of the object the application wrote it in. */
-export function copyPolicy(policy: TokenPolicy): TokenPolicy {
+/** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route. */
+export function parsePolicy(policy: TokenPolicy): TokenPolicy {
+  for (const [name, value] of Object.entries(policy)) {
+    const isValid = Object.hasOwn(POLICY_MEMBERS, name) && POLICY_MEMBERS[name as keyof TokenPolicy](value)
+    if (!isValid && value !== undefined) throw new TypeError(`Not a token policy: ${name}`)
+  }
+  // Lists are copied too: the application may still hold, and change, its own.
   return {
     ...policy,
     ...(policy.scopes && { scopes: [...policy.scopes] }),
     ...(policy.locations && { locations: [...policy.locations] }),
   }
+}
+
+const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
+const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isItem)
+
+const POLICY_MEMBERS: Readonly<Record<keyof TokenPolicy, (value: unknown) => boolean>> = {
+  type: (value) => value === 'access' || value === 'refresh' || value === 'any',
+  fresh: isBoolean,
+  scopes: (value) => isListOf(value, (scope) => typeof scope === 'string' && scope !== ''),
+  locations: (value) =>
+    isListOf(value, (location) => (TOKEN_LOCATIONS as readonly unknown[]).includes(location)),
+  csrf: isBoolean,
+  optional: isBoolean,
+  skipRevocation: isBoolean,
 }
 
 /** Throws unless the token is of the type the policy asks for. */

@@ -6,7 +6,7 @@ import { ConfigurationError } from '../errors.js'
 import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
 import { type Duration, parseDuration } from '../time.js'
-import { assertFields, type TokenConfig } from './config.js'
+import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 
 /** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
 export interface Settings {
@@ -44,7 +44,7 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
-  Object.freeze(config)
+  freezeConfig(config)
   return settings
 }
 

@@ -8,12 +8,12 @@ import { readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
-import { type Clock, type Duration, systemClock } from '../time.js'
+import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken, wantedLocations } from './authenticate.js'
 import type { TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
 import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
-import { assertType, copyPolicy, type TokenPolicy } from './policy.js'
+import { assertType, parsePolicy, type TokenPolicy } from './policy.js'
 import { resolveSettings } from './settings.js'
 import {
   type AuthenticatedUpgrade,
@@ -93,10 +93,11 @@ export class TokenManager<
       randomBytes = systemRandom,
     } = options
     const settings = resolveSettings(config, claims)
+    const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
     this.config = config
-    this.#issuer = createIssuer(settings, clock, randomBytes)
-    this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, now: clock }
+    this.#issuer = createIssuer(settings, now, randomBytes)
+    this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, now }
     this.#subjectGetter = subjectGetter
 
     this.tokenRequired = this.require({ type: 'any' })
@@ -147,7 +148,7 @@ export class TokenManager<
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
-    const fixed = copyPolicy(policy)
+    const fixed = parsePolicy(policy)
     return rememberPerRequest(
       (view) => authenticate(authenticator, view, fixed) as Promise<TokenPayload<Output> | null>,
     )
@@ -163,7 +164,8 @@ export class TokenManager<
     token: string,
     policy: Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> = {},
   ): Promise<TokenPayload<Output>> {
-    return (await authenticateToken(this.#authenticator, token, policy, null)) as TokenPayload<Output>
+    const checked = parsePolicy(policy)
+    return (await authenticateToken(this.#authenticator, token, checked, null)) as TokenPayload<Output>
   }
 
   /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */

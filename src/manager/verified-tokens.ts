@@ -5,7 +5,7 @@ import { type JwsHeader, verifyCompact } from '../jws/verify.js'
 import { createRecentMap } from './recent-map.js'
 import type { Settings } from './settings.js'
 
-/** A token whose spelling, signature, claim types and schema held. */
+/** A token whose spelling, signature and claim types held. */
 export interface VerifiedToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
@@ -20,29 +20,29 @@ export interface TokenVerifier {
 /**
  * A verifier that remembers tokens it has verified, by their exact text.
  *
- * Only what can never change is remembered. Time is checked on every call, a refusal is never kept, and
- * everything else (type, freshness, scopes, revocation) is checked by others, every time.
+ * Only what can never change is remembered: that spelling, signature and claim types held, and the frozen claims.
+ * Time and schema are checked on every call, a refusal is never kept, and everything else (type, freshness, scopes,
+ * revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
   const { claims: rules, identityClaim, keys, maxTokenLength, schema, verifiedCacheSize } = settings
   const remembered = verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(verifiedCacheSize)
 
+  const open = (token: string): VerifiedToken => {
+    const jws = verifyCompact(keys, token, maxTokenLength)
+    return { header: jws.header, payload: parseClaims(jws.payload, identityClaim) }
+  }
+
   return {
     verify(token, now, allowExpired = false) {
-      const seconds = now / 1000
-      const accepted = allowExpired ? { ...rules, allowExpired } : rules
       const known = remembered?.get(token)
-      if (known !== undefined) {
-        assertClaims(known.payload, accepted, seconds)
-        return known
-      }
-      const jws = verifyCompact(keys, token, maxTokenLength)
-      const claims = parseClaims(jws.payload, identityClaim)
-      assertClaims(claims, accepted, seconds)
-      const payload = schema === null ? claims : applySchema(schema, claims, identityClaim)
-      const verified: VerifiedToken = { header: jws.header, payload }
-      remembered?.set(token, verified)
-      return verified
+      const verified = known ?? open(token)
+      assertClaims(verified.payload, allowExpired ? { ...rules, allowExpired } : rules, now / 1000)
+      if (known === undefined) remembered?.set(token, verified)
+      // A schema may build what cannot be frozen (a Date, a Set): each check gets its own.
+      return schema === null
+        ? verified
+        : { header: verified.header, payload: applySchema(schema, verified.payload, identityClaim) }
     },
   }
 }

@@ -1,9 +1,10 @@
 // Far more than a token needs, and what one request may make this process hold while it looks for one.
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Whether a `Content-Length` says that the body is small enough to look for a token in. */
-export function isSmallEnough(contentLength: string | null): boolean {
-  return contentLength !== null && Number(contentLength) <= MAX_BODY_BYTES
+/** Whether a `Content-Length` says that there is a body, small enough to look for a token in. */
+export function isSmallBody(contentLength: string | null): boolean {
+  const length = Number(contentLength)
+  return length > 0 && length <= MAX_BODY_BYTES
 }
 
 /** Whether a content type is JSON, with or without parameters: `application/json` or `…+json` (RFC 6839). */
@@ -33,7 +34,7 @@ export function parseBody(contentType: string | null, body: string | Uint8Array)
   if (isUrlEncoded(contentType)) return toFields(new URLSearchParams(text))
   if (!isJson(contentType)) return undefined
   try {
-    return JSON.parse(text) as unknown
+    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown
   } catch {
     return undefined
   }
@@ -43,13 +44,16 @@ export function parseBody(contentType: string | null, body: string | Uint8Array)
 export function toFields(entries: Iterable<[string, unknown]>): Record<string, unknown> {
   const fields = Object.create(null) as Record<string, unknown>
   for (const [name, value] of entries) {
-    fields[name] = name in fields ? [fields[name], value].flat() : value
+    const known = fields[name]
+    // Pushed, not copied: a body may repeat one field a few hundred thousand times.
+    if (Array.isArray(known)) known.push(value)
+    else fields[name] = known === undefined ? value : [known, value]
   }
   return fields
 }
 
 /** Gathers the chunks of a body; `add` is false once there are more bytes than a body with a token can have. */
-export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Buffer } {
+export function createChunks(): { add(chunk: Uint8Array): boolean; size(): number; concat(): Buffer } {
   const chunks: Uint8Array[] = []
   let size = 0
   return {
@@ -58,6 +62,7 @@ export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Buf
       chunks.push(chunk)
       return size <= MAX_BODY_BYTES
     },
+    size: () => size,
     concat: () => Buffer.concat(chunks),
   }
 }

@@ -20,7 +20,8 @@ async function readBody(request: Request): Promise<unknown> {
   // A body that someone else reads, or has read, cannot be read again.
   if (request.body === null || request.bodyUsed || request.body.locked) return undefined
   const contentType = request.headers.get('content-type')
-  const bytes = await readLimited(request.clone().body as ReadableStream<Uint8Array>)
+  // A body that breaks off has no token in it; whoever reads it next will hear of it.
+  const bytes = await readLimited(request.clone().body as ReadableStream<Uint8Array>).catch(() => null)
   if (bytes === null) return undefined
   return isMultipart(contentType) ? readMultipart(contentType, bytes) : parseBody(contentType, bytes)
 }

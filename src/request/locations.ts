@@ -76,7 +76,7 @@ export const READERS: Readonly<Record<TokenLocation, Reader>> = {
 
 /** Whether a cookie token in this request needs a CSRF value beside it. */
 export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
-  return rules.protect && rules.methods.has(view.method.toUpperCase())
+  return rules.protect && (view.method === '' || rules.methods.has(view.method.toUpperCase()))
 }
 
 async function readCsrf(view: RequestView, type: TokenType, rules: CsrfRules): Promise<string | null> {

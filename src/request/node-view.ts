@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { createChunks, isJson, isSmallEnough, isUrlEncoded, parseBody } from './body.js'
+import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
 import type { RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
@@ -18,7 +18,7 @@ export function createNodeView(request: NodeRequest): RequestView {
   let streamed: Promise<unknown> | undefined
   return {
     get method() {
-      return request.method ?? 'GET'
+      return request.method ?? ''
     },
     get url() {
       return request.url ?? '/'
@@ -34,22 +34,19 @@ export function createNodeView(request: NodeRequest): RequestView {
   }
 }
 
-function readHeader({ headers, rawHeaders }: NodeRequest, name: string): string | null {
-  const value = headers[name] ?? findIgnoringCase(headers, name)
-  if (value === undefined) return null
-  if (typeof value !== 'string') return value.join(name === 'cookie' ? '; ' : ', ')
-  // Node keeps only the first of several Authorization headers; the raw ones show that there were more.
-  const raw = name === 'cookie' || rawHeaders === undefined ? [] : rawValues(rawHeaders, name)
-  return raw.length > 1 ? raw.join(', ') : value
+function readHeader({ headers, rawHeaders = [] }: NodeRequest, name: string): string | null {
+  const values = namedValues(headers, name)
+  if (values.length === 0) return null
+  if (name === 'cookie') return values.join('; ')
+  // Of several Authorization headers Node keeps only the first; the raw ones show that there were more.
+  const raw = rawValues(rawHeaders, name)
+  return (raw.length > values.length ? raw : values).join(', ')
 }
 
-// A Node server lowers every name itself; a plain object may spell them in any case.
-function findIgnoringCase(
-  headers: NodeRequest['headers'],
-  name: string,
-): string | readonly string[] | undefined {
-  const key = Object.keys(headers).find((candidate) => candidate.toLowerCase() === name)
-  return key === undefined ? undefined : headers[key]
+// A Node server lowers every name itself; a plain object may spell them in any case, and one of them twice.
+function namedValues(headers: NodeRequest['headers'], name: string): string[] {
+  const keys = Object.keys(headers).filter((key) => key.length === name.length && key.toLowerCase() === name)
+  return keys.flatMap((key) => headers[key] ?? [])
 }
 
 function rawValues(rawHeaders: readonly string[], name: string): string[] {
@@ -61,15 +58,34 @@ function rawValues(rawHeaders: readonly string[], name: string): string[] {
   return values
 }
 
-// Reading spends the stream. So what was read goes where every body parser puts it, and a body that we could not
-// parse, or whose size is not known to be small, is left alone: to stop half-way would lose it for the route.
 async function readStream(request: NodeRequest & Readable): Promise<unknown> {
-  const chunks = createChunks()
-  for await (const chunk of request) chunks.add(Buffer.from(chunk as Uint8Array))
-  const bytes = chunks.concat()
-  const parsed = parseBody(readHeader(request, 'content-type'), bytes)
-  request.body = parsed ?? bytes
-  return parsed
+  const bytes = await peek(request, Number(readHeader(request, 'content-length')))
+  return bytes === null ? undefined : parseBody(readHeader(request, 'content-type'), bytes)
+}
+
+// Takes the whole body and puts it back before the stream notices its end: whoever reads next finds it untouched.
+// Only a length announced beforehand makes that possible; a body without one is left alone.
+function peek(stream: Readable, length: number): Promise<Buffer | null> {
+  return new Promise((resolve) => {
+    const chunks = createChunks()
+    const finish = (bytes: Buffer | null): void => {
+      stream.off('readable', read).off('end', giveUp).off('close', giveUp).off('error', giveUp)
+      if (bytes !== null) stream.unshift(bytes)
+      resolve(bytes)
+    }
+    const giveUp = (): void => finish(null)
+    const read = (): void => {
+      for (
+        let chunk = stream.read() as Buffer | null;
+        chunk !== null;
+        chunk = stream.read() as Buffer | null
+      ) {
+        chunks.add(chunk)
+        if (chunks.size() >= length) return finish(chunks.concat())
+      }
+    }
+    stream.on('readable', read).on('end', giveUp).on('close', giveUp).on('error', giveUp)
+  })
 }
 
 function isReadable(request: NodeRequest): request is NodeRequest & Readable {
@@ -77,5 +93,5 @@ function isReadable(request: NodeRequest): request is NodeRequest & Readable {
   if (typeof stream[Symbol.asyncIterator] !== 'function' || stream.readableDidRead !== false) return false
   const contentType = readHeader(request, 'content-type')
   const isParsed = isJson(contentType) || isUrlEncoded(contentType)
-  return isParsed && isSmallEnough(readHeader(request, 'content-length'))
+  return isParsed && isSmallBody(readHeader(request, 'content-length'))
 }

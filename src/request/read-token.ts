@@ -4,7 +4,7 @@ import { type PerType, READERS, type ReadingRules } from './locations.js'
 import type { RequestToken, TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
 
-/** The first token of one of the wanted types, location by location in the configured order, or `null`. */
+/** The first token found: for each wanted type in turn, location by location in the configured order; or `null`. */
 export async function readToken(
   view: RequestView,
   types: readonly TokenType[],

@@ -1,5 +1,6 @@
 /** All that this library ever asks of a request; adapters translate their framework's request into one. */
 export interface RequestView {
+  /** Empty when it is not known, which counts as unsafe. */
   readonly method: string
   /** Absolute, or the path and query as a Node server gets them. */
   readonly url: string

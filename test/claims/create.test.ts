@@ -244,6 +244,14 @@ describe('pairs', () => {
     })
   })
 
+  test('CRE-23 an expiry of one token replaces the shared one, whichever way they are written', async () => {
+    const { tokens } = createManager()
+    const expiresAt = new Date((NOW + 500) * 1000)
+    const pair = await tokens.createTokenPair({ uid: 'u' }, { expiresAt, access: { expiresIn: 60 } })
+    expect(openToken(pair.accessToken).claims['exp']).toBe(NOW + 60)
+    expect(openToken(pair.refreshToken).claims['exp']).toBe(NOW + 500)
+  })
+
   test('a session id starts with the millisecond the session started in', async () => {
     const { tokens, clock } = createManager()
     clock.seconds = NOW + 0.123

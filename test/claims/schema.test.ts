@@ -79,14 +79,18 @@ test('what is signed is the input, what the payload has is the output', async ()
   expect(payload.role).toBe('guest')
 })
 
-test('an output that cannot be frozen is handed on, one that can be is frozen', async () => {
+test('what a schema builds is built anew for every check', async () => {
   const { tokens } = build(
     z.object({ raw: z.string().transform((text) => Buffer.from(text)), roles: z.array(z.string()) }),
   )
-  const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'u', raw: 'x', roles: ['a'] }))
+  const token = tokens.createAccessToken({ uid: 'u', raw: 'x', roles: ['a'] })
+  const payload = await tokens.verifyToken(token)
   expect(payload.raw.toString()).toBe('x')
-  // The payload is remembered: a role pushed onto it now would be there for the next request.
-  expect(() => payload.roles.push('admin')).toThrow(TypeError)
+  // The token is remembered: what a route does to this payload must not be there for the next request.
+  payload.roles.push('admin')
+  payload.raw.write('y')
+  const next = await tokens.verifyToken(token)
+  expect([next.raw.toString(), next.roles]).toEqual(['x', ['a']])
 })
 
 test('a schema cannot change a standard claim, and csrf stays hidden', async () => {
@@ -112,4 +116,7 @@ test('an expired token is expired before its claims are looked at', async () => 
 test('a schema that answers later is a mistake of the application', () => {
   const { tokens } = build(z.object({ foo: z.string() }).refine(() => Promise.resolve(true)))
   expect(() => tokens.createAccessToken({ uid: 'u', foo: 'x' })).toThrow(/synchronously/)
+  const thenable = { '~standard': { version: 1, vendor: 'test', validate: () => ({ then: () => {} }) } }
+  const later = build(thenable as unknown as ClaimsSchema<object, object>).tokens
+  expect(() => later.createAccessToken({ uid: 'u' })).toThrow(/synchronously/)
 })

@@ -45,6 +45,14 @@ describe('CRE-05 a value JSON does not carry unchanged is a TypeError that names
     )
   })
 
+  test('whatever has a toJSON method is refused, seen or hidden, on a list too', () => {
+    const list = Object.assign([1], { toJSON: () => 'changed' })
+    const hidden = Object.defineProperty({ a: 1 }, 'toJSON', { value: () => undefined })
+    for (const value of [list, hidden, Object.assign([1], { name: 'x' })]) {
+      expect(() => assertSerializable('claim', value)).toThrow(TypeError)
+    }
+  })
+
   test('a toJSON method does not help, and no token is made', () => {
     const { tokens } = createManager()
     const claims = { uid: 'x', when: new Date() }

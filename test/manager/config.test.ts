@@ -57,7 +57,7 @@ describe('building', () => {
 
   test('a list changed after the manager was built changes nothing', async () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['headers'] })
-    ;(tokens.config.JWT_TOKEN_LOCATION as string[]).push('query')
+    expect(() => (tokens.config.JWT_TOKEN_LOCATION as string[]).push('query')).toThrow(TypeError)
     expect(await tokens.getTokenFromRequest(new Request('http://x/?token=t'))).toBeNull()
   })
 
@@ -146,16 +146,24 @@ describe('fromEnv', () => {
     },
   )
 
-  test('CFG-17 options win over variables, empty variables count as absent', () => {
-    const config = read(
-      { JWT_HEADER_NAME: 'X-Env', JWT_JSON_KEY: 'env', JWT_ALGORITHM: '' },
-      { JWT_HEADER_NAME: 'X-Option', JWT_JSON_KEY: undefined },
+  test('CFG-17 options win over variables', () => {
+    const env = { JWT_HEADER_NAME: 'X-Env', JWT_JSON_KEY: 'env' }
+    const config = read(env, { JWT_HEADER_NAME: 'X-Option', JWT_JSON_KEY: undefined })
+    expect([config.JWT_HEADER_NAME, config.JWT_JSON_KEY]).toEqual(['X-Option', 'env'])
+  })
+
+  test('an empty variable is no absent one: it must not turn a check off', () => {
+    for (const name of [
+      'JWT_DECODE_AUDIENCE',
+      'JWT_DECODE_ISSUER',
+      'JWT_ALGORITHM',
+      'JWT_ACCESS_TOKEN_EXPIRES',
+    ]) {
+      expect(() => read({ [name]: '' })).toThrow(name)
+    }
+    expect(() => new TokenManager({ config: read({ JWT_SECRET_KEY: '' }) })).toThrow(
+      /JWT_SECRET_KEY is empty/,
     )
-    expect([config.JWT_HEADER_NAME, config.JWT_JSON_KEY, config.JWT_ALGORITHM]).toEqual([
-      'X-Option',
-      'env',
-      'HS256',
-    ])
     expect(read({ JWT_HEADER_TYPE: '' }).JWT_HEADER_TYPE).toBe('')
   })
 

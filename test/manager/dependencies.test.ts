@@ -171,6 +171,57 @@ describe('scopes', () => {
   })
 })
 
+test('TYP-03 where either type will do, a token must be where its own type is looked for', async () => {
+  const { tokens } = createManager({
+    JWT_TOKEN_LOCATION: ['headers'],
+    JWT_REFRESH_TOKEN_LOCATION: ['cookies'],
+    JWT_COOKIE_CSRF_PROTECT: false,
+  })
+  const [access, refresh] = [tokens.createAccessToken({ uid: 'u' }), tokens.createRefreshToken({ uid: 'u' })]
+  const cookie = (name: string, token: string) => ({ headers: { cookie: `${name}=${token}` } })
+  expect((await tokens.tokenRequired(withBearer(access))).type).toBe('access')
+  expect((await tokens.tokenRequired(cookie('refresh_token_cookie', refresh))).type).toBe('refresh')
+  await expect(tokens.tokenRequired(withBearer(refresh))).rejects.toMatchObject({
+    code: 'ACCESS_TOKEN_REQUIRED',
+  })
+  await expect(tokens.tokenRequired(cookie('refresh_token_cookie', access))).rejects.toMatchObject({
+    code: 'REFRESH_TOKEN_REQUIRED',
+  })
+})
+
+test.each<object>([
+  { scope: ['admin'] },
+  { freshRequired: true },
+  { type: 'acess' },
+  { type: null },
+  { locations: ['header'] },
+  { locations: ['toString'] },
+  { locations: 'headers' },
+  { scopes: 'admin' },
+  { scopes: [''] },
+  { fresh: 'yes' },
+  { optional: 1 },
+  { skipRevocation: 'no' },
+])('the policy %j is refused when the dependency is made, not when the route is open', async (policy) => {
+  const { tokens } = createManager()
+  expect(() => tokens.require(policy as never)).toThrow(TypeError)
+  await expect(tokens.verifyToken(tokens.createAccessToken({ uid: 'u' }), policy as never)).rejects.toThrow(
+    TypeError,
+  )
+})
+
+test.each([undefined, Number.NaN, Number.POSITIVE_INFINITY])(
+  'a clock that shows %s refuses everything',
+  async (time) => {
+    const { tokens: good } = createManager()
+    const token = good.createAccessToken({ uid: 'u' })
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const tokens = new TokenManager({ config, clock: () => time as number })
+    await expect(tokens.verifyToken(token)).rejects.toThrow(TypeError)
+    expect(() => tokens.createAccessToken({ uid: 'u' })).toThrow(TypeError)
+  },
+)
+
 test('a policy changed after its dependency was made changes nothing', async () => {
   const { tokens } = createManager()
   const policy = { scopes: ['admin'], fresh: true }

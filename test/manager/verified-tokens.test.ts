@@ -1,51 +1,41 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createClock, NOW, SECRET, withBearer } from '../helpers/manager.js'
+import { createManager, NOW, withBearer } from '../helpers/manager.js'
 
-/** A manager that counts how often its schema ran: once for every token that was really verified. */
-function createCounting(size: number) {
-  const clock = createClock()
-  const counter = { verified: 0 }
-  const claims = z.looseObject({}).refine(() => ++counter.verified > 0)
-  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_VERIFIED_CACHE_SIZE: size })
-  const tokens = new TokenManager({ config, clock, claims })
-  const create = (uid: string, options?: object): string => {
-    const token = tokens.createAccessToken({ uid }, options)
-    counter.verified = 0
-    return token
-  }
-  return { tokens, clock, counter, create }
+/** A manager that remembers some tokens; the payload of one that is remembered is the same object each time. */
+function createRemembering(size: number) {
+  const { tokens, clock } = createManager({ JWT_VERIFIED_CACHE_SIZE: size })
+  const create = (uid: string, options?: object): string => tokens.createAccessToken({ uid }, options)
+  return { tokens, clock, create }
 }
 
 describe('JWT_VERIFIED_CACHE_SIZE', () => {
   test('a token is verified once while it is remembered, and each time with 0', async () => {
-    for (const [size, expected] of [
-      [10, 1],
-      [0, 3],
+    for (const [size, isSame] of [
+      [10, true],
+      [0, false],
     ] as const) {
-      const { tokens, counter, create } = createCounting(size)
+      const { tokens, create } = createRemembering(size)
       const token = create('u')
-      for (let round = 0; round < 3; round++) expect((await tokens.verifyToken(token)).sub).toBe('u')
-      expect(counter.verified).toBe(expected)
+      const [first, second] = [await tokens.verifyToken(token), await tokens.verifyToken(token)]
+      expect(second).toEqual(first)
+      expect(first === second).toBe(isSame)
     }
   })
 
   test('no more tokens are remembered than that, the longest unused is forgotten first', async () => {
-    const { tokens, counter, create } = createCounting(2)
+    const { tokens, create } = createRemembering(2)
     const [a, b, c] = ['a', 'b', 'c'].map((uid) => create(uid)) as [string, string, string]
-    for (const token of [a, b, a, c]) await tokens.verifyToken(token)
-    expect(counter.verified).toBe(3)
-    await tokens.verifyToken(a)
-    expect(counter.verified).toBe(3)
-    await tokens.verifyToken(b)
-    expect(counter.verified).toBe(4)
+    const first = await tokens.verifyToken(a)
+    const forgotten = await tokens.verifyToken(b)
+    for (const token of [a, c]) await tokens.verifyToken(token)
+    expect(await tokens.verifyToken(a)).toBe(first)
+    expect(await tokens.verifyToken(b)).not.toBe(forgotten)
   })
 })
 
 describe('what is remembered gives no authority', () => {
   test('expiry is checked on every use (CVE-2026-107719)', async () => {
-    const { tokens, clock, create } = createCounting(10)
+    const { tokens, clock, create } = createRemembering(10)
     const token = create('u', { expiresIn: 60 })
     await tokens.verifyToken(token)
     clock.seconds = NOW + 60
@@ -53,7 +43,7 @@ describe('what is remembered gives no authority', () => {
   })
 
   test('a token that was not valid yet becomes valid (fast-jwt #195)', async () => {
-    const { tokens, clock, create } = createCounting(10)
+    const { tokens, clock, create } = createRemembering(10)
     const token = create('u')
     clock.seconds = NOW - 10
     await expect(tokens.verifyToken(token)).rejects.toMatchObject({ code: 'TOKEN_NOT_YET_VALID' })
@@ -62,7 +52,7 @@ describe('what is remembered gives no authority', () => {
   })
 
   test('revocation, type, freshness and scopes are checked on every use', async () => {
-    const { tokens, create } = createCounting(10)
+    const { tokens, create } = createRemembering(10)
     const token = create('u')
     let revoked = false
     tokens.setCallbackTokenBlocklist(() => revoked)
@@ -81,7 +71,7 @@ describe('what is remembered gives no authority', () => {
   })
 
   test('an expired token read on request does not become a valid one', async () => {
-    const { tokens, clock, create } = createCounting(10)
+    const { tokens, clock, create } = createRemembering(10)
     const token = create('u', { expiresIn: 60 })
     clock.seconds = NOW + 100
     expect(tokens.verifyTokenWithoutRevocation(token, { allowExpired: true }).sub).toBe('u')
@@ -89,7 +79,7 @@ describe('what is remembered gives no authority', () => {
   })
 
   test('one changed character is another token', async () => {
-    const { tokens, create } = createCounting(10)
+    const { tokens, create } = createRemembering(10)
     const token = create('u')
     await tokens.verifyToken(token)
     for (let at = 0; at < token.length; at++) {
@@ -97,4 +87,18 @@ describe('what is remembered gives no authority', () => {
       await expect(tokens.verifyToken(changed)).rejects.toMatchObject({ isTokenError: true })
     }
   })
+})
+
+test('what is remembered cannot be changed, the header included', async () => {
+  const { tokens } = createRemembering(10)
+  const token = tokens.createAccessToken({ uid: 'u', deep: { list: [{}] } }, { headers: { x: { a: 1 } } })
+  const payload = await tokens.verifyToken(token)
+  expect(() => Object.assign((payload.deep as { list: object[] }).list[0] as object, { a: 1 })).toThrow(
+    TypeError,
+  )
+  tokens.setTokenBlocklist((_, { header }) => {
+    expect(() => Object.assign(header['x'] as object, { a: 2 })).toThrow(TypeError)
+    return false
+  })
+  await tokens.verifyToken(token)
 })

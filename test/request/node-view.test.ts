@@ -1,3 +1,5 @@
+import type { AddressInfo } from 'node:net'
+import express from 'express'
 import { describe, expect, test } from 'vitest'
 import { CsrfError, MissingCsrfTokenError, TokenDecodeError } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
@@ -109,13 +111,42 @@ describe('the headers of a Node request', () => {
 describe('the body of a Node request', () => {
   const json = JSON.stringify({ access_token: TOKEN, title: 'x' })
 
-  test('JSN-01 JSN-07 a token is found, and the parsed body is there for the route', async () => {
+  test('JSN-01 JSN-07 a token is found, and the route can still read the stream', async () => {
     const [payload, body] = await receive(post('application/json', json), async (request) => [
       await tokens.accessTokenRequired(request),
-      request.body,
+      await readBodyAsRoute(request),
     ])
     expect(payload).toMatchObject({ sub: 'ada' })
-    expect(body).toEqual({ access_token: TOKEN, title: 'x' })
+    expect(body).toBe(json)
+  })
+
+  test('JSN-07 a route that listens for data and end gets both, however large the body is', async () => {
+    const large = JSON.stringify({ access_token: TOKEN, text: 'x'.repeat(900_000) })
+    const body = await receive(post('application/json', large), async (request) => {
+      await tokens.accessTokenRequired(request)
+      return new Promise((resolve) => {
+        let text = ''
+        request.setEncoding('utf8')
+        request.on('data', (chunk: string) => (text += chunk)).on('end', () => resolve(text))
+      })
+    })
+    expect(body).toBe(large)
+  })
+
+  test('JSN-07 a body parser after us finds the body', async () => {
+    const app = express()
+    app.use(async (request, _, next) => {
+      await tokens.accessTokenRequired(request)
+      next()
+    })
+    app.use(express.json())
+    app.post('/', (request, response) => void response.json(request.body))
+    const server = app.listen(0)
+    const { port } = server.address() as AddressInfo
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(`http://localhost:${port}/`, { method: 'POST', headers, body: json })
+    expect(await response.json()).toEqual(JSON.parse(json))
+    server.close()
   })
 
   test('JSN-07 several dependencies at once read it once', async () => {

@@ -111,8 +111,20 @@ describe('the view of a request', () => {
     expect(toRequestView(view)).toBe(view)
   })
 
-  test('a request that says no method and no address is a GET of /', () => {
-    expect(toRequestView({ headers: {} })).toMatchObject({ method: 'GET', url: '/' })
+  test('CKI-17 a request that says no method counts as unsafe, so a cookie token needs its CSRF value', async () => {
+    expect(toRequestView({ headers: {} })).toMatchObject({ method: '', url: '/' })
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+    const cookie = `access_token_cookie=${tokens.createAccessToken({ uid: 'u' })}`
+    await expect(tokens.accessTokenRequired({ headers: { cookie } })).rejects.toMatchObject({
+      code: 'CSRF_MISSING',
+    })
+    expect((await tokens.accessTokenRequired({ method: 'GET', headers: { cookie } })).sub).toBe('u')
+  })
+
+  test('HDR-12 one header in two spellings of its name is two credentials', async () => {
+    const { tokens } = createManager()
+    const headers = { Authorization: 'Bearer a', authorization: 'Bearer b' }
+    await expect(tokens.getTokenFromRequest({ headers })).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
   })
 })
 

@@ -204,6 +204,28 @@ describe('deadline', () => {
     }
   })
 
+  test.each<[string, () => boolean | Promise<boolean>]>([
+    ['at once', () => wait(60)],
+    ['in an async function', async () => wait(60)],
+    [
+      'after the timer was due',
+      async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        return wait(60)
+      },
+    ],
+  ])('an answer that comes late because the process was busy does not count: %s', async (_, callback) => {
+    const { tokens, token } = create({ JWT_REVOCATION_TIMEOUT: '30ms' })
+    tokens.setCallbackTokenBlocklist(callback)
+    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
+  })
+
+  /** Blocks the process, as a long computation does. */
+  function wait(milliseconds: number): false {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+    return false
+  }
+
   test('an answer in time leaves no timer behind', async () => {
     vi.useFakeTimers()
     try {
