@@ -1,7 +1,17 @@
 import { parseArgs } from 'node:util'
 
 /** The frameworks the application is written in; the first is the one that runs by default. */
-export const FRAMEWORKS = ['hono', 'fetch'] as const
+export const FRAMEWORKS = [
+  'nest',
+  'nest-fastify',
+  'fastify',
+  'express',
+  'hono',
+  'koa',
+  'h3',
+  'elysia',
+  'fetch',
+] as const
 
 /** One of the frameworks. */
 export type Framework = (typeof FRAMEWORKS)[number]

@@ -14,7 +14,8 @@ export function serveFetch(
   fetch: (request: Request) => Response | Promise<Response>,
   port: number,
 ): Promise<RunningServer> {
-  return serveNode(getRequestListener(fetch), port)
+  const listener = getRequestListener(fetch, { overrideGlobalObjects: false })
+  return serveNode((request, response) => void listener(request, response), port)
 }
 
 /** Serves a Node request listener. */

@@ -11,7 +11,7 @@ describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the app
       async (options) => {
         const application = createApplication()
         const server = await START[framework](application, { ...options, framework, port: 0 })
-        return { ...server, checks: application.checks }
+        return { ...server, checks: () => application.checks() }
       },
       { afterAll, beforeAll, describe, test },
     )

@@ -1,1 +1,96 @@
-export {}
+import { parseSetCookie } from 'cookie-es'
+import type { Context } from 'elysia'
+import { isTokenError } from '../errors.js'
+import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import {
+  assertDependencies,
+  type Dependency,
+  type DependencyValues,
+  enforceDependencies,
+  resolveDependencies,
+} from '../manager/dependencies.js'
+import { parseBody } from '../request/body.js'
+import { createFetchView } from '../request/fetch-view.js'
+import { rememberView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
+
+type Dependencies = Readonly<Record<string, Dependency<unknown>>>
+
+/** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for a guard. */
+export interface RouteContext {
+  readonly request: Request
+  readonly body: unknown
+}
+
+/** A hook that lets a request on only after every dependency has passed; for `beforeHandle` or `transform`. */
+export function enforce(
+  ...dependencies: readonly Dependency<unknown>[]
+): (context: RouteContext) => Promise<void> {
+  assertDependencies(dependencies)
+  return hideSource(async (context) => enforceDependencies(dependencies, toView(context)))
+}
+
+/** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
+export function inject<Given extends Dependencies>(
+  dependencies: Given,
+): (context: RouteContext) => Promise<DependencyValues<Given>>
+/** A handler that receives the values of its dependencies first. */
+export function inject<Given extends Dependencies, Expected = Context, Answer = unknown>(
+  dependencies: Given,
+  handler: (values: DependencyValues<Given>, context: Expected) => Answer | Promise<Answer>,
+): (context: Expected & RouteContext) => Promise<Answer>
+export function inject(
+  dependencies: Dependencies,
+  handler?: (values: DependencyValues<Dependencies>, context: RouteContext) => unknown,
+): (context: RouteContext) => Promise<unknown> {
+  assertDependencies(Object.values(dependencies))
+  if (handler === undefined) {
+    return hideSource(async (context) => resolveDependencies(dependencies, toView(context)))
+  }
+  return async (context) => handler(await resolveDependencies(dependencies, toView(context)), context)
+}
+
+/** For `onError`: token errors become RFC 6750 answers, others are left to Elysia. */
+export function handleErrors(
+  options?: ErrorResponseOptions,
+): (context: { readonly error: unknown }) => Response | undefined {
+  return ({ error }) => {
+    if (!isTokenError(error)) return undefined
+    const { status, headers, body } = toErrorResponse(error, options)
+    return Response.json(body, { status, headers })
+  }
+}
+
+/** Adds `Set-Cookie` values to the response, beside those that are there. */
+export function sendCookies(set: Context['set'], cookies: readonly string[]): void {
+  // Elysia sends its jar or this header, never both.
+  const present = [set.headers['set-cookie'] ?? []].flat()
+  delete set.headers['set-cookie']
+  set.cookie ??= {}
+  for (const { name, ...cookie } of [...present, ...cookies].flatMap((text) => parseSetCookie(text) ?? [])) {
+    set.cookie[name] = cookie
+  }
+}
+
+// Elysia reads the source of a hook to see what it uses, and would parse every body for one that is handed the whole
+// context. A bound function shows no source, so a route behind it can still read the raw request.
+function hideSource<Value>(
+  hook: (context: RouteContext) => Promise<Value>,
+): (context: RouteContext) => Promise<Value> {
+  return hook.bind(undefined)
+}
+
+// A body that Elysia parsed for the route cannot be read again, but is in the context. It is looked for there, because
+// the `bodyUsed` of a request from @elysiajs/node throws then.
+function toView(context: RouteContext): RequestView {
+  const { request } = context
+  return rememberView(request, () => {
+    const view = createFetchView(request)
+    const body = async (): Promise<unknown> => {
+      if (context.body === undefined) return view.body()
+      const isText = typeof context.body === 'string'
+      return isText ? parseBody(view.header('content-type'), context.body) : context.body
+    }
+    return Object.create(view, { body: { value: body } }) as RequestView
+  })
+}

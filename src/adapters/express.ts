@@ -1,1 +1,92 @@
-export {}
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
+import { isTokenError } from '../errors.js'
+import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import {
+  assertDependencies,
+  type Dependency,
+  type DependencyValues,
+  enforceDependencies,
+  resolveDependencies,
+} from '../manager/dependencies.js'
+import { toRequestView } from '../request/request-source.js'
+
+type Dependencies = Readonly<Record<string, Dependency<unknown>>>
+
+/** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
+export type Guard = (req: IncomingMessage, res: ServerResponse, next: NextFunction) => Promise<void>
+
+/** A guard that tells the handlers beside it what it puts into `res.locals`. */
+export interface LocalsGuard<Values> {
+  // Of several signatures the last is inferred from, and any may match: a `RequestHandler` takes this one too.
+  (req: IncomingMessage, res: ServerResponse, next: NextFunction): Promise<void>
+  (req: IncomingMessage, res: { locals: Values }, next: NextFunction): Promise<void>
+}
+
+/** Middleware that lets a request on only after every dependency has passed. */
+export function enforce(...dependencies: readonly Dependency<unknown>[]): Guard {
+  assertDependencies(dependencies)
+  return async (req, _res, next) => {
+    try {
+      await enforceDependencies(dependencies, toRequestView(req))
+    } catch (error) {
+      return next(toError(error))
+    }
+    next()
+  }
+}
+
+/** Middleware that puts the values of dependencies into `res.locals`, typed. */
+export function inject<Given extends Dependencies>(dependencies: Given): LocalsGuard<DependencyValues<Given>>
+/** A handler that receives the values of its dependencies first. */
+export function inject<
+  Given extends Dependencies,
+  Req extends IncomingMessage = Request,
+  Res extends ServerResponse = Response,
+>(
+  dependencies: Given,
+  handler: (values: DependencyValues<Given>, req: Req, res: Res, next: NextFunction) => unknown,
+): (req: Req, res: Res, next: NextFunction) => Promise<void>
+export function inject(
+  dependencies: Dependencies,
+  handler?: (
+    values: DependencyValues<Dependencies>,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ) => unknown,
+): RequestHandler {
+  assertDependencies(Object.values(dependencies))
+  return async (req, res, next): Promise<void> => {
+    try {
+      const values = await resolveDependencies(dependencies, toRequestView(req))
+      if (handler !== undefined) return void (await handler(values, req, res, next))
+      Object.assign(res.locals, values)
+    } catch (error) {
+      return next(toError(error))
+    }
+    next()
+  }
+}
+
+/** For `app.use` after the routes: token errors become RFC 6750 answers, others go to the next error handler. */
+export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandler {
+  return (error: unknown, _req, res, next) => {
+    if (!isTokenError(error) || res.headersSent) return next(error)
+    const { status, headers, body } = toErrorResponse(error, options)
+    // Not res.json: its settings (`json spaces`, `json replacer`) are for the application's own answers.
+    res.status(status).set(headers).type('json').send(JSON.stringify(body))
+  }
+}
+
+/** Adds `Set-Cookie` values to a response, beside those it has. */
+export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly string[]): void {
+  res.append('Set-Cookie', [...cookies])
+}
+
+// Express lets a request on when `next` is called with nothing, and past the guard with 'route' or 'router'.
+function toError(thrown: unknown): object {
+  return typeof thrown === 'object' && thrown !== null
+    ? thrown
+    : new Error('Something that is no error was thrown', { cause: thrown })
+}

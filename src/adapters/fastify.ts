@@ -1,1 +1,104 @@
-export {}
+import type {
+  ContextConfigDefault,
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  FastifyTypeProvider,
+  FastifyTypeProviderDefault,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerBase,
+  RawServerDefault,
+  RouteGenericInterface,
+  RouteHandlerMethod,
+} from 'fastify'
+import { isTokenError } from '../errors.js'
+import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import {
+  assertDependencies,
+  type Dependency,
+  type DependencyValues,
+  enforceDependencies,
+  resolveDependencies,
+} from '../manager/dependencies.js'
+import { markGuard } from './fastify/describe-security.js'
+import { type AnyRequest, toView } from './fastify/request-view.js'
+
+export { describeSecurity } from './fastify/describe-security.js'
+
+type Dependencies = Readonly<Record<string, Dependency<unknown>>>
+
+type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
+  this: ThisParameterType<Method>,
+  values: Values,
+  ...given: Parameters<Method>
+) => ReturnType<Method>
+
+/** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
+export function enforce(
+  ...dependencies: readonly Dependency<unknown>[]
+): (request: AnyRequest) => Promise<void> {
+  assertDependencies(dependencies)
+  return markGuard(async (request: AnyRequest) => enforceDependencies(dependencies, toView(request)))
+}
+
+/** A route handler that receives the values of its dependencies first. */
+export function inject<
+  Given extends Dependencies,
+  Server extends RawServerBase = RawServerDefault,
+  RawRequest extends RawRequestDefaultExpression<Server> = RawRequestDefaultExpression<Server>,
+  RawReply extends RawReplyDefaultExpression<Server> = RawReplyDefaultExpression<Server>,
+  Route extends RouteGenericInterface = RouteGenericInterface,
+  Config = ContextConfigDefault,
+  Schema extends FastifySchema = FastifySchema,
+  Provider extends FastifyTypeProvider = FastifyTypeProviderDefault,
+  Logger extends FastifyBaseLogger = FastifyBaseLogger,
+>(
+  dependencies: Given,
+  handler: InjectedHandler<
+    DependencyValues<Given>,
+    RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
+  >,
+): RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
+export function inject(
+  dependencies: Dependencies,
+  handler: InjectedHandler<DependencyValues<Dependencies>, RouteHandlerMethod>,
+): RouteHandlerMethod {
+  assertDependencies(Object.values(dependencies))
+  return markGuard(async function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    const values = await resolveDependencies(dependencies, toView(request))
+    const result = handler.call(this, values, request, reply)
+    // What sends its answer in a callback returns nothing; from an async function Fastify would send that nothing.
+    return result === undefined ? reply : result
+  })
+}
+
+/** For `app.setErrorHandler`: token errors become RFC 6750 answers, others go on to the handler around this one. */
+export function handleErrors(
+  options?: ErrorResponseOptions,
+): (
+  error: unknown,
+  request: Pick<FastifyRequest, 'log'>,
+  reply: { code(status: number): unknown; headers(values: Readonly<Record<string, string>>): unknown },
+) => Promise<Buffer> {
+  return async (error, request, reply) => {
+    if (!isTokenError(error)) throw error
+    const { status, headers, body } = toErrorResponse(error, options)
+    // As Fastify does for an error that nobody handles.
+    request.log[status < 500 ? 'info' : 'error']({ err: error }, error.message)
+    reply.code(status)
+    reply.headers({ ...headers, 'content-type': 'application/json; charset=utf-8' })
+    // Bytes, so that no serializer or response schema of the route changes them.
+    return Buffer.from(JSON.stringify(body))
+  }
+}
+
+/** Adds `Set-Cookie` values to a reply, beside those it has. */
+export function sendCookies(
+  reply: { header(name: 'set-cookie', values: string[]): unknown },
+  cookies: readonly string[],
+): void {
+  reply.header('set-cookie', [...cookies])
+}

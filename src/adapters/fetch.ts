@@ -58,3 +58,12 @@ export function handleErrors(
       }
     }
 }
+
+/** A copy of the response with `Set-Cookie` values added to those it has; works where headers cannot change too. */
+export function sendCookies(response: Response, cookies: readonly string[]): Response {
+  // Always a copy: the headers of `Response.redirect` and of a fetched response are immutable.
+  const headers = new Headers(response.headers)
+  for (const cookie of cookies) headers.append('set-cookie', cookie)
+  const { status, statusText } = response
+  return new Response(response.body, { status, statusText, headers })
+}

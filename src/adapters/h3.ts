@@ -1,1 +1,60 @@
-export {}
+import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
+import { isTokenError } from '../errors.js'
+import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import {
+  assertDependencies,
+  type Dependency,
+  type DependencyValues,
+  enforceDependencies,
+  resolveDependencies,
+} from '../manager/dependencies.js'
+import { createFetchView } from '../request/fetch-view.js'
+import { rememberView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
+
+type Dependencies = Readonly<Record<string, Dependency<unknown>>>
+
+/** Middleware that lets a request on only after every dependency has passed. */
+export function enforce(...dependencies: readonly Dependency<unknown>[]): Middleware {
+  assertDependencies(dependencies)
+  return async (event, next) => {
+    await enforceDependencies(dependencies, toView(event))
+    return next()
+  }
+}
+
+/** An event handler that receives the values of its dependencies first. */
+export function inject<
+  Given extends Dependencies,
+  Expected extends EventHandlerRequest = EventHandlerRequest,
+  Answer = unknown,
+>(
+  dependencies: Given,
+  handler: (values: DependencyValues<Given>, event: H3Event<Expected>) => Answer | Promise<Answer>,
+): EventHandler<Expected, Promise<Answer>> {
+  assertDependencies(Object.values(dependencies))
+  return async (event) => handler(await resolveDependencies(dependencies, toView(event)), event)
+}
+
+/** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */
+export function handleErrors(options?: ErrorResponseOptions): Middleware {
+  return async (_event, next) => {
+    try {
+      return await next()
+    } catch (error) {
+      if (!isTokenError(error)) throw error
+      const { status, headers, body } = toErrorResponse(error, options)
+      return Response.json(body, { status, headers })
+    }
+  }
+}
+
+/** Adds `Set-Cookie` values to the response, beside those that are there. */
+export function sendCookies(event: H3Event, cookies: readonly string[]): void {
+  for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
+}
+
+// By the event too: `bodyLimit` and validated handlers put another request in the place of the first.
+function toView(event: H3Event): RequestView {
+  return rememberView(event.req, () => rememberView(event, () => createFetchView(event.req)))
+}

@@ -1,4 +1,4 @@
-import type { Context, Env, ErrorHandler, Handler, MiddlewareHandler } from 'hono'
+import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
@@ -10,10 +10,12 @@ import {
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
 import { createFetchView } from '../request/fetch-view.js'
-import { rememberView } from '../request/request-source.js'
+import { rememberView, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 type Dependencies = Readonly<Record<string, Dependency<unknown>>>
+
+const contexts = new WeakMap<RequestView, Context>()
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {
@@ -29,10 +31,15 @@ export function inject<Given extends Dependencies>(
   dependencies: Given,
 ): MiddlewareHandler<{ Variables: DependencyValues<Given> }>
 /** A handler that receives the values of its dependencies first. */
-export function inject<Given extends Dependencies, E extends Env = Env, Path extends string = string>(
+export function inject<
+  Given extends Dependencies,
+  Answer extends Response | Promise<Response>,
+  E extends Env = Env,
+  Path extends string = string,
+>(
   dependencies: Given,
-  handler: (values: DependencyValues<Given>, c: Context<E, Path>) => Response | Promise<Response>,
-): Handler<E, Path>
+  handler: (values: DependencyValues<Given>, c: Context<E, Path>) => Answer,
+): (c: Context<E, Path>) => Promise<Awaited<Answer>>
 export function inject(
   dependencies: Dependencies,
   handler?: (values: DependencyValues<Dependencies>, c: Context) => Response | Promise<Response>,
@@ -46,11 +53,28 @@ export function inject(
   }
 }
 
+/** A dependency chosen by the context, for managers that need `c.env`; chosen once per request. */
+export function fromContext<Value>(select: (c: Context) => Dependency<Value>): Dependency<Value> {
+  const selected = new WeakMap<Context, Dependency<Value>>()
+  return (request) => {
+    const c = contexts.get(toRequestView(request))
+    if (c === undefined) {
+      throw new TypeError('fromContext works only on routes with enforce or inject of tokenlib/hono')
+    }
+    const dependency = selected.get(c) ?? select(c)
+    selected.set(c, dependency)
+    return dependency(request)
+  }
+}
+
 /** For `app.onError`: token errors become RFC 6750 answers, others the answer Hono gives without a handler. */
-export function handleErrors(options?: ErrorResponseOptions): ErrorHandler {
+export function handleErrors(
+  options?: ErrorResponseOptions | ((c: Context) => ErrorResponseOptions),
+): ErrorHandler {
   return (error, c) => {
     if (isTokenError(error)) {
-      const { status, headers, body } = toErrorResponse(error, options)
+      const chosen = typeof options === 'function' ? options(c) : options
+      const { status, headers, body } = toErrorResponse(error, chosen)
       return c.json(body, status, headers)
     }
     if ('getResponse' in error) return error.getResponse()
@@ -59,13 +83,23 @@ export function handleErrors(options?: ErrorResponseOptions): ErrorHandler {
   }
 }
 
-// A body that an earlier middleware read is not lost: Hono keeps it.
+/** Adds `Set-Cookie` values to the response that the context makes. */
+export function sendCookies(c: Context, cookies: readonly string[]): void {
+  for (const cookie of cookies) c.header('set-cookie', cookie, { append: true })
+}
+
 function toView(c: Context): RequestView {
-  return rememberView(c.req.raw, () => {
-    const view = createFetchView(c.req.raw)
-    const body = (): Promise<unknown> => (c.req.raw.bodyUsed ? readKeptBody(c) : view.body())
-    return Object.create(view, { body: { value: body } }) as RequestView
-  })
+  const view = rememberView(c.req.raw, () => createHonoView(c))
+  // Not only when the view is new: another application may have been given the same request.
+  contexts.set(view, c)
+  return view
+}
+
+// A body that an earlier middleware read is not lost: Hono keeps it.
+function createHonoView(c: Context): RequestView {
+  const view = createFetchView(c.req.raw)
+  const body = (): Promise<unknown> => (c.req.raw.bodyUsed ? readKeptBody(c) : view.body())
+  return Object.create(view, { body: { value: body } }) as RequestView
 }
 
 async function readKeptBody(c: Context): Promise<unknown> {

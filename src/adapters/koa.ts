@@ -1,1 +1,87 @@
-export {}
+import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
+import { isTokenError } from '../errors.js'
+import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import {
+  assertDependencies,
+  type Dependency,
+  type DependencyValues,
+  enforceDependencies,
+  resolveDependencies,
+} from '../manager/dependencies.js'
+import { createNodeView } from '../request/node-view.js'
+import { rememberView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
+
+type Dependencies = Readonly<Record<string, Dependency<unknown>>>
+
+/** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
+export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
+  ctx: Given,
+  next: Next,
+) => Promise<void>
+
+/** Middleware that lets a request on only after every dependency has passed. */
+export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMiddleware {
+  assertDependencies(dependencies)
+  return async (ctx, next) => {
+    await enforceDependencies(dependencies, toView(ctx))
+    await next()
+  }
+}
+
+/** Middleware that puts the values of dependencies into `ctx.state`, typed. */
+export function inject<Given extends Dependencies>(
+  dependencies: Given,
+): KoaMiddleware<ParameterizedContext<DependencyValues<Given>, unknown>>
+/** A handler that receives the values of its dependencies first. */
+export function inject<Given extends Dependencies, Ctx extends ExtendableContext = Context>(
+  dependencies: Given,
+  handler: (values: DependencyValues<Given>, ctx: Ctx, next: Next) => unknown,
+): KoaMiddleware<Ctx>
+export function inject(
+  dependencies: Dependencies,
+  handler?: (values: DependencyValues<Dependencies>, ctx: Context, next: Next) => unknown,
+): KoaMiddleware<Context> {
+  assertDependencies(Object.values(dependencies))
+  return async (ctx, next) => {
+    const values = await resolveDependencies(dependencies, toView(ctx))
+    if (handler !== undefined) return void (await handler(values, ctx, next))
+    Object.assign(ctx.state, values)
+    await next()
+  }
+}
+
+/** For `app.use` before all else: token errors become RFC 6750 answers, others are thrown on to Koa. */
+export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      if (!isTokenError(error) || ctx.headerSent) throw error
+      const { status, headers, body } = toErrorResponse(error, options)
+      ctx.status = status
+      ctx.set(headers)
+      ctx.type = 'json'
+      ctx.body = JSON.stringify(body)
+    }
+  }
+}
+
+/** Adds `Set-Cookie` values to a response, beside those it has. */
+export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly string[]): void {
+  ctx.append('Set-Cookie', [...cookies])
+}
+
+// Body parsers of Koa leave the body at `ctx.request`, not at Node's request.
+function toView(ctx: ExtendableContext): RequestView {
+  return rememberView(ctx.req, () => {
+    const view = createNodeView(ctx.req)
+    const body = (): Promise<unknown> => {
+      const { body: parsed } = ctx.request as { body?: unknown }
+      return parsed === undefined
+        ? view.body()
+        : createNodeView({ headers: ctx.req.headers, body: parsed }).body()
+    }
+    return Object.create(view, { body: { value: body } }) as RequestView
+  })
+}

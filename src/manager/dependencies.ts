@@ -59,7 +59,14 @@ export async function enforceDependencies(
 
 // `enforce(() => tokens.accessTokenRequired)` returns a guard and runs none.
 async function run(dependency: Dependency<unknown>, request: RequestSource): Promise<unknown> {
-  const value = await dependency(request)
+  let value: unknown
+  try {
+    value = await dependency(request)
+  } catch (thrown) {
+    if (typeof thrown === 'object' && thrown !== null) throw thrown
+    // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
+    throw new Error('A dependency threw something that is no error', { cause: thrown })
+  }
   if (typeof value === 'function')
     throw new TypeError('A dependency returned a function: pass that function itself')
   return value

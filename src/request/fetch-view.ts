@@ -17,13 +17,23 @@ export function createFetchView(request: Request): RequestView {
 }
 
 async function readBody(request: Request): Promise<unknown> {
-  // A body that someone else reads, or has read, cannot be read again.
-  if (request.body === null || request.bodyUsed || request.body.locked) return undefined
+  const body = cloneBody(request)
+  if (body === null) return undefined
   const contentType = request.headers.get('content-type')
   // A body that breaks off has no token in it; whoever reads it next will hear of it.
-  const bytes = await readLimited(request.clone().body as ReadableStream<Uint8Array>).catch(() => null)
+  const bytes = await readLimited(body).catch(() => null)
   if (bytes === null) return undefined
   return isMultipart(contentType) ? readMultipart(contentType, bytes) : parseBody(contentType, bytes)
+}
+
+// A body that someone else reads, or has read, cannot be cloned. Only the copy is asked for its body: requests of srvx
+// (h3, @elysiajs/node) cannot be cloned once a limited body was looked at, and throw when asked if a spent one was used.
+function cloneBody(request: Request): ReadableStream<Uint8Array> | null {
+  try {
+    return request.clone().body
+  } catch {
+    return null
+  }
 }
 
 // Not a for...of loop: leaving one waits until the clone is cancelled, which waits for the original to be read.

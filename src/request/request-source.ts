@@ -38,6 +38,10 @@ function isRequestView(source: RequestSource): source is RequestView {
 
 // By shape: a Request from another realm or from a polyfill is one too.
 function isFetchRequest(source: Request | NodeRequest): source is Request {
+  // Koa's context has headers too, and the body of the response.
+  if (typeof source === 'object' && source !== null && 'req' in source && 'request' in source) {
+    throw new TypeError('A context is no request: pass ctx.req')
+  }
   const headers: unknown = (source as Partial<Request> | null | undefined)?.headers
   if (typeof headers !== 'object' || headers === null) {
     throw new TypeError(

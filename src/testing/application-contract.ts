@@ -15,7 +15,7 @@ export type StartApplication = (options: {
   readonly handleErrors: boolean
 }) => Promise<RunningApplication>
 
-/** The four functions of a test runner that a contract needs; Vitest, Jest and `node:test` all have them. */
+/** The four functions of a test runner that a contract needs; `node:test` calls the last two `before` and `after`. */
 export interface ContractRunner {
   describe(name: string, run: () => void): unknown
   test(name: string, run: () => Promise<void>): unknown

@@ -10,13 +10,20 @@ export interface FrozenClock extends Clock {
 
 /** A clock that shows one moment, 2026-01-01 in UTC unless told otherwise; for `new TokenManager({ clock })`. */
 export function createFrozenClock(start: Date = new Date('2026-01-01T00:00:00Z')): FrozenClock {
-  let now = start.getTime()
+  let now = toMilliseconds(start)
   return Object.assign(() => now, {
     advance(by: Duration) {
       now += parseDuration(by) * 1000
     },
     set(moment: Date) {
-      now = moment.getTime()
+      now = toMilliseconds(moment)
     },
   })
+}
+
+// With a clock that shows no time, no token would ever expire.
+function toMilliseconds(moment: Date): number {
+  const milliseconds = moment.getTime()
+  if (Number.isNaN(milliseconds)) throw new TypeError('The clock cannot be set to an invalid Date')
+  return milliseconds
 }

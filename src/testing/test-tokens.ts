@@ -2,6 +2,7 @@ import type { AnyClaims } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import { TokenConfig, type TokenConfigOptions } from '../manager/config.js'
 import { type JsonClaims, TokenManager } from '../manager/token-manager.js'
+import { type Clock, parseDuration } from '../time.js'
 import { createFrozenClock, type FrozenClock } from './frozen-clock.js'
 import { createKeyFields } from './key-fields.js'
 
@@ -26,14 +27,16 @@ export interface MintOptions {
 export interface TestTokens<Input extends object, Output extends object> {
   readonly tokens: TokenManager<Input, Output>
   readonly clock: FrozenClock
-  mintToken(claims: { readonly uid: string } & Input, options?: MintOptions): string
+  /** A token that the manager accepts, unless the options spoil it. */
+  readonly mintToken: (claims: { readonly uid: string } & Input, options?: MintOptions) => string
   /** The headers that carry a token. */
-  authHeaders(token: string): Record<string, string>
+  readonly authHeaders: (token: string) => Record<string, string>
 }
 
-const HOUR = 3_600_000
+// Seconds. A token minted as expired lived half of it, and ended half of it ago.
+const HOUR = 3600
 
-/** A manager with a clock that stands still and a secret of its own; `options` are configuration fields. */
+/** A manager with a clock that stands still and a key of its own; `options` are configuration fields. */
 export function createTestTokens<Input extends object = JsonClaims, Output extends object = AnyClaims>(
   options: TokenConfigOptions & { readonly claims?: ClaimsSchema<Input, Output> } = {},
 ): TestTokens<Input, Output> {
@@ -41,23 +44,26 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   const clock = createFrozenClock()
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
-  const build = (settings: TokenConfig, shift: number): TokenManager<Input, Output> =>
-    new TokenManager({ config: settings, clock: () => clock() + shift, ...(claims && { claims }) })
+  const build = (settings: TokenConfig, now: Clock): TokenManager<Input, Output> =>
+    new TokenManager({ config: settings, clock: now, ...(claims && { claims }) })
 
-  const tokens = build(config, 0)
+  const tokens = build(config, clock)
   const revoked = new Set<string>()
   tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
+
+  const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
+  let stranger: TokenConfigOptions | undefined
 
   return {
     tokens,
     clock,
     mintToken(given, flags = {}) {
-      const settings = flags.wrongKey ? withOtherKey(config) : config
-      const shift = flags.notYetValid ? HOUR : flags.expired ? -HOUR : 0
-      const issuer = build(settings, shift)
+      const key = flags.wrongKey ? (stranger ??= createOtherKey(config)) : {}
+      const shift = flags.notYetValid ? HOUR + leeway : flags.expired ? -HOUR - leeway : 0
+      const issuer = build(toIssuing(config, key), () => clock() + shift * 1000)
       const extras = {
-        expiresIn: '30m',
         fresh: flags.notFresh !== true,
+        ...(flags.expired && { expiresIn: HOUR / 2 }),
         ...(flags.scopes && { scopes: flags.scopes }),
       }
       const token =
@@ -73,17 +79,21 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   }
 }
 
-function withOtherKey(config: TokenConfig): TokenConfig {
+// Tokens that the manager accepts, also where it is configured only to read those of another issuer.
+function toIssuing(config: TokenConfig, key: TokenConfigOptions): TokenConfig {
   const fields = Object.fromEntries(Object.entries(config)) as TokenConfigOptions
-  const withoutKeys = {
-    ...fields,
-    JWT_PUBLIC_KEY: null,
-    JWT_PREVIOUS_SECRET_KEY: null,
-    JWT_PREVIOUS_PUBLIC_KEY: null,
-  }
   return new TokenConfig({
-    ...withoutKeys,
-    ...createKeyFields(config.JWT_ALGORITHM),
-    JWT_DECODE_ALGORITHMS: null,
+    ...fields,
+    JWT_ENCODE_ISSUER: config.JWT_ENCODE_ISSUER ?? config.JWT_DECODE_ISSUER,
+    JWT_ENCODE_AUDIENCE: config.JWT_ENCODE_AUDIENCE ?? config.JWT_DECODE_AUDIENCE,
+    ...key,
   })
+}
+
+function createOtherKey(config: TokenConfig): TokenConfigOptions {
+  return {
+    JWT_PUBLIC_KEY: null,
+    JWT_DECODE_ALGORITHMS: null,
+    ...createKeyFields(config.JWT_ALGORITHM),
+  }
 }

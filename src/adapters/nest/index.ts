@@ -1,1 +1,22 @@
-export {}
+export { OptionalAuth, Public } from './access.js'
+export { Depends, enforce, type ParameterFor } from './depends.js'
+export { type AnyManager, getTokenManagerToken, InjectTokenManager } from './manager-token.js'
+export { CurrentSubject, Payload, Token } from './payload.js'
+export { rememberUpgrade } from './request-view.js'
+export { type CookieTarget, sendCookies } from './http-response.js'
+export { TokenExceptionFilter } from './token-exception-filter.js'
+export {
+  AccessTokenGuard,
+  FreshTokenGuard,
+  ManagerGuard,
+  RefreshTokenGuard,
+  RequireScopes,
+  TokenGuard,
+} from './token-guards.js'
+export {
+  TokenModule,
+  type TokenModuleAsyncOptions,
+  type TokenModuleExtras,
+  type TokenOptionsFactory,
+  type TokenSource,
+} from './token-module.js'

@@ -1,0 +1,16 @@
+import { isTokenError, toErrorResponse } from 'tokenlib'
+import { tokens } from './lib/tokens.js'
+
+/** Refuses requests without a good token early; each route still has a guard of its own. */
+export async function proxy(request: Request): Promise<Response | undefined> {
+  try {
+    await tokens.accessTokenRequired(request)
+    return undefined
+  } catch (error) {
+    if (!isTokenError(error)) throw error
+    const { status, headers, body } = toErrorResponse(error, { config: tokens.config })
+    return Response.json(body, { status, headers })
+  }
+}
+
+export const config = { matcher: ['/api/me', '/api/users/:path*'] }

@@ -1,0 +1,45 @@
+import type { RouteOptions } from 'fastify'
+import { securityRequirements } from '../../http/openapi.js'
+import type { TokenConfig } from '../../manager/config.js'
+
+const guards = new WeakSet<object>()
+const described = new WeakSet<object>()
+
+/** Makes a hook or handler known as a guard. */
+export function markGuard<Guard extends object>(guard: Guard): Guard {
+  guards.add(guard)
+  return guard
+}
+
+/**
+ * Gives the guarded routes that are added to a context from now on their `schema.security`, for `@fastify/swagger`.
+ *
+ * A hook that guards a whole context cannot be seen from a route: `everyRoute` says that there is one.
+ */
+export function describeSecurity(
+  app: { addHook(name: 'onRoute', hook: (route: RouteOptions) => void): unknown },
+  config: TokenConfig,
+  options: { readonly everyRoute?: boolean } = {},
+): void {
+  app.addHook('onRoute', (route) => {
+    if (options.everyRoute !== true && !isGuarded(route)) return
+    // What the route says itself stands; what a context around this one said does not.
+    const stated = (route.schema as { readonly security?: object } | undefined)?.security
+    if (stated !== undefined && !described.has(stated)) return
+    const security = securityRequirements(config, strictestMethod(route))
+    // Tokens in a JSON body only: an empty list would say that the route is open.
+    if (security.length === 0) return
+    described.add(security)
+    // A copy: another route, an open one, may have been given the same schema.
+    route.schema = Object.assign({}, route.schema, { security })
+  })
+}
+
+function isGuarded({ onRequest, preValidation, preHandler, handler }: RouteOptions): boolean {
+  return [onRequest, preValidation, preHandler, handler].flat().some((used) => used && guards.has(used))
+}
+
+// One schema speaks for all methods of a route, and those that change something may need a CSRF value.
+function strictestMethod({ method }: RouteOptions): string | undefined {
+  return [method].flat().find((name) => !['GET', 'HEAD', 'OPTIONS'].includes(name))
+}

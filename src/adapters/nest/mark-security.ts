@@ -1,0 +1,64 @@
+import { RequestMethod, SetMetadata, type Type } from '@nestjs/common'
+import { MetadataScanner, type ModulesContainer, Reflector } from '@nestjs/core'
+import { securityRequirements } from '../../http/openapi.js'
+import type { TokenConfig } from '../../manager/config.js'
+import { type Access, readAccess } from './access.js'
+import { DependencyGuard } from './depends.js'
+import { ManagerGuard, TokenGuard } from './token-guards.js'
+
+// Where @UseGuards(), @Get() and @ApiSecurity() write; no package exports these names.
+const GUARDS_METADATA = '__guards__'
+const METHOD_METADATA = 'method'
+const SECURITY_METADATA = 'swagger/apiSecurity'
+
+const reflector = new Reflector()
+const scanner = new MetadataScanner()
+
+/** Tells @nestjs/swagger which routes a manager guards, except those that tell it something themselves. */
+export function markSecurity(modules: ModulesContainer, config: TokenConfig, manager?: string): void {
+  const loaded = [...modules.values()]
+  // The guards of routes are no providers; one that is, is there for APP_GUARD.
+  const providers = loaded.flatMap((module) => [...module.providers.values()])
+  const globals = providers.map(({ metatype }) => metatype).filter((guard) => isA(TokenGuard, guard))
+  for (const { metatype } of loaded.flatMap((module) => [...module.controllers.values()])) {
+    const controller = metatype as Type<object>
+    const prototype = controller.prototype as Record<string, () => unknown>
+    for (const name of scanner.getAllMethodNames(prototype)) {
+      const targets = [prototype[name] as () => unknown, controller] as const
+      const guards = [...globals, ...reflector.getAll<unknown[]>(GUARDS_METADATA, [...targets]).flat()]
+      const access = readGuarded(
+        guards.filter((guard) => usesManager(guard, manager)),
+        ...targets,
+      )
+      markRoute(targets, access, config)
+    }
+  }
+}
+
+function markRoute(
+  [handler, controller]: readonly [() => unknown, Type],
+  access: Access,
+  config: TokenConfig,
+): void {
+  const method = RequestMethod[reflector.get<RequestMethod>(METHOD_METADATA, handler)]
+  const stated = reflector.getAllAndOverride<unknown>(SECURITY_METADATA, [handler, controller])
+  if (access === 'public' || method === undefined || stated !== undefined) return
+  const security = securityRequirements(config, method)
+  // Tokens in a JSON body only: an empty list would say that the route is open.
+  if (security.length === 0) return
+  SetMetadata(SECURITY_METADATA, access === 'optional' ? [{}, ...security] : security)(handler)
+}
+
+function readGuarded(guards: readonly unknown[], handler: () => unknown, controller: Type): Access {
+  if (guards.some((guard) => !isA(TokenGuard, guard))) return 'required'
+  return guards.length === 0 ? 'public' : readAccess(handler, controller)
+}
+
+function usesManager(guard: unknown, manager: string | undefined): boolean {
+  if (guard instanceof DependencyGuard) return manager === undefined
+  return isA(ManagerGuard, guard) && guard.manager === manager
+}
+
+function isA<Base extends typeof ManagerGuard>(base: Base, guard: unknown): guard is Base {
+  return typeof guard === 'function' && (guard === base || guard.prototype instanceof base)
+}

@@ -1,0 +1,64 @@
+import {
+  createParamDecorator,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  type PipeTransform,
+} from '@nestjs/common'
+import type { RequestView } from '../../request/view.js'
+import { readAccess } from './access.js'
+import { type AnyManager, getTokenManagerToken } from './manager-token.js'
+import { toView } from './request-view.js'
+import { readVerified } from './token-guards.js'
+
+type Read = (tokens: AnyManager, view: RequestView, context: ExecutionContext) => Promise<unknown>
+
+/** A parameter with the payload that a guard of the route verified; without a guard it asks for an access token itself. */
+export function Payload(manager?: string): ParameterDecorator {
+  return fromManager(manager, readPayload)
+}
+
+/** A parameter with the `RequestToken` of the request, or `null`; it is not checked, that is for guards. */
+export function Token(manager?: string): ParameterDecorator {
+  return fromManager(manager, async (tokens, view, context) => {
+    const verified = readVerified(view, context, tokens)
+    return tokens.getTokenFromRequest(view, { type: verified?.type ?? 'access' })
+  })
+}
+
+/** A parameter with what the manager's subject getter finds for the access token. */
+export function CurrentSubject(manager?: string): ParameterDecorator {
+  return fromManager(manager, async (tokens, view, context) => {
+    const isAbsent = isOptional(context) && (await readPayload(tokens, view, context)) === null
+    return isAbsent ? null : tokens.getCurrentSubject(view)
+  })
+}
+
+const readPayload: Read = async (tokens, view, context) => {
+  const verified = readVerified(view, context, tokens)
+  if (verified !== undefined) return verified
+  return isOptional(context) ? tokens.accessTokenOptional(view) : tokens.accessTokenRequired(view)
+}
+
+const isOptional = (context: ExecutionContext): boolean =>
+  readAccess(context.getHandler(), context.getClass()) === 'optional'
+
+// The container reaches a parameter only through its pipes; what they are handed is the context.
+const passContext = createParamDecorator((_: unknown, context: ExecutionContext) => context)
+
+function fromManager(manager: string | undefined, read: Read): ParameterDecorator {
+  class ManagerPipe implements PipeTransform<ExecutionContext, Promise<unknown>> {
+    readonly #tokens: AnyManager
+
+    constructor(tokens: AnyManager) {
+      this.#tokens = tokens
+    }
+
+    async transform(context: ExecutionContext): Promise<unknown> {
+      return read(this.#tokens, toView(context), context)
+    }
+  }
+  Injectable()(ManagerPipe)
+  Inject(getTokenManagerToken(manager))(ManagerPipe, undefined, 0)
+  return passContext(undefined, ManagerPipe)
+}

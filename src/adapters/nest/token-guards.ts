@@ -1,0 +1,115 @@
+import {
+  type CanActivate,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  type Type,
+  UseGuards,
+} from '@nestjs/common'
+import type { TokenPayload } from '../../claims/payload.js'
+import { type Dependency, resolveDependencies } from '../../manager/dependencies.js'
+import { TokenManager } from '../../manager/token-manager.js'
+import type { RequestView } from '../../request/view.js'
+import { readAccess } from './access.js'
+import { type AnyManager, getTokenManagerToken } from './manager-token.js'
+import { toView } from './request-view.js'
+
+type Check = Dependency<TokenPayload<object> | null>
+
+/** What a guard found for a handler. */
+interface Verified {
+  readonly tokens: AnyManager
+  readonly payload: TokenPayload<object> | null
+}
+
+// By handler: one GraphQL request runs several, each behind guards of its own.
+const verified = new WeakMap<RequestView, Map<unknown, Verified>>()
+
+/** What the last guard of a handler found with a manager, for its parameters; `undefined` when there was no guard. */
+export function readVerified(
+  view: RequestView,
+  context: ExecutionContext,
+  tokens: AnyManager,
+): TokenPayload<object> | null | undefined {
+  const found = verified.get(view)?.get(context.getHandler())
+  return found?.tokens === tokens ? found.payload : undefined
+}
+
+/** A guard that takes the manager from the container; extend it for a policy of your own. */
+export abstract class ManagerGuard implements CanActivate {
+  /** The name of the manager; see `for`. */
+  static readonly manager: string | undefined = undefined
+  readonly #tokens: AnyManager
+
+  constructor(tokens: AnyManager) {
+    this.#tokens = tokens
+  }
+
+  /** The same guard with the manager that was registered under a name. */
+  static for(this: Type<CanActivate>, name: string): Type<CanActivate> {
+    const Guard = class extends this {
+      static readonly manager = name
+    }
+    Inject(getTokenManagerToken(name))(Guard, undefined, 0)
+    return Guard
+  }
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const check = this.choose(this.#tokens, context)
+    if (check === null) return true
+    const view = toView(context)
+    const { payload } = await resolveDependencies({ payload: check }, view)
+    const handlers = verified.get(view) ?? new Map<unknown, Verified>()
+    verified.set(view, handlers.set(context.getHandler(), { tokens: this.#tokens, payload }))
+    return true
+  }
+
+  /** The dependency that the request must pass; `null` for none. */
+  protected abstract choose(tokens: AnyManager, context: ExecutionContext): Check | null
+}
+Injectable()(ManagerGuard)
+Inject(TokenManager)(ManagerGuard, undefined, 0)
+
+/** Refuses requests without a genuine, unrevoked access token. */
+export class AccessTokenGuard extends ManagerGuard {
+  protected override choose(tokens: AnyManager): Check {
+    return tokens.accessTokenRequired
+  }
+}
+
+/** Refuses requests without a genuine, unrevoked refresh token. */
+export class RefreshTokenGuard extends ManagerGuard {
+  protected override choose(tokens: AnyManager): Check {
+    return tokens.refreshTokenRequired
+  }
+}
+
+/** Refuses requests without an access token from a recent log-in. */
+export class FreshTokenGuard extends ManagerGuard {
+  protected override choose(tokens: AnyManager): Check {
+    return tokens.freshTokenRequired
+  }
+}
+
+/** For `APP_GUARD`: refuses requests without an access token, except where `@Public()` or `@OptionalAuth()` says otherwise. */
+export class TokenGuard extends ManagerGuard {
+  protected override choose(tokens: AnyManager, context: ExecutionContext): Check | null {
+    const access = readAccess(context.getHandler(), context.getClass())
+    if (access === 'public') return null
+    return access === 'optional' ? tokens.accessTokenOptional : tokens.accessTokenRequired
+  }
+}
+
+/** Guards a route or a controller: the access token must carry every one of the scopes. */
+export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
+  if (scopes.length === 0) throw new TypeError('At least one scope is needed')
+  return UseGuards(
+    class ScopesGuard extends ManagerGuard {
+      #check: Check | undefined
+
+      protected override choose(tokens: AnyManager): Check {
+        return (this.#check ??= tokens.scopesRequired(...scopes))
+      }
+    },
+  )
+}

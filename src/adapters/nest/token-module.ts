@@ -1,0 +1,109 @@
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Inject,
+  Module,
+  type ModuleMetadata,
+  type Type,
+} from '@nestjs/common'
+import { ModulesContainer } from '@nestjs/core'
+import type { TokenConfig } from '../../manager/config.js'
+import { TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
+import { getTokenManagerToken } from './manager-token.js'
+import { markSecurity } from './mark-security.js'
+
+/** What a manager is built from, or one that is built already. */
+export type TokenSource<Input extends object, Output extends object, Subject> =
+  | TokenManagerOptions<Input, Output, Subject>
+  | { readonly tokens: TokenManager<Input, Output, Subject> }
+
+/** How a manager is registered. */
+export interface TokenModuleExtras {
+  /** For several managers side by side; without one the manager is the provider of `TokenManager`. */
+  readonly name?: string
+  /** Whether every module sees the manager. Default `true`. */
+  readonly global?: boolean
+}
+
+/** How `forRootAsync` gets what a manager is built from. */
+export type TokenModuleAsyncOptions<
+  Input extends object,
+  Output extends object,
+  Subject,
+> = TokenModuleExtras &
+  Pick<ModuleMetadata, 'imports'> &
+  (
+    | {
+        readonly inject?: NonNullable<FactoryProvider['inject']>
+        readonly useFactory: (...injected: never[]) => Eventual<TokenSource<Input, Output, Subject>>
+      }
+    | { readonly useClass: Type<TokenOptionsFactory<Input, Output, Subject>> }
+  )
+
+/** A class that `forRootAsync` can use. */
+export interface TokenOptionsFactory<Input extends object, Output extends object, Subject> {
+  createTokenOptions(): Eventual<TokenSource<Input, Output, Subject>>
+}
+
+type Eventual<Value> = Value | Promise<Value>
+
+/** Registers a `TokenManager` in Nest's container. */
+export class TokenModule {
+  constructor(modules: ModulesContainer, { config, name }: Registration) {
+    if (config !== undefined) markSecurity(modules, config, name)
+  }
+
+  /** Registers a manager whose configuration is known. */
+  static forRoot<Input extends object, Output extends object, Subject>(
+    options: TokenSource<Input, Output, Subject> & TokenModuleExtras,
+  ): DynamicModule {
+    const tokens = toManager(options)
+    return createModule(options, { useFactory: () => tokens })
+  }
+
+  /** Registers a manager whose configuration other providers know. */
+  static forRootAsync<Input extends object, Output extends object, Subject>(
+    options: TokenModuleAsyncOptions<Input, Output, Subject>,
+  ): DynamicModule {
+    const { imports = [] } = options
+    if ('useFactory' in options) {
+      const useFactory = async (...injected: never[]) => toManager(await options.useFactory(...injected))
+      return { ...createModule(options, { inject: options.inject ?? [], useFactory }), imports }
+    }
+    const { useClass } = options
+    const useFactory = async (factory: InstanceType<typeof useClass>) =>
+      toManager(await factory.createTokenOptions())
+    const module = createModule(options, { inject: [useClass], useFactory })
+    return { ...module, imports, providers: [useClass, ...(module.providers ?? [])] }
+  }
+}
+Module({})(TokenModule)
+Inject(ModulesContainer)(TokenModule, undefined, 0)
+
+/** Tells the instance of a module which manager is its own; a manager of a test may have no configuration. */
+interface Registration extends TokenModuleExtras {
+  readonly config?: TokenConfig
+}
+const REGISTRATION = Symbol('TokenModule')
+Inject(REGISTRATION)(TokenModule, undefined, 1)
+
+function toManager<Input extends object, Output extends object, Subject>(
+  source: TokenSource<Input, Output, Subject>,
+): TokenManager<Input, Output, Subject> {
+  return 'tokens' in source ? source.tokens : new TokenManager(source)
+}
+
+function createModule(
+  { name, global = true }: TokenModuleExtras,
+  provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
+): DynamicModule {
+  const token = getTokenManagerToken(name)
+  const register = ({ config }: Registration): object => ({ config, name })
+  const registration = { provide: REGISTRATION, inject: [token], useFactory: register }
+  return {
+    module: TokenModule,
+    global,
+    providers: [{ provide: token, ...provider }, registration],
+    exports: [token],
+  }
+}

@@ -1,0 +1,179 @@
+import { type Context, Elysia, t } from 'elysia'
+import { describe, expect, test, vi } from 'vitest'
+import { serveFetch } from '../../examples/server.js'
+import { enforce, handleErrors, inject } from '../../src/adapters/elysia.js'
+import { createManager } from '../helpers/manager.js'
+import { createJsonRequest, createRequest, csrfOf, type RequestBody } from '../helpers/requests.js'
+
+const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['json', 'cookies'], JWT_CSRF_CHECK_FORM: true })
+const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+const BODY = { access_token: TOKEN, title: 'x' }
+const guard = { beforeHandle: enforce(tokens.accessTokenRequired) }
+const dependencies = { payload: tokens.accessTokenRequired }
+
+interface App {
+  handle(request: Request): Promise<Response>
+}
+const post = async (app: App, body: unknown = BODY, contentType?: string) => {
+  const response = await app.handle(createJsonRequest(body, contentType))
+  return { status: response.status, body: await response.json() }
+}
+
+describe.each([true, false])('a token in a JSON body, with aot: %s', (aot) => {
+  const createApp = () => new Elysia({ aot }).onError(handleErrors())
+
+  test('JSN-01 JSN-07 is found where Elysia parses the body for the route, which has it too', async () => {
+    const ok = { status: 200, body: BODY }
+    await expect(post(createApp().post('/', ({ body }: Context) => body as object, guard))).resolves.toEqual(
+      ok,
+    )
+    await expect(
+      post(
+        createApp().post(
+          '/',
+          inject(dependencies, (_, { body }: Context) => body as object),
+        ),
+      ),
+    ).resolves.toEqual(ok)
+  })
+
+  test('JSN-01 is found where Elysia does not parse the body', async () => {
+    const app = createApp()
+      .resolve(inject(dependencies))
+      .post('/', ({ payload }) => ({ id: payload.sub }))
+    await expect(post(app)).resolves.toEqual({ status: 200, body: { id: 'ada' } })
+  })
+
+  test('JSN-01 JSN-07 is found where the route wants the body as text', async () => {
+    const app = createApp().post('/', ({ body }) => ({ body }), { ...guard, parse: 'text' })
+    await expect(post(app)).resolves.toEqual({ status: 200, body: { body: JSON.stringify(BODY) } })
+  })
+
+  test('JSN-01 is found in a media type that Elysia does not parse', async () => {
+    const app = createApp().post('/', ({ body }) => ({ body: typeof body }), guard)
+    await expect(post(app, BODY, 'application/vnd.api+json')).resolves.toEqual({
+      status: 200,
+      body: { body: 'undefined' },
+    })
+  })
+
+  test.each([
+    ['text', 'text/plain'],
+    ['json', 'text/plain'],
+    ['json', 'application/octet-stream'],
+  ] as const)('JSN-03 is not found when %s is parsed from %s', async (parse, contentType) => {
+    const app = createApp().post('/', ({ body }) => ({ body }), { ...guard, parse })
+    const answer = await post(app, BODY, contentType)
+    expect(answer).toMatchObject({ status: 401, body: { code: 'TOKEN_MISSING' } })
+  })
+
+  test.each([
+    ['without a token', '{"title":"x"}', 'TOKEN_MISSING'],
+    ['with a token that is no string', '{"access_token":42}', 'TOKEN_INVALID'],
+    ['that is a list', '[]', 'TOKEN_MISSING'],
+  ])('JSN-01 a body %s is refused', async (_, body, code) => {
+    const app = createApp().post('/', ({ body }) => ({ body }), guard)
+    await expect(post(app, body)).resolves.toMatchObject({ status: 401, body: { code } })
+  })
+
+  test('JSN-01 a body that Elysia cannot parse does not reach the route', async () => {
+    const route = vi.fn()
+    const app = createApp().post('/', ({ body }) => route(body) as string, guard)
+    const response = await app.handle(createJsonRequest('{"access_token":'))
+    expect(response.status).not.toBe(200)
+    expect(route).not.toHaveBeenCalled()
+  })
+
+  test('a request without a token is refused before its body is validated, when the guard is a transform', async () => {
+    const body = t.Object({ access_token: t.String(), title: t.Number() })
+    const check = enforce(tokens.accessTokenRequired)
+    const late = createApp().post('/', () => 'ran', { beforeHandle: check, body })
+    const early = createApp().post('/', () => 'ran', { transform: check, body })
+    expect((await late.handle(createJsonRequest({}))).status).toBe(422)
+    expect((await early.handle(createJsonRequest({}))).status).toBe(401)
+    expect((await early.handle(createJsonRequest(BODY))).status).toBe(422)
+  })
+})
+
+describe('a route that Elysia compiles', () => {
+  test('JSN-07 can read the raw request behind enforce and a resolver', async () => {
+    const app = new Elysia()
+      .resolve(inject(dependencies))
+      .post('/', async ({ request }) => JSON.parse(await request.text()) as object, guard)
+    await expect(post(app)).resolves.toEqual({ status: 200, body: BODY })
+  })
+
+  test('JSN-07 can read the raw request inside inject, if it says that nothing is to be parsed', async () => {
+    const raw = inject(dependencies, async (_, { request }) => JSON.parse(await request.text()) as object)
+    const app = new Elysia().post('/', raw, { parse: 'none' })
+    await expect(post(app)).resolves.toEqual({ status: 200, body: BODY })
+  })
+
+  test('JSN-01 a schema without the token drops it before beforeHandle, not before transform', async () => {
+    const body = t.Object({ title: t.String() })
+    const app = new Elysia().onError(handleErrors())
+    app.post('/late', ({ body }) => body, { ...guard, body })
+    app.post(
+      '/early',
+      inject(dependencies, (_, { body }: { body: { title: string } }) => body),
+      {
+        transform: enforce(tokens.accessTokenRequired),
+        body,
+      },
+    )
+    const send = (path: string) =>
+      app.handle(
+        createRequest({
+          method: 'POST',
+          path,
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(BODY),
+        }),
+      )
+    expect((await send('/late')).status).toBe(401)
+    await expect((await send('/early')).json()).resolves.toEqual({ title: 'x' })
+  })
+})
+
+test('JSN-01 JSN-07 over HTTP, the route has the body parsed or raw', async () => {
+  const app = new Elysia()
+    .onError(handleErrors())
+    .post('/parsed', ({ body }: Context) => body as object, guard)
+    .post('/raw', async ({ request }) => JSON.parse(await request.text()) as object, guard)
+  const server = await serveFetch(app.fetch, 0)
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(BODY) }
+  for (const path of ['/parsed', '/raw']) {
+    await expect((await fetch(server.url + path, init)).json()).resolves.toEqual(BODY)
+    expect((await fetch(server.url + path, { ...init, body: '{}' })).status).toBe(401)
+  }
+  await server.close()
+})
+
+describe.each([true, false])('a CSRF value in a form, with aot: %s', (aot) => {
+  const form = (...values: readonly string[]): FormData => {
+    const data = new FormData()
+    data.append('title', 'a form')
+    for (const value of values) data.append('csrf_token', value)
+    return data
+  }
+  const app = new Elysia({ aot })
+    .onError(handleErrors())
+    .post('/', ({ body }: Context) => ({ title: (body as { title: string }).title }), guard)
+  const send = (body: RequestBody) =>
+    app.handle(createRequest({ method: 'POST', cookies: { access_token_cookie: TOKEN }, body }))
+
+  test.each([
+    ['multipart', form(csrfOf(TOKEN))],
+    ['urlencoded', new URLSearchParams({ title: 'a form', csrf_token: csrfOf(TOKEN) })],
+  ])('CKI-12 JSN-07 a %s field supplies it, and the route has the form', async (_, body) => {
+    await expect((await send(body)).json()).resolves.toEqual({ title: 'a form' })
+  })
+
+  test.each([
+    ['absent', form(), 'CSRF_MISSING'],
+    ['wrong', form('wrong'), 'CSRF_MISMATCH'],
+    ['sent twice', form(csrfOf(TOKEN), csrfOf(TOKEN)), 'CSRF_MISSING'],
+  ])('CKI-12 a field that is %s is refused', async (_, body, code) => {
+    await expect((await send(body)).json()).resolves.toMatchObject({ code })
+  })
+})

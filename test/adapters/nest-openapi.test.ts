@@ -1,0 +1,116 @@
+import { Controller, Delete, Get, type INestApplication, Post, UseGuards } from '@nestjs/common'
+import { APP_GUARD } from '@nestjs/core'
+import { ApiBearerAuth, DocumentBuilder, SwaggerModule } from '@nestjs/swagger'
+import { expect, test } from 'vitest'
+import {
+  AccessTokenGuard,
+  enforce,
+  OptionalAuth,
+  Public,
+  RequireScopes,
+  TokenGuard,
+  TokenModule,
+} from '../../src/adapters/nest/index.js'
+import { createManager } from '../helpers/manager.js'
+import { serve, type ServeOptions } from '../helpers/nest.js'
+import type { Type } from '@nestjs/common'
+
+const { tokens } = createManager()
+const { tokens: admins } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
+
+/** What the document says of each route, made before the application listens as most applications do. */
+async function describeRoutes(
+  controller: Type<object>,
+  options: ServeOptions,
+): Promise<Record<string, unknown>> {
+  const routes: Record<string, unknown> = {}
+  const setUp = (app: INestApplication): void => {
+    const document = SwaggerModule.createDocument(app, new DocumentBuilder().build())
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { security }] of Object.entries(methods as Record<string, { security?: unknown }>))
+        routes[`${method} ${path}`] = security
+  }
+  await serve([controller], { imports: [TokenModule.forRoot({ tokens })], ...options, setUp })
+  return routes
+}
+
+test('guarded routes are marked, each with the schemes of its manager', async () => {
+  @Controller()
+  class Routes {
+    @Get('open')
+    open() {}
+    @Get('enforced')
+    @UseGuards(enforce(tokens.accessTokenRequired))
+    enforced() {}
+    @Get('guarded')
+    @UseGuards(AccessTokenGuard)
+    guarded() {}
+    @Get('scoped')
+    @RequireScopes('read')
+    scoped() {}
+    @Get('admin')
+    @UseGuards(AccessTokenGuard.for('admin'))
+    admin() {}
+    @Delete('admin')
+    @UseGuards(AccessTokenGuard.for('admin'))
+    remove() {}
+    @Get('foreign')
+    @UseGuards({ canActivate: () => true })
+    foreign() {}
+    @Get('own')
+    @UseGuards(AccessTokenGuard)
+    @ApiBearerAuth('own')
+    own() {}
+  }
+  const imports = [TokenModule.forRoot({ tokens }), TokenModule.forRoot({ tokens: admins, name: 'admin' })]
+  await expect(describeRoutes(Routes, { imports })).resolves.toEqual({
+    'get /open': undefined,
+    'get /enforced': [{ bearerAuth: [] }],
+    'get /guarded': [{ bearerAuth: [] }],
+    'get /scoped': [{ bearerAuth: [] }],
+    'get /admin': [{ bearerAuth: [] }, { cookieAuth: [] }],
+    'delete /admin': [{ bearerAuth: [] }, { cookieAuth: [], csrfToken: [] }],
+    'get /foreign': undefined,
+    'get /own': [{ own: [] }],
+  })
+})
+
+test('a guard of the controller marks all its routes', async () => {
+  @Controller()
+  @UseGuards(AccessTokenGuard)
+  class Routes {
+    @Get()
+    get() {}
+    @Post()
+    post() {}
+  }
+  await expect(describeRoutes(Routes, {})).resolves.toEqual({
+    'get /': [{ bearerAuth: [] }],
+    'post /': [{ bearerAuth: [] }],
+  })
+})
+
+test('TokenGuard marks all routes but those that @Public() and @OptionalAuth() loosen', async () => {
+  @Controller()
+  class Routes {
+    @Get('required')
+    required() {}
+    @Get('public')
+    @Public()
+    open() {}
+    @Get('optional')
+    @OptionalAuth()
+    optional() {}
+    @Get('guarded')
+    @Public()
+    @UseGuards(AccessTokenGuard)
+    guarded() {}
+  }
+  const providers = [{ provide: APP_GUARD, useClass: TokenGuard }]
+  await expect(describeRoutes(Routes, { providers })).resolves.toEqual({
+    'get /required': [{ bearerAuth: [] }],
+    'get /public': undefined,
+    'get /optional': [{}, { bearerAuth: [] }],
+    'get /guarded': [{ bearerAuth: [] }],
+  })
+})

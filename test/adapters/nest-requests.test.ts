@@ -1,0 +1,236 @@
+import { Body, Controller, type ExecutionContext, Get, Post, Res, UseGuards } from '@nestjs/common'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  AccessTokenGuard,
+  enforce,
+  OptionalAuth,
+  Payload,
+  RefreshTokenGuard,
+  rememberUpgrade,
+  sendCookies,
+  Token,
+  TokenExceptionFilter,
+  TokenGuard,
+  TokenModule,
+} from '../../src/adapters/nest/index.js'
+import {
+  MissingTokenError,
+  type RequestToken,
+  setAccessCookies,
+  setRefreshCookies,
+  type TokenPayload,
+} from '../../src/index.js'
+import { createCookieJar } from '../helpers/cookie-jar.js'
+import { createManager } from '../helpers/manager.js'
+import { PLATFORMS, serve } from '../helpers/nest.js'
+import { csrfOf } from '../helpers/requests.js'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+describe.each(PLATFORMS)('on %s', (platform) => {
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['cookies', 'json'], JWT_CSRF_CHECK_FORM: true })
+  const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+  const REFRESH = tokens.createRefreshToken({ uid: 'ada' })
+
+  @Controller()
+  class Routes {
+    @Post('body')
+    @UseGuards(AccessTokenGuard)
+    body(@Body() body: unknown, @Token() token: RequestToken) {
+      return { body, location: token.location }
+    }
+    @Post('optional')
+    @OptionalAuth()
+    @UseGuards(TokenGuard)
+    optional(@Body() body: unknown, @Payload() payload: TokenPayload | null) {
+      return { body: body ?? null, payload }
+    }
+    @Post('login')
+    login(@Res({ passthrough: true }) response: Parameters<typeof sendCookies>[0]) {
+      sendCookies(response, ['first=1'])
+      sendCookies(response, setAccessCookies(tokens, TOKEN))
+      sendCookies(response, setRefreshCookies(tokens, REFRESH))
+    }
+    @Get('me')
+    @UseGuards(AccessTokenGuard)
+    me(@Payload() payload: TokenPayload) {
+      return [payload.sub]
+    }
+    @Post('refresh')
+    @UseGuards(RefreshTokenGuard)
+    refresh(@Token() token: RequestToken) {
+      return [token.type, token.token === REFRESH]
+    }
+  }
+  const options = {
+    imports: [TokenModule.forRoot({ tokens })],
+    setUp: (app: { useGlobalFilters(filter: TokenExceptionFilter): unknown }) =>
+      void app.useGlobalFilters(new TokenExceptionFilter()),
+    platform,
+  }
+  const json = (body: unknown) => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+  test('JSN-01 JSN-07 a token in a JSON body is found, and the route reads the body', async () => {
+    const { send } = await serve([Routes], options)
+    const body = { access_token: TOKEN, title: 'x' }
+    await expect((await send('/body', json(body))).json()).resolves.toEqual({ body, location: 'json' })
+    for (const [wrong, code] of [
+      [{ title: 'x' }, 'TOKEN_MISSING'],
+      [{ access_token: 42 }, 'TOKEN_INVALID'],
+      [{ access_token: 'bad' }, 'TOKEN_INVALID'],
+    ] as const)
+      await expect((await send('/body', json(wrong))).json()).resolves.toMatchObject({ code })
+  })
+
+  test('JSN-01 a request without a body has no token in it', async () => {
+    const { send } = await serve([Routes], options)
+    const response = await send('/optional', { method: 'POST' })
+    expect(response.status).toBe(201)
+    await expect(response.json()).resolves.toMatchObject({ payload: null })
+  })
+
+  test('CKI-12 a CSRF value in a form is found after the form was parsed', async () => {
+    const { send } = await serve([Routes], options)
+    const post = (csrf_token: string) =>
+      send('/body', {
+        method: 'POST',
+        headers: { cookie: `access_token_cookie=${TOKEN}` },
+        body: new URLSearchParams({ csrf_token }),
+      })
+    await expect((await post(csrfOf(TOKEN))).json()).resolves.toMatchObject({ location: 'cookies' })
+    await expect((await post('wrong')).json()).resolves.toMatchObject({ code: 'CSRF_MISMATCH' })
+  })
+
+  test('CKI-01 sendCookies adds to the cookies that are there, and the browser comes back with them', async () => {
+    const { send } = await serve([Routes], options)
+    const cookies = (await send('/login', { method: 'POST' })).headers.getSetCookie()
+    expect(cookies).toHaveLength(5)
+    expect(cookies[0]).toBe('first=1')
+    const jar = createCookieJar()
+    jar.store(cookies)
+    await expect((await send('/me', { headers: jar.headers('/me') })).json()).resolves.toEqual(['ada'])
+    const csrf = { 'x-csrf-token': jar.read('csrf_refresh_token') ?? '' }
+    const refreshed = await send('/refresh', {
+      method: 'POST',
+      headers: { ...jar.headers('/refresh'), ...csrf },
+    })
+    await expect(refreshed.json()).resolves.toEqual(['refresh', true])
+    const forged = await send('/refresh', { method: 'POST', headers: jar.headers('/refresh') })
+    await expect(forged.json()).resolves.toMatchObject({ code: 'CSRF_MISSING' })
+  })
+})
+
+/** A handler's context on a transport that has no server in these tests. */
+function createContext(type: string, ...args: unknown[]): ExecutionContext {
+  const getHandler = () => createContext
+  return {
+    getType: () => type,
+    getArgByIndex: (index: number) => args[index],
+    switchToWs: () => ({ getClient: () => args[0] }),
+    getHandler,
+    getClass: () => Object,
+  } as unknown as ExecutionContext
+}
+
+describe('on other transports', () => {
+  const { tokens } = createManager()
+  const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+  const guard = enforce(tokens.accessTokenRequired)
+  const request = (token: string) => ({ method: 'POST', url: '/graphql', headers: bearer(token) })
+
+  test.each([
+    ['req, as Express has it', (given: object) => ({ req: given })],
+    ['req, as Fastify has it', (given: object) => ({ req: { raw: given, body: {} } })],
+    ['request', (given: object) => ({ request: given })],
+  ])('GraphQL: the request is %s in the context', async (_, toGraphql) => {
+    const pass = guard.canActivate(createContext('graphql', {}, {}, toGraphql(request(TOKEN)), {}))
+    await expect(pass).resolves.toBe(true)
+    const refuse = guard.canActivate(createContext('graphql', {}, {}, toGraphql(request('bad')), {}))
+    await expect(refuse).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+  })
+
+  test('GraphQL: all resolvers of one request share one check, those of one subscription socket do not', async () => {
+    const { tokens } = createManager()
+    const isRevoked = vi.fn(() => false)
+    tokens.setCallbackTokenBlocklist(isRevoked)
+    const count = async (req: object): Promise<number> => {
+      isRevoked.mockClear()
+      const guard = new AccessTokenGuard(tokens)
+      for (let at = 0; at < 3; at++) await guard.canActivate(createContext('graphql', {}, {}, { req }, {}))
+      return isRevoked.mock.calls.length
+    }
+    await expect(count(request(TOKEN))).resolves.toBe(1)
+    const upgrade = { method: 'GET', url: '/', headers: { ...bearer(TOKEN), upgrade: 'websocket' } }
+    await expect(count(upgrade)).resolves.toBe(3)
+  })
+
+  test('WebSocket: the request that opened a Socket.IO connection counts', async () => {
+    const client = (token: string) => ({ request: { method: 'GET', url: '/', headers: bearer(token) } })
+    await expect(guard.canActivate(createContext('ws', client(TOKEN)))).resolves.toBe(true)
+    await expect(guard.canActivate(createContext('ws', client('bad')))).rejects.toMatchObject({
+      code: 'TOKEN_INVALID',
+    })
+  })
+
+  test('WebSocket: a token that is revoked while the connection is open is refused with the next message', async () => {
+    const { tokens } = createManager()
+    const revoked = new Set<string>()
+    tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
+    const guard = new TokenGuard(tokens)
+    const client = {}
+    rememberUpgrade(client, { method: 'GET', url: '/', headers: bearer(TOKEN) })
+    await expect(guard.canActivate(createContext('ws', client))).resolves.toBe(true)
+    revoked.add(TOKEN)
+    await expect(guard.canActivate(createContext('ws', client))).rejects.toMatchObject({
+      code: 'TOKEN_REVOKED',
+    })
+  })
+
+  // Any page can make a browser open a connection, and the browser sends its cookies along.
+  test('WebSocket: a cookie alone does not open a connection', async () => {
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    const headers = { cookie: `access_token_cookie=${token}`, upgrade: 'websocket' }
+    const context = (more: object = {}) =>
+      createContext('ws', { request: { method: 'GET', url: '/', headers: { ...headers, ...more } } })
+    const guard = enforce(tokens.accessTokenRequired)
+    await expect(guard.canActivate(context())).rejects.toMatchObject({ code: 'CSRF_MISSING' })
+    await expect(guard.canActivate(context({ 'x-csrf-token': csrfOf(token) }))).resolves.toBe(true)
+  })
+
+  test.each([
+    ['rpc', createContext('rpc', {})],
+    ['a GraphQL context without a request', createContext('graphql', {}, {}, {}, {})],
+    ['no GraphQL context', createContext('graphql', {}, {}, undefined, {})],
+    ['a ws client whose upgrade nobody remembered', createContext('ws', {})],
+  ])('%s: refused with a TypeError that says what is missing', async (_, context) => {
+    await expect(guard.canActivate(context)).rejects.toThrow(TypeError)
+  })
+
+  test('the filter tells a GraphQL client the code in extensions, and keeps the cause', () => {
+    const error = new MissingTokenError()
+    const throwing = () => new TokenExceptionFilter().catch(error, createContext('graphql'))
+    expect(throwing).toThrow(
+      expect.objectContaining({
+        cause: error,
+        extensions: expect.objectContaining({ code: 'TOKEN_MISSING' }),
+      }),
+    )
+  })
+
+  test("the filter sends Nest's exception event over Socket.IO and ws", () => {
+    const filter = new TokenExceptionFilter()
+    const data = expect.objectContaining({ status: 'error', code: 'TOKEN_MISSING' }) as object
+    const io = { emit: vi.fn() }
+    filter.catch(new MissingTokenError(), createContext('ws', io))
+    expect(io.emit).toHaveBeenCalledWith('exception', data)
+    const ws = { readyState: 1, emit: vi.fn(), send: vi.fn<(text: string) => void>() }
+    filter.catch(new MissingTokenError(), createContext('ws', ws))
+    expect(ws.emit).not.toHaveBeenCalled()
+    expect(JSON.parse(ws.send.mock.calls[0]?.[0] ?? '')).toEqual({ event: 'exception', data })
+  })
+})

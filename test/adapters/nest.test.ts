@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { applicationContract } from 'tokenlib/testing'
+import { createApplication } from '../../examples/application.js'
+import { start, startOnFastify } from '../../examples/nest.js'
+
+const runner = { afterAll, beforeAll, describe, test }
+
+describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the application', () => {
+  for (const [name, run] of [
+    ['nest on Express', start],
+    ['nest on Fastify', startOnFastify],
+  ] as const) {
+    applicationContract(
+      name,
+      async (options) => {
+        const application = createApplication()
+        const server = await run(application, { ...options, framework: 'hono', port: 0 })
+        return { ...server, checks: () => application.checks() }
+      },
+      runner,
+    )
+  }
+})

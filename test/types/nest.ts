@@ -1,0 +1,112 @@
+// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+import { Controller, Get, Inject, Param, Res, UseGuards } from '@nestjs/common'
+import type { FastifyReply } from 'fastify'
+import type { Response } from 'express'
+import { type Dependency, type RequestToken, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
+import {
+  AccessTokenGuard,
+  Depends,
+  enforce,
+  RequireScopes,
+  sendCookies,
+  TokenGuard,
+  TokenModule,
+} from 'tokenlib/nest'
+import { z } from 'zod'
+
+const config = new TokenConfig({ JWT_SECRET_KEY: 's' })
+const claims = z.object({ age: z.number() })
+const tokens = new TokenManager({ config, claims, subjectGetter: (uid) => ({ name: uid }) })
+const plain = new TokenManager({ config })
+declare const getTokenDep: Dependency<RequestToken>
+const one = (): number => 1
+
+/** The payload of this application. */
+type AppPayload = TokenPayload<{ age: number }>
+
+// The declared type of a parameter is checked against what the dependency gives.
+@Controller()
+export class TypedController {
+  readonly #tokens: TokenManager
+
+  constructor(@Inject(TokenManager) tokens: TokenManager) {
+    this.#tokens = tokens
+  }
+
+  @Get('me/:id')
+  @UseGuards(enforce(tokens.accessTokenRequired), AccessTokenGuard)
+  me(
+    @Param('id') id: string,
+    @Depends(tokens.accessTokenRequired) payload: AppPayload,
+    @Depends(getTokenDep) token: RequestToken,
+    @Depends(one) count: number,
+    @Depends(tokens.getCurrentSubject) { name }: { name: string },
+  ): unknown[] {
+    // @ts-expect-error there is no such claim
+    void payload.agee
+    const age: number = payload.age
+    return [id, age, token.location, count, name, this.#tokens.config]
+  }
+
+  @Get('wider')
+  @RequireScopes('read')
+  async wider(
+    @Depends(tokens.accessTokenRequired) payload: { readonly sub: string },
+    @Depends(one) count: unknown,
+    @Depends(tokens.accessTokenOptional) optional?: AppPayload | null,
+  ): Promise<unknown> {
+    await Promise.resolve()
+    return [payload.sub, count, optional?.age]
+  }
+
+  @Get('wrong')
+  wrong(
+    // @ts-expect-error the payload may be null
+    @Depends(tokens.accessTokenOptional) optional: AppPayload,
+    // @ts-expect-error a payload is no text
+    @Depends(tokens.accessTokenRequired) payload: string,
+    // @ts-expect-error this manager knows nothing of an age
+    @Depends(plain.accessTokenRequired) other: AppPayload,
+    // @ts-expect-error a dependency is a function
+    @Depends('token') token: string,
+  ): unknown[] {
+    return [optional, payload, other, token]
+  }
+
+  @Get('cookies')
+  cookies(
+    @Res({ passthrough: true }) response: Response,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): void {
+    sendCookies(response, ['a=b'])
+    sendCookies(reply, ['a=b'])
+    // @ts-expect-error cookies are a list
+    sendCookies(reply, 'a=b')
+  }
+}
+
+// A module takes a manager of any type, its parts, or a function of what Nest injects.
+TokenModule.forRoot({ tokens })
+TokenModule.forRoot({ config, name: 'admin', global: false })
+TokenModule.forRoot({ config, claims })
+TokenModule.forRootAsync({ inject: ['SECRET'], useFactory: (secret: string) => ({ config, secret }) })
+TokenModule.forRootAsync({ useFactory: async () => Promise.resolve({ tokens }) })
+TokenModule.forRootAsync({
+  useClass: class {
+    createTokenOptions() {
+      return { config, claims }
+    }
+  },
+})
+// @ts-expect-error something to build a manager from is needed
+TokenModule.forRoot({ name: 'admin' })
+// @ts-expect-error a secret is no configuration
+TokenModule.forRoot({ config: 'secret' })
+// @ts-expect-error the factory gives nothing to build a manager from
+TokenModule.forRootAsync({ useFactory: () => 'secret' })
+// @ts-expect-error a guard needs dependencies
+enforce(tokens)
+
+// Guards are mostly made by Nest; one made by hand takes a manager of any type too.
+void new TokenGuard(plain)
+void new TokenGuard(tokens)
