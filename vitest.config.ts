@@ -1,19 +1,28 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-const source = (path: string): string => fileURLToPath(new URL(`./src/${path}`, import.meta.url))
+const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`, import.meta.url))
+
+const source = [
+  { find: /^tokenlib$/, replacement: path('src/index.ts') },
+  { find: /^tokenlib\/testing$/, replacement: path('src/testing/index.ts') },
+  { find: /^tokenlib\/nest$/, replacement: path('src/adapters/nest/index.ts') },
+  { find: /^tokenlib\/(\w+)$/, replacement: path('src/adapters/$1.ts') },
+]
+const nest11 = [{ find: /^@nestjs\/(.+)$/, replacement: path('test/nest-11/node_modules/@nestjs/$1') }]
 
 export default defineConfig({
-  resolve: {
-    alias: [
-      { find: /^tokenlib$/, replacement: source('index.ts') },
-      { find: /^tokenlib\/testing$/, replacement: source('testing/index.ts') },
-      { find: /^tokenlib\/nest$/, replacement: source('adapters/nest/index.ts') },
-      { find: /^tokenlib\/(\w+)$/, replacement: source('adapters/$1.ts') },
-    ],
-  },
   test: {
-    include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
+    projects: [
+      {
+        resolve: { alias: source },
+        test: { name: 'tokenlib', include: ['test/**/*.test.ts'], testTimeout: 30_000 },
+      },
+      {
+        // The Nest tests once more, on the version before.
+        resolve: { alias: [...source, ...nest11] },
+        test: { name: 'nest 11', include: ['test/adapters/nest*.test.ts'], testTimeout: 30_000 },
+      },
+    ],
   },
 })

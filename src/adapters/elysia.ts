@@ -7,14 +7,13 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
 import { createFetchView } from '../request/fetch-view.js'
-import { rememberView } from '../request/request-source.js'
+import { rememberView, withBody } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-
-type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 /** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for a guard. */
 export interface RouteContext {
@@ -31,17 +30,17 @@ export function enforce(
 }
 
 /** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
-export function inject<Given extends Dependencies>(
+export function inject<Given extends NamedDependencies>(
   dependencies: Given,
 ): (context: RouteContext) => Promise<DependencyValues<Given>>
 /** A handler that receives the values of its dependencies first. */
-export function inject<Given extends Dependencies, Expected = Context, Answer = unknown>(
+export function inject<Given extends NamedDependencies, Expected = Context, Answer = unknown>(
   dependencies: Given,
   handler: (values: DependencyValues<Given>, context: Expected) => Answer | Promise<Answer>,
 ): (context: Expected & RouteContext) => Promise<Answer>
 export function inject(
-  dependencies: Dependencies,
-  handler?: (values: DependencyValues<Dependencies>, context: RouteContext) => unknown,
+  dependencies: NamedDependencies,
+  handler?: (values: DependencyValues<NamedDependencies>, context: RouteContext) => unknown,
 ): (context: RouteContext) => Promise<unknown> {
   assertDependencies(Object.values(dependencies))
   if (handler === undefined) {
@@ -91,6 +90,6 @@ function toView(context: RouteContext): RequestView {
       const isText = typeof context.body === 'string'
       return isText ? parseBody(view.header('content-type'), context.body) : context.body
     }
-    return Object.create(view, { body: { value: body } }) as RequestView
+    return withBody(view, body)
   })
 }

@@ -7,11 +7,10 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { toRequestView } from '../request/request-source.js'
-
-type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 /** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
 export type Guard = (req: IncomingMessage, res: ServerResponse, next: NextFunction) => Promise<void>
@@ -37,10 +36,12 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Guard 
 }
 
 /** Middleware that puts the values of dependencies into `res.locals`, typed. */
-export function inject<Given extends Dependencies>(dependencies: Given): LocalsGuard<DependencyValues<Given>>
+export function inject<Given extends NamedDependencies>(
+  dependencies: Given,
+): LocalsGuard<DependencyValues<Given>>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends Dependencies,
+  Given extends NamedDependencies,
   Req extends IncomingMessage = Request,
   Res extends ServerResponse = Response,
 >(
@@ -48,9 +49,9 @@ export function inject<
   handler: (values: DependencyValues<Given>, req: Req, res: Res, next: NextFunction) => unknown,
 ): (req: Req, res: Res, next: NextFunction) => Promise<void>
 export function inject(
-  dependencies: Dependencies,
+  dependencies: NamedDependencies,
   handler?: (
-    values: DependencyValues<Dependencies>,
+    values: DependencyValues<NamedDependencies>,
     req: Request,
     res: Response,
     next: NextFunction,

@@ -21,14 +21,13 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { markGuard } from './fastify/describe-security.js'
 import { type AnyRequest, toView } from './fastify/request-view.js'
 
 export { describeSecurity } from './fastify/describe-security.js'
-
-type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
   this: ThisParameterType<Method>,
@@ -46,7 +45,7 @@ export function enforce(
 
 /** A route handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends Dependencies,
+  Given extends NamedDependencies,
   Server extends RawServerBase = RawServerDefault,
   RawRequest extends RawRequestDefaultExpression<Server> = RawRequestDefaultExpression<Server>,
   RawReply extends RawReplyDefaultExpression<Server> = RawReplyDefaultExpression<Server>,
@@ -63,8 +62,8 @@ export function inject<
   >,
 ): RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
 export function inject(
-  dependencies: Dependencies,
-  handler: InjectedHandler<DependencyValues<Dependencies>, RouteHandlerMethod>,
+  dependencies: NamedDependencies,
+  handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
 ): RouteHandlerMethod {
   assertDependencies(Object.values(dependencies))
   return markGuard(async function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {

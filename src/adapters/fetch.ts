@@ -5,6 +5,7 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 
@@ -27,16 +28,9 @@ export function enforce(
 }
 
 /** A handler that receives the values of its dependencies first. */
-export function inject<
-  Dependencies extends Readonly<Record<string, Dependency<unknown>>>,
-  Rest extends readonly unknown[] = [],
->(
-  dependencies: Dependencies,
-  handler: (
-    values: DependencyValues<Dependencies>,
-    request: Request,
-    ...rest: Rest
-  ) => Response | Promise<Response>,
+export function inject<Given extends NamedDependencies, Rest extends readonly unknown[] = []>(
+  dependencies: Given,
+  handler: (values: DependencyValues<Given>, request: Request, ...rest: Rest) => Response | Promise<Response>,
 ): FetchHandler<Rest> {
   assertDependencies(Object.values(dependencies))
   return async (request, ...rest) =>

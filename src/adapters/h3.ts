@@ -6,13 +6,12 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { createFetchView } from '../request/fetch-view.js'
 import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-
-type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): Middleware {
@@ -25,7 +24,7 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Middle
 
 /** An event handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends Dependencies,
+  Given extends NamedDependencies,
   Expected extends EventHandlerRequest = EventHandlerRequest,
   Answer = unknown,
 >(

@@ -6,14 +6,13 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
 import { createFetchView } from '../request/fetch-view.js'
-import { rememberView, toRequestView } from '../request/request-source.js'
+import { rememberView, toRequestView, withBody } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-
-type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 const contexts = new WeakMap<RequestView, Context>()
 
@@ -27,12 +26,12 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Middle
 }
 
 /** Middleware that puts the values of dependencies into `c.var`, typed. */
-export function inject<Given extends Dependencies>(
+export function inject<Given extends NamedDependencies>(
   dependencies: Given,
 ): MiddlewareHandler<{ Variables: DependencyValues<Given> }>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends Dependencies,
+  Given extends NamedDependencies,
   Answer extends Response | Promise<Response>,
   E extends Env = Env,
   Path extends string = string,
@@ -41,8 +40,8 @@ export function inject<
   handler: (values: DependencyValues<Given>, c: Context<E, Path>) => Answer,
 ): (c: Context<E, Path>) => Promise<Awaited<Answer>>
 export function inject(
-  dependencies: Dependencies,
-  handler?: (values: DependencyValues<Dependencies>, c: Context) => Response | Promise<Response>,
+  dependencies: NamedDependencies,
+  handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
   assertDependencies(Object.values(dependencies))
   return async (c, next) => {
@@ -99,7 +98,7 @@ function toView(c: Context): RequestView {
 function createHonoView(c: Context): RequestView {
   const view = createFetchView(c.req.raw)
   const body = (): Promise<unknown> => (c.req.raw.bodyUsed ? readKeptBody(c) : view.body())
-  return Object.create(view, { body: { value: body } }) as RequestView
+  return withBody(view, body)
 }
 
 async function readKeptBody(c: Context): Promise<unknown> {

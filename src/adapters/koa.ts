@@ -6,13 +6,12 @@ import {
   type Dependency,
   type DependencyValues,
   enforceDependencies,
+  type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { createNodeView } from '../request/node-view.js'
-import { rememberView } from '../request/request-source.js'
+import { rememberView, withBody } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-
-type Dependencies = Readonly<Record<string, Dependency<unknown>>>
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
@@ -30,17 +29,17 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMid
 }
 
 /** Middleware that puts the values of dependencies into `ctx.state`, typed. */
-export function inject<Given extends Dependencies>(
+export function inject<Given extends NamedDependencies>(
   dependencies: Given,
 ): KoaMiddleware<ParameterizedContext<DependencyValues<Given>, unknown>>
 /** A handler that receives the values of its dependencies first. */
-export function inject<Given extends Dependencies, Ctx extends ExtendableContext = Context>(
+export function inject<Given extends NamedDependencies, Ctx extends ExtendableContext = Context>(
   dependencies: Given,
   handler: (values: DependencyValues<Given>, ctx: Ctx, next: Next) => unknown,
 ): KoaMiddleware<Ctx>
 export function inject(
-  dependencies: Dependencies,
-  handler?: (values: DependencyValues<Dependencies>, ctx: Context, next: Next) => unknown,
+  dependencies: NamedDependencies,
+  handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
   assertDependencies(Object.values(dependencies))
   return async (ctx, next) => {
@@ -82,6 +81,6 @@ function toView(ctx: ExtendableContext): RequestView {
         ? view.body()
         : createNodeView({ headers: ctx.req.headers, body: parsed }).body()
     }
-    return Object.create(view, { body: { value: body } }) as RequestView
+    return withBody(view, body)
   })
 }

@@ -5,7 +5,7 @@ import type { PerType } from '../request/locations.js'
 import { missingToken, readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
-import type { Blocklist } from '../revocation/blocklist.js'
+import type { Blocklist, RevocationContext } from '../revocation/blocklist.js'
 import { assertNotRevoked } from '../revocation/check.js'
 import type { Clock } from '../time.js'
 import { assertFresh, assertScopes, assertType, type TokenPolicy } from './policy.js'
@@ -18,6 +18,8 @@ export interface Authenticator {
   readonly verifier: TokenVerifier
   readonly blocklist: Blocklist
   readonly now: Clock
+  /** What was asked about the tokens of a request: several policies on one route ask once. */
+  readonly revocationChecks: WeakMap<RequestView, Map<string, Promise<void>>>
 }
 
 /** The payload of the token in a request, or `null` for none where the policy allows that. */
@@ -37,12 +39,13 @@ export async function authenticate(
 
 /** The payload of a token that satisfies the policy; every entry point ends here. Each step trusts those above. */
 export async function authenticateToken(
-  { settings, verifier, blocklist, now: clock }: Authenticator,
+  authenticator: Authenticator,
   token: string,
   policy: TokenPolicy,
   origin: { readonly view: RequestView; readonly found: RequestToken } | null,
 ): Promise<TokenPayload> {
-  const now = clock()
+  const { settings, verifier } = authenticator
+  const now = authenticator.now()
   const { header, payload } = verifier.verify(token, now)
   assertType(payload, policy)
   if (origin !== null && policy.type === 'any') {
@@ -53,12 +56,27 @@ export async function authenticateToken(
   assertFresh(payload, policy, now)
   assertScopes(payload, policy)
 
-  const isRevoked = blocklist.callback
-  if (isRevoked !== null && policy.skipRevocation !== true) {
+  if (policy.skipRevocation !== true) {
     const facts = { payload, header, type: payload.type, location: origin?.found.location ?? null }
-    await assertNotRevoked(isRevoked, token, facts, settings.revocationTimeoutMs)
+    await askOnce(authenticator, origin?.view ?? null, token, facts)
   }
   return payload
+}
+
+function askOnce(
+  { settings, blocklist, revocationChecks }: Authenticator,
+  view: RequestView | null,
+  token: string,
+  facts: Omit<RevocationContext, 'signal'>,
+): Promise<void> | undefined {
+  const isRevoked = blocklist.callback
+  if (isRevoked === null) return undefined
+  const ask = (): Promise<void> => assertNotRevoked(isRevoked, token, facts, settings.revocationTimeoutMs)
+  if (view === null) return ask()
+  const asked = revocationChecks.get(view) ?? new Map<string, Promise<void>>()
+  const answer = asked.get(token) ?? ask()
+  revocationChecks.set(view, asked.set(token, answer))
+  return answer
 }
 
 // Where either type will do, a token must still be where its own type is looked for.

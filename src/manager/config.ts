@@ -73,6 +73,8 @@ export function assertFields(config: TokenConfig): void {
 
 /** Makes a configuration unchangeable, its lists included. */
 export function freezeConfig(config: TokenConfig): void {
+  // One configuration may serve several managers.
+  if (Object.isFrozen(config)) return
   for (const name of CONFIG_NAMES) {
     const value: unknown = config[name]
     if (Array.isArray(value)) Object.assign(config, { [name]: Object.freeze(value.slice()) })

@@ -10,6 +10,9 @@ export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 /** What a dependency returns, awaited. */
 export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
 
+/** Several dependencies, by the names their values are to have. */
+export type NamedDependencies = Readonly<Record<string, Dependency<unknown>>>
+
 /** The values of several dependencies, by name. */
 export type DependencyValues<Dependencies> = {
   readonly [Name in keyof Dependencies]: DependencyValue<Dependencies[Name]>
@@ -40,7 +43,7 @@ export function assertDependencies(dependencies: readonly unknown[]): void {
 }
 
 /** Runs dependencies one after the other, in the order they are written, and gathers their values. */
-export async function resolveDependencies<Dependencies extends Readonly<Record<string, Dependency<unknown>>>>(
+export async function resolveDependencies<Dependencies extends NamedDependencies>(
   dependencies: Dependencies,
   request: RequestSource,
 ): Promise<DependencyValues<Dependencies>> {

@@ -45,7 +45,8 @@ export async function authenticateUpgrade(
   const found = await readUpgradeToken(view, policy.type ?? 'access', policy.origins ?? [], reading)
   if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
   // The origin has been checked in place of a CSRF value, which no browser could send here.
-  const origin = { view, found: found.token }
+  // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
+  const origin = { view: Object.create(view) as RequestView, found: found.token }
   const payload = await authenticateToken(
     authenticator,
     found.token.token,

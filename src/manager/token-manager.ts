@@ -97,7 +97,13 @@ export class TokenManager<
     const blocklist = new Blocklist()
     this.config = config
     this.#issuer = createIssuer(settings, now, randomBytes)
-    this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, now }
+    this.#authenticator = {
+      settings,
+      verifier: createVerifier(settings),
+      blocklist,
+      now,
+      revocationChecks: new WeakMap(),
+    }
     this.#subjectGetter = subjectGetter
 
     this.tokenRequired = this.require({ type: 'any' })

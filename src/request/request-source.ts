@@ -25,6 +25,11 @@ export function rememberView(source: object, create: () => RequestView): Request
   return view
 }
 
+/** A view that reads its body in another way: from where a framework's parser has left it. */
+export function withBody(view: RequestView, body: () => Promise<unknown>): RequestView {
+  return Object.create(view, { body: { value: body } }) as RequestView
+}
+
 // All four members: requests and contexts of frameworks have some of them, with other meanings.
 function isRequestView(source: RequestSource): source is RequestView {
   const view = source as Partial<RequestView> | null | undefined

@@ -62,7 +62,7 @@ test('guarded routes are marked, each with the schemes of its manager', async ()
     @ApiBearerAuth('own')
     own() {}
   }
-  const imports = [TokenModule.forRoot({ tokens }), TokenModule.forRoot({ tokens: admins, name: 'admin' })]
+  const imports = [TokenModule.forRoot({ tokens: admins, name: 'admin' }), TokenModule.forRoot({ tokens })]
   await expect(describeRoutes(Routes, { imports })).resolves.toEqual({
     'get /open': undefined,
     'get /enforced': [{ bearerAuth: [] }],
@@ -112,5 +112,23 @@ test('TokenGuard marks all routes but those that @Public() and @OptionalAuth() l
     'get /public': undefined,
     'get /optional': [{}, { bearerAuth: [] }],
     'get /guarded': [{ bearerAuth: [] }],
+  })
+})
+
+test('routes whose token can only be in a JSON body are not marked as open', async () => {
+  @Controller()
+  @UseGuards(TokenGuard)
+  class Routes {
+    @Post()
+    post() {}
+    @Post('optional')
+    @OptionalAuth()
+    optional() {}
+  }
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json' })
+  const imports = [TokenModule.forRoot({ tokens })]
+  await expect(describeRoutes(Routes, { imports })).resolves.toEqual({
+    'post /': undefined,
+    'post /optional': undefined,
   })
 })

@@ -43,6 +43,12 @@ describe('building', () => {
     expect(new TokenManager({ config }).createAccessToken({ uid: 'u' })).toEqual(expect.any(String))
   })
 
+  test('one configuration may serve several managers', () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const [one, two] = [new TokenManager({ config }), new TokenManager({ config })]
+    expect(two.verifyTokenWithoutRevocation(one.createAccessToken({ uid: 'u' })).sub).toBe('u')
+  })
+
   test('undefined means the default, so an absent variable can be passed on', () => {
     expect(new TokenConfig({ JWT_HEADER_NAME: undefined }).JWT_HEADER_NAME).toBe('Authorization')
   })

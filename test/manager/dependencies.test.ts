@@ -222,6 +222,29 @@ test.each([undefined, Number.NaN, Number.POSITIVE_INFINITY])(
   },
 )
 
+test('several policies on one request ask the revocation callback once, another request asks again', async () => {
+  const { tokens } = createManager()
+  let calls = 0
+  tokens.setTokenBlocklist(() => ++calls > 2)
+  const token = tokens.createAccessToken({ uid: 'u' }, { scopes: ['a'], fresh: true })
+  const check = (request: Request) =>
+    Promise.all(
+      [tokens.accessTokenRequired, tokens.scopesRequired('a'), tokens.freshTokenRequired].map((run) =>
+        run(request),
+      ),
+    )
+  await check(withBearer(token))
+  expect(calls).toBe(1)
+  await check(withBearer(token))
+  expect(calls).toBe(2)
+  await expect(check(withBearer(token))).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  // Another manager has a callback of its own.
+  const request = withBearer(token)
+  await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  const other = createManager().tokens
+  expect((await other.accessTokenRequired(request)).sub).toBe('u')
+})
+
 test('a policy changed after its dependency was made changes nothing', async () => {
   const { tokens } = createManager()
   const policy = { scopes: ['admin'], fresh: true }

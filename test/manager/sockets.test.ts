@@ -166,6 +166,14 @@ test('a Fetch upgrade request works the same', async () => {
   expect(upgrade).toMatchObject({ payload: { sub: 'ada' }, protocol: 'bearer' })
 })
 
+test('the same handshake is checked anew each time', async () => {
+  const token = good()
+  const request = new Request(`http://x/?token=${token}`)
+  await tokens.authenticateUpgrade(request)
+  revoked.add(token)
+  await expect(tokens.authenticateUpgrade(request)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+})
+
 describe('a socket is closed', () => {
   /** A socket of a real server with its token watched, and how it ends for the client. */
   async function open(token: string) {

@@ -13,7 +13,7 @@ import { readVerified } from './token-guards.js'
 
 type Read = (tokens: AnyManager, view: RequestView, context: ExecutionContext) => Promise<unknown>
 
-/** A parameter with the payload that a guard of the route verified; without a guard it asks for an access token itself. */
+/** A parameter with the payload that the route's guard verified; without one it asks for an access token. */
 export function Payload(manager?: string): ParameterDecorator {
   return fromManager(manager, readPayload)
 }

@@ -9,7 +9,7 @@ type HttpRequest = NodeRequest | FastifyRequest
 
 const upgrades = new WeakMap<object, NodeRequest>()
 
-/** Keeps the request that opened a `ws` connection, which only `handleConnection` gets, for guards of its messages. */
+/** Keeps the request that opened a `ws` connection, which `handleConnection` gets, for guards of its messages. */
 export function rememberUpgrade(client: object, request: NodeRequest): void {
   upgrades.set(client, request)
 }

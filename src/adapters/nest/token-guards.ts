@@ -25,7 +25,7 @@ interface Verified {
 // By handler: one GraphQL request runs several, each behind guards of its own.
 const verified = new WeakMap<RequestView, Map<unknown, Verified>>()
 
-/** What the last guard of a handler found with a manager, for its parameters; `undefined` when there was no guard. */
+/** What the last guard of a handler found with a manager; `undefined` when there was none. */
 export function readVerified(
   view: RequestView,
   context: ExecutionContext,
@@ -91,7 +91,7 @@ export class FreshTokenGuard extends ManagerGuard {
   }
 }
 
-/** For `APP_GUARD`: refuses requests without an access token, except where `@Public()` or `@OptionalAuth()` says otherwise. */
+/** For `APP_GUARD`: an access token everywhere, unless `@Public()` or `@OptionalAuth()` says otherwise. */
 export class TokenGuard extends ManagerGuard {
   protected override choose(tokens: AnyManager, context: ExecutionContext): Check | null {
     const access = readAccess(context.getHandler(), context.getClass())
