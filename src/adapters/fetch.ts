@@ -9,16 +9,21 @@ import {
   resolveDependencies,
 } from '../manager/dependencies.js'
 
-/** A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request. */
-export type FetchHandler<Rest extends readonly unknown[] = []> = (
-  request: Request,
+/**
+ * A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request,
+ * `Given` the request where it is more than a `Request`.
+ */
+export type FetchHandler<Rest extends readonly unknown[] = [], Given extends Request = Request> = (
+  request: Given,
   ...rest: Rest
 ) => Response | Promise<Response>
 
+type Wrap = <Rest extends readonly unknown[], Given extends Request>(
+  handler: FetchHandler<Rest, Given>,
+) => FetchHandler<Rest, Given>
+
 /** Wraps a handler so that it runs only after every dependency has passed. */
-export function enforce(
-  ...dependencies: readonly Dependency<unknown>[]
-): <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>) => FetchHandler<Rest> {
+export function enforce(...dependencies: readonly Dependency<unknown>[]): Wrap {
   assertDependencies(dependencies)
   return (handler) =>
     async (request, ...rest) => {
@@ -28,19 +33,21 @@ export function enforce(
 }
 
 /** A handler that receives the values of its dependencies first. */
-export function inject<Given extends NamedDependencies, Rest extends readonly unknown[] = []>(
-  dependencies: Given,
-  handler: (values: DependencyValues<Given>, request: Request, ...rest: Rest) => Response | Promise<Response>,
-): FetchHandler<Rest> {
+export function inject<
+  Needed extends NamedDependencies,
+  Rest extends readonly unknown[] = [],
+  Given extends Request = Request,
+>(
+  dependencies: Needed,
+  handler: (values: DependencyValues<Needed>, request: Given, ...rest: Rest) => Response | Promise<Response>,
+): FetchHandler<Rest, Given> {
   assertDependencies(Object.values(dependencies))
   return async (request, ...rest) =>
     handler(await resolveDependencies(dependencies, request), request, ...rest)
 }
 
 /** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */
-export function handleErrors(
-  options?: ErrorResponseOptions,
-): <Rest extends readonly unknown[]>(handler: FetchHandler<Rest>) => FetchHandler<Rest> {
+export function handleErrors(options?: ErrorResponseOptions): Wrap {
   return (handler) =>
     async (request, ...rest) => {
       try {

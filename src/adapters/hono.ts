@@ -76,7 +76,10 @@ export function handleErrors(
       const { status, headers, body } = toErrorResponse(error, chosen)
       return c.json(body, status, headers)
     }
-    if ('getResponse' in error) return error.getResponse()
+    if ('getResponse' in error) {
+      const response = error.getResponse()
+      return c.newResponse(response.body, response)
+    }
     console.error(error)
     return c.text('Internal Server Error', 500)
   }

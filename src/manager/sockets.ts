@@ -5,7 +5,7 @@ import { readUpgradeToken } from '../request/upgrade.js'
 import type { RequestView } from '../request/view.js'
 import { type Duration, parseDuration } from '../time.js'
 import { type Authenticator, authenticateToken } from './authenticate.js'
-import type { TokenPolicy } from './policy.js'
+import { parsePolicy, type TokenPolicy } from './policy.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
@@ -27,6 +27,8 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
 export interface ClosableSocket {
   close(code: number, reason: string): void
   addEventListener(type: 'close', listener: () => void): void
+  /** From 2 on the socket is closing or closed. */
+  readonly readyState?: number
 }
 
 /** The close code for a token that is no longer good: 401 among the codes RFC 6455 §7.4.2 leaves to applications. */
@@ -34,6 +36,20 @@ export const CLOSE_UNAUTHORIZED = 4401
 
 // RFC 6455 §7.4.1 and its registry: try again later.
 const CLOSE_TRY_AGAIN = 1013
+
+/** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
+export function parseUpgradePolicy({ origins = [], ...policy }: UpgradePolicy): UpgradePolicy {
+  if (!Array.isArray(origins) || !origins.every(isOrigin)) {
+    throw new TypeError('origins must be a list of origins: https://app.example')
+  }
+  const { type = 'access' } = policy
+  if (type !== 'access' && type !== 'refresh') throw new TypeError('Not an upgrade policy: type')
+  return { ...parsePolicy(policy), type, origins: origins.slice() as string[] }
+}
+
+function isOrigin(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
 
 /** Checks the token of a WebSocket handshake like that of any request. */
 export async function authenticateUpgrade(
@@ -74,6 +90,8 @@ export function closeWhenInvalid(
   }
 
   const check = async (): Promise<void> => {
+    // A socket that ended before it was watched never says so.
+    if ((socket.readyState ?? 0) >= 2) return stop()
     try {
       await authenticateToken(authenticator, upgrade.token.token, { type: upgrade.payload.type }, null)
     } catch (error) {
@@ -100,7 +118,17 @@ function untilExpiry({ now, settings }: Authenticator, payload: TokenPayload): n
 }
 
 function end(socket: ClosableSocket, error: unknown): void {
+  const [code, reason] = readEnd(error)
+  try {
+    socket.close(code, reason)
+  } catch {
+    // Closed by someone else in the meantime, in whatever way.
+  }
+}
+
+function readEnd(error: unknown): [code: number, reason: string] {
   const isUnanswered = !isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE'
-  if (isUnanswered) socket.close(CLOSE_TRY_AGAIN, 'The token could not be checked')
-  else socket.close(CLOSE_UNAUTHORIZED, error.message)
+  return isUnanswered
+    ? [CLOSE_TRY_AGAIN, 'The token could not be checked']
+    : [CLOSE_UNAUTHORIZED, error.message]
 }

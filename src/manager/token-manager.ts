@@ -20,6 +20,7 @@ import {
   authenticateUpgrade,
   type ClosableSocket,
   closeWhenInvalid,
+  parseUpgradePolicy,
   type UpgradePolicy,
 } from './sockets.js'
 import { createVerifier } from './verified-tokens.js'
@@ -190,7 +191,8 @@ export class TokenManager<
     request: RequestSource,
     policy: UpgradePolicy = {},
   ): Promise<AuthenticatedUpgrade<TokenPayload<Output>>> {
-    const upgrade = await authenticateUpgrade(this.#authenticator, toRequestView(request), policy)
+    const checked = parseUpgradePolicy(policy)
+    const upgrade = await authenticateUpgrade(this.#authenticator, toRequestView(request), checked)
     return upgrade as AuthenticatedUpgrade<TokenPayload<Output>>
   }
 

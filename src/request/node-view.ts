@@ -58,40 +58,52 @@ function rawValues(rawHeaders: readonly string[], name: string): string[] {
   return values
 }
 
-async function readStream(request: NodeRequest & Readable): Promise<unknown> {
-  const bytes = await peek(request, Number(readHeader(request, 'content-length')))
+async function readStream(request: NodeRequest & IncomingStream): Promise<unknown> {
+  const bytes = await peek(request)
   return bytes === null ? undefined : parseBody(readHeader(request, 'content-type'), bytes)
 }
 
 // Takes the whole body and puts it back before the stream notices its end: whoever reads next finds it untouched.
-// Only a length announced beforehand makes that possible; a body without one is left alone.
-function peek(stream: Readable, length: number): Promise<Buffer | null> {
+// A body that turns out to be too large is put back as well.
+function peek(stream: IncomingStream): Promise<Buffer | null> {
   return new Promise((resolve) => {
     const chunks = createChunks()
     const finish = (bytes: Buffer | null): void => {
       stream.off('readable', read).off('end', giveUp).off('close', giveUp).off('error', giveUp)
-      if (bytes !== null) stream.unshift(bytes)
       resolve(bytes)
     }
     const giveUp = (): void => finish(null)
     const read = (): void => {
+      let isSmall = true
       for (
         let chunk = stream.read() as Buffer | null;
         chunk !== null;
         chunk = stream.read() as Buffer | null
       ) {
-        chunks.add(chunk)
-        if (chunks.size() >= length) return finish(chunks.concat())
+        isSmall = chunks.add(chunk)
       }
+      if (isSmall && !stream.complete) return
+      const bytes = chunks.concat()
+      if (bytes.length > 0) stream.unshift(bytes)
+      finish(isSmall ? bytes : null)
     }
     stream.on('readable', read).on('end', giveUp).on('close', giveUp).on('error', giveUp)
   })
 }
 
-function isReadable(request: NodeRequest): request is NodeRequest & Readable {
-  const stream = request as Partial<Readable>
-  if (typeof stream[Symbol.asyncIterator] !== 'function' || stream.readableDidRead !== false) return false
+/** Node's `IncomingMessage`: `complete` once the last byte has been received. */
+interface IncomingStream extends Readable {
+  readonly complete: boolean
+}
+
+function isReadable(request: NodeRequest): request is NodeRequest & IncomingStream {
+  const stream = request as Partial<IncomingStream>
+  if (typeof stream.complete !== 'boolean' || stream.readableDidRead !== false) return false
   const contentType = readHeader(request, 'content-type')
-  const isParsed = isJson(contentType) || isUrlEncoded(contentType)
-  return isParsed && isSmallBody(readHeader(request, 'content-length'))
+  return (isJson(contentType) || isUrlEncoded(contentType)) && hasSmallBody(request)
+}
+
+function hasSmallBody(request: NodeRequest): boolean {
+  const isChunked = readHeader(request, 'transfer-encoding') !== null
+  return isChunked || isSmallBody(readHeader(request, 'content-length'))
 }

@@ -42,6 +42,6 @@ export async function readUpgradeToken(
 // RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".
 function readProtocolToken(view: RequestView): string | null {
   const offered = (view.header('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim())
-  const at = offered.indexOf(BEARER_PROTOCOL)
+  const at = offered.findIndex((name) => name.toLowerCase() === BEARER_PROTOCOL)
   return at === -1 ? null : readBearer(`${BEARER_PROTOCOL} ${offered[at + 1] ?? ''}`, BEARER_PROTOCOL)
 }

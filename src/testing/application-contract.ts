@@ -160,6 +160,13 @@ export function applicationContract(name: string, start: StartApplication, runne
         equal((await client.send('POST /refresh', refresh_token)).status, refused)
       })
 
+      runner.test('a refused logout ends nothing: the handler did not run', async () => {
+        const { access_token, refresh_token } = await client.login()
+        equal((await client.send('DELETE /logout', refresh_token)).status, refused)
+        equal((await client.send('GET /profile', access_token)).status, 200)
+        equal((await client.send('POST /refresh', refresh_token)).status, 200)
+      })
+
       runner.test('a refreshed log-in works, and its logout ends the new pair', async () => {
         const first = await client.login('grace')
         const second = (await client.json('POST /refresh', first.refresh_token)) as IssuedPair

@@ -147,6 +147,19 @@ describe('a guard that looks for the body before it is parsed', () => {
     await app.close()
   })
 
+  test('JSN-01 a chunked body is no way around it', async () => {
+    const app = createApp(
+      'onRequest',
+      tokens.require({ optional: true }) as typeof tokens.accessTokenRequired,
+    )
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const chunked = new Blob([JSON.stringify(BODY)]).stream()
+    const headers = { 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: chunked, duplex: 'half' } as RequestInit
+    expect((await fetch(url, init)).status).toBe(500)
+    await app.close()
+  })
+
   test('other locations work there, and leave the body to the route', async () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'json'] })
     const app = createApp('onRequest', tokens.accessTokenRequired)

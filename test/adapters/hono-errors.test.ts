@@ -44,6 +44,24 @@ describe('errors', () => {
     expect(response.headers.get('www-authenticate')).toBeNull()
   })
 
+  test('an HTTPException keeps the headers that were set before it, as without a handler', async () => {
+    const answers = []
+    for (const onError of [undefined, handleErrors()]) {
+      const app = new Hono()
+      if (onError !== undefined) app.onError(onError)
+      app.get('/', (c) => {
+        c.header('x-set-before', '1')
+        throw new HTTPException(403, { message: 'no' })
+      })
+      const response = await app.request('/')
+      answers.push([response.status, response.headers.get('x-set-before'), await response.text()])
+    }
+    expect(answers).toEqual([
+      [403, '1', 'no'],
+      [403, '1', 'no'],
+    ])
+  })
+
   test('ERR-10 not handled: what Hono logs has no token in it', async () => {
     await createApp().request('/', bearer(OLD))
     expect(logged).toHaveBeenCalled()

@@ -88,6 +88,15 @@ class OptionalController {
   }
 }
 
+// What is written at a class opens the routes of that class, not those of a class that extends it.
+@Controller('derived')
+class DerivedController extends PublicController {
+  @Get('secret')
+  secret() {
+    return ['secret']
+  }
+}
+
 // What a request without a token, with a good one and with a bad one gets; a text is the code of a refusal.
 const ROWS: readonly [path: string, none: unknown, good: unknown, bad: unknown][] = [
   ['/plain/required', 'TOKEN_MISSING', ['ada'], 'TOKEN_INVALID'],
@@ -98,13 +107,15 @@ const ROWS: readonly [path: string, none: unknown, good: unknown, bad: unknown][
   ['/public', ['open'], ['open'], ['open']],
   ['/public/optional', [null], ['ada'], 'TOKEN_INVALID'],
   ['/public/guarded', 'TOKEN_MISSING', ['guarded'], 'TOKEN_INVALID'],
+  ['/derived/secret', 'TOKEN_MISSING', ['secret'], 'TOKEN_INVALID'],
+  ['/derived', 'TOKEN_MISSING', ['open'], 'TOKEN_INVALID'],
   ['/optional', [null], ['ada'], 'TOKEN_INVALID'],
   ['/optional/public', ['open'], ['open'], ['open']],
 ]
 
 describe.each(PLATFORMS)('on %s', (platform) => {
   test('@Public() and @OptionalAuth() loosen TokenGuard, those at the route before those at the controller', async () => {
-    const { send } = await serve([PlainController, PublicController, OptionalController], {
+    const { send } = await serve([PlainController, PublicController, OptionalController, DerivedController], {
       ...guarded,
       platform,
     })

@@ -166,6 +166,38 @@ test('a Fetch upgrade request works the same', async () => {
   expect(upgrade).toMatchObject({ payload: { sub: 'ada' }, protocol: 'bearer' })
 })
 
+test.each<object>([
+  { scope: ['admin'] },
+  { origins: ORIGIN },
+  { origins: [''] },
+  { origins: [1] },
+  { type: 'any' },
+  { optional: 'yes' },
+])('the policy %j is refused before anything is looked at', async (given) => {
+  const request = new Request(`http://x/?token=${good()}`)
+  await expect(tokens.authenticateUpgrade(request, given as never)).rejects.toThrow(TypeError)
+})
+
+test('a socket that was closed before, or that cannot be closed, does no harm', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const upgrade = await tokens.authenticateUpgrade(new Request(`http://x/?token=${good()}`))
+  const closed = { readyState: 3, close: vi.fn(), addEventListener: () => {} }
+  tokens.closeWhenInvalid(closed, upgrade)
+  const broken = {
+    close: () => {
+      throw new Error('gone')
+    },
+    addEventListener: () => {},
+  }
+  tokens.closeWhenInvalid(broken, upgrade)
+  revoked.add(upgrade.token.token)
+  // A rejection that nobody handles would fail this run.
+  await vi.advanceTimersByTimeAsync(30_000)
+  expect(vi.getTimerCount()).toBe(0)
+  expect(closed.close).not.toHaveBeenCalled()
+  vi.useRealTimers()
+})
+
 test('the same handshake is checked anew each time', async () => {
   const token = good()
   const request = new Request(`http://x/?token=${token}`)

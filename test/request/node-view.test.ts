@@ -186,14 +186,25 @@ describe('the body of a Node request', () => {
     expect(found).toBeNull()
   })
 
-  test('JSN-07 a chunked body is left to the route, whole: its size is not known', async () => {
+  test('JSN-01 JSN-07 a chunked body is read too, and the route has it whole', async () => {
     const text = postChunked('application/json', json.slice(0, 9), json.slice(9))
     const [found, body] = await receive(text, async (request) => [
       await tokens.getTokenFromRequest(request),
       await readBodyAsRoute(request),
     ])
-    expect(found).toBeNull()
+    expect(found).toMatchObject({ token: TOKEN })
     expect(body).toBe(json)
+  })
+
+  test('JSN-07 a chunked body that turns out to be too large is left to the route, whole', async () => {
+    const large = JSON.stringify({ access_token: TOKEN, filler: 'x'.repeat(2 * MEBIBYTE) })
+    const pieces = Array.from({ length: 22 }, (_, at) => large.slice(at * 100_000, (at + 1) * 100_000))
+    const [found, body] = await receive(postChunked('application/json', ...pieces), async (request) => [
+      await tokens.getTokenFromRequest(request),
+      await readBodyAsRoute(request),
+    ])
+    expect(found).toBeNull()
+    expect(body === large).toBe(true)
   })
 
   test('JSN-01 a chunked body that a parser has read is used', async () => {
@@ -205,7 +216,8 @@ describe('the body of a Node request', () => {
   })
 
   test('JSN-01 a body that we left alone is used once a parser has read it', async () => {
-    const found = await receive(postChunked('application/json', json), async (request) => {
+    const large = JSON.stringify({ access_token: TOKEN, filler: 'x'.repeat(2 * MEBIBYTE) })
+    const found = await receive(post('application/json', large), async (request) => {
       const before = await tokens.getTokenFromRequest(request)
       request.body = JSON.parse((await readBodyAsRoute(request)) as string)
       return [before, await tokens.getTokenFromRequest(request)]

@@ -64,6 +64,13 @@ declare const getTokenDep: Dependency<RequestToken>
     ({ payload }) => Response.json(payload?.age ?? null),
   )
   void GET
+  enforce(tokens.accessTokenRequired)((request: NextRequest) => new Response(request.nextUrl.pathname))
+  handleErrors()(async (request: NextRequest) => new Response(request.nextUrl.pathname))
+  const POST = inject({ payload: tokens.accessTokenRequired }, ({ payload }, request: NextRequest) =>
+    Response.json([payload.age, request.nextUrl.pathname]),
+  )
+  // @ts-expect-error this one needs more than a Request
+  void POST(new Request('http://localhost/'))
 }
 
 // Cookies go onto a response, and what comes back is a response.

@@ -40,5 +40,6 @@ function isParsedLater({ raw, body }: AnyRequest): boolean {
     return false
   }
   const { 'content-type': contentType = null, 'content-length': contentLength } = raw.headers
-  return Number(contentLength) > 0 && (isJson(contentType) || isUrlEncoded(contentType))
+  const hasBody = Number(contentLength) > 0 || raw.headers['transfer-encoding'] !== undefined
+  return hasBody && (isJson(contentType) || isUrlEncoded(contentType))
 }

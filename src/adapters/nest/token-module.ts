@@ -7,8 +7,9 @@ import {
   type Type,
 } from '@nestjs/common'
 import { ModulesContainer } from '@nestjs/core'
+import type { AnyClaims } from '../../claims/payload.js'
 import type { TokenConfig } from '../../manager/config.js'
-import { TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
+import { type JsonClaims, TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
 
@@ -41,7 +42,11 @@ export type TokenModuleAsyncOptions<
   )
 
 /** A class that `forRootAsync` can use. */
-export interface TokenOptionsFactory<Input extends object, Output extends object, Subject> {
+export interface TokenOptionsFactory<
+  Input extends object = JsonClaims,
+  Output extends object = AnyClaims,
+  Subject = unknown,
+> {
   createTokenOptions(): Eventual<TokenSource<Input, Output, Subject>>
 }
 
