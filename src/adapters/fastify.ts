@@ -25,7 +25,7 @@ import {
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { markGuard } from './fastify/describe-security.js'
-import { type AnyRequest, toView } from './fastify/request-view.js'
+import { toWrappedView, type WrappedRequest } from '../request/wrapped-node-view.js'
 
 export { describeSecurity } from './fastify/describe-security.js'
 
@@ -38,9 +38,11 @@ type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
 /** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
 export function enforce(
   ...dependencies: readonly Dependency<unknown>[]
-): (request: AnyRequest) => Promise<void> {
+): (request: WrappedRequest) => Promise<void> {
   assertDependencies(dependencies)
-  return markGuard(async (request: AnyRequest) => enforceDependencies(dependencies, toView(request)))
+  return markGuard(async (request: WrappedRequest) =>
+    enforceDependencies(dependencies, toWrappedView(request)),
+  )
 }
 
 /** A route handler that receives the values of its dependencies first. */
@@ -67,7 +69,7 @@ export function inject(
 ): RouteHandlerMethod {
   assertDependencies(Object.values(dependencies))
   return markGuard(async function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
-    const values = await resolveDependencies(dependencies, toView(request))
+    const values = await resolveDependencies(dependencies, toWrappedView(request))
     const result = handler.call(this, values, request, reply)
     // What sends its answer in a callback returns nothing; from an async function Fastify would send that nothing.
     return result === undefined ? reply : result

@@ -2,10 +2,10 @@ import type { ExecutionContext } from '@nestjs/common'
 import { createNodeView, type NodeRequest } from '../../request/node-view.js'
 import { toRequestView } from '../../request/request-source.js'
 import type { RequestView } from '../../request/view.js'
-import { type AnyRequest as FastifyRequest, toView as toFastifyView } from '../fastify/request-view.js'
+import { toWrappedView, type WrappedRequest } from '../../request/wrapped-node-view.js'
 
 /** Express' request is that of Node; Fastify's has that one in `raw`. */
-type HttpRequest = NodeRequest | FastifyRequest
+type HttpRequest = NodeRequest | WrappedRequest
 
 const upgrades = new WeakMap<object, NodeRequest>()
 
@@ -24,7 +24,7 @@ export function toView(context: ExecutionContext): RequestView {
 }
 
 function toHttpView(request: HttpRequest): RequestView {
-  return 'raw' in request ? toFastifyView(request) : toRequestView(request)
+  return 'raw' in request ? toWrappedView(request) : toRequestView(request)
 }
 
 interface GraphqlContext {

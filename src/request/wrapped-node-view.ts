@@ -1,24 +1,24 @@
-import type { FastifyRequest } from 'fastify'
-import { isJson, isUrlEncoded } from '../../request/body.js'
-import { createNodeView } from '../../request/node-view.js'
-import { rememberView } from '../../request/request-source.js'
-import type { RequestView } from '../../request/view.js'
+import type { IncomingMessage } from 'node:http'
+import { isJson, isUrlEncoded } from './body.js'
+import { createNodeView } from './node-view.js'
+import { rememberView } from './request-source.js'
+import type { RequestView } from './view.js'
 
-/** What is the same in every Fastify request, whatever its server, route, type provider and logger are. */
-export interface AnyRequest {
-  readonly raw: Pick<FastifyRequest['raw'], 'method' | 'url' | 'headers' | 'rawHeaders' | 'readableDidRead'>
+/** A request that has Node's own in `raw` and reads the body itself, as Fastify's does. */
+export interface WrappedRequest {
+  readonly raw: Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'rawHeaders' | 'readableDidRead'>
   readonly body: unknown
 }
 
 /** The view of a request; a dependency called with `request` or `request.raw` finds the same one. */
-export function toView(request: AnyRequest): RequestView {
-  const view = rememberView(request.raw, () => createFastifyView(request))
+export function toWrappedView(request: WrappedRequest): RequestView {
+  const view = rememberView(request.raw, () => createWrappedView(request))
   rememberView(request, () => view)
   return view
 }
 
-// Without the stream: Fastify reads it, and would wait for ever for one that was read before.
-function createFastifyView(request: AnyRequest): RequestView {
+// Without the stream: the framework reads it, and would wait for ever for one that was read before.
+function createWrappedView(request: WrappedRequest): RequestView {
   const { method, url, headers, rawHeaders } = request.raw
   return createNodeView({
     method,
@@ -35,7 +35,7 @@ function createFastifyView(request: AnyRequest): RequestView {
 }
 
 // Silence would overlook the token that is there, and let the request pass where a token is optional.
-function isParsedLater({ raw, body }: AnyRequest): boolean {
+function isParsedLater({ raw, body }: WrappedRequest): boolean {
   if (body !== undefined || raw.readableDidRead || !/^(?:POST|PUT|PATCH|DELETE)$/.test(raw.method ?? '')) {
     return false
   }
