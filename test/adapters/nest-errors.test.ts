@@ -197,7 +197,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(error).not.toHaveBeenCalled()
   })
 
-  test('RAW-08 two Authorization headers are refused', async () => {
+  test('two Authorization headers are refused', async () => {
     const { port } = await serve([Routes], { ...globally(new TokenExceptionFilter()), platform })
     const socket = connect(port, '127.0.0.1')
     const header = ['Authorization', `Bearer ${TOKEN}`] as const
