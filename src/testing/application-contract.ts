@@ -176,6 +176,22 @@ export function applicationContract(name: string, start: StartApplication, runne
         equal((await client.send('POST /refresh', second.refresh_token)).status, refused)
       })
 
+      runner.test('requests at the same time get what is theirs', async () => {
+        const users = Array.from({ length: 20 }, (_, at) => `user-${at}`)
+        const logins = await Promise.all(users.map((uid) => client.login(uid)))
+        const answers = await Promise.all(
+          logins.flatMap(({ access_token }) => [
+            client.send('GET /me', access_token),
+            client.send('GET /me'),
+          ]),
+        )
+        for (const [at, response] of answers.entries()) {
+          const isRefused = at % 2 === 1
+          equal(response.status, isRefused ? refused : 200)
+          if (!isRefused) deepEqual(await response.json(), { id: users[at / 2], age: 36, foo: 'bar' })
+        }
+      })
+
       for (const body of ['{"uid":7}', '{"uid":""}', '{']) {
         runner.test(`a log-in with the body ${body} is a 400`, async () => {
           equal((await client.post('/login', body)).status, 400)
