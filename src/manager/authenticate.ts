@@ -1,7 +1,7 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
 import { assertCsrf } from '../request/csrf.js'
-import type { PerType } from '../request/locations.js'
+import type { PerType, ReadingRules } from '../request/locations.js'
 import { missingToken, readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
@@ -20,6 +20,12 @@ export interface Authenticator {
   readonly now: Clock
   /** What was asked about the tokens of a request: several policies on one route ask once. */
   readonly revocationChecks: WeakMap<RequestView, Map<string, Promise<void>>>
+}
+
+/** The request a token came in, and what was found there. */
+export interface TokenOrigin {
+  readonly view: RequestView
+  readonly found: RequestToken
 }
 
 /** The payload of the token in a request, or `null` for none where the policy allows that. */
@@ -42,25 +48,29 @@ export async function authenticateToken(
   authenticator: Authenticator,
   token: string,
   policy: TokenPolicy,
-  origin: { readonly view: RequestView; readonly found: RequestToken } | null,
+  origin: TokenOrigin | null,
 ): Promise<TokenPayload> {
-  const { settings, verifier } = authenticator
   const now = authenticator.now()
-  const { header, payload } = verifier.verify(token, now)
+  const { header, payload } = authenticator.verifier.verify(token, now)
   assertType(payload, policy)
-  if (origin !== null && policy.type === 'any') {
-    assertPlace(payload.type, origin.found, wantedLocations(policy, settings.reading.locations))
-  }
-  if (origin !== null && policy.csrf !== false)
-    assertCsrf(origin.view, origin.found, payload, settings.reading.csrf)
+  if (origin !== null) assertOrigin(origin, payload, policy, authenticator.settings.reading)
   assertFresh(payload, policy, now)
   assertScopes(payload, policy)
-
   if (policy.skipRevocation !== true) {
     const facts = { payload, header, type: payload.type, location: origin?.found.location ?? null }
     await askOnce(authenticator, origin?.view ?? null, token, facts)
   }
   return payload
+}
+
+function assertOrigin(
+  { view, found }: TokenOrigin,
+  payload: TokenPayload,
+  policy: TokenPolicy,
+  reading: ReadingRules,
+): void {
+  if (policy.type === 'any') assertPlace(payload.type, found, wantedLocations(policy, reading.locations))
+  if (policy.csrf !== false) assertCsrf(view, found, payload, reading.csrf)
 }
 
 function askOnce(

@@ -60,16 +60,12 @@ export async function authenticateUpgrade(
   const { reading } = authenticator.settings
   const found = await readUpgradeToken(view, policy.type ?? 'access', policy.origins ?? [], reading)
   if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
+  const { token, protocol } = found
   // The origin has been checked in place of a CSRF value, which no browser could send here.
+  const checks = { ...policy, csrf: false }
   // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
-  const origin = { view: Object.create(view) as RequestView, found: found.token }
-  const payload = await authenticateToken(
-    authenticator,
-    found.token.token,
-    { ...policy, csrf: false },
-    origin,
-  )
-  return { payload, token: found.token, protocol: found.protocol }
+  const origin = { view: Object.create(view) as RequestView, found: token }
+  return { payload: await authenticateToken(authenticator, token.token, checks, origin), token, protocol }
 }
 
 /** Closes a socket once its token has expired or was revoked; returns a function that stops watching. */
@@ -80,8 +76,9 @@ export function closeWhenInvalid(
   every: Duration,
 ): () => void {
   const interval = parseDuration(every) * 1000
-  if (interval < 1000 || interval > 86_400_000)
+  if (interval < 1000 || interval > 86_400_000) {
     throw new RangeError('every must be between a second and a day')
+  }
   let timer: NodeJS.Timeout | undefined
   let stopped = false
   const stop = (): void => {

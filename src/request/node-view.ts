@@ -75,13 +75,8 @@ function peek(stream: IncomingStream): Promise<Buffer | null> {
     const giveUp = (): void => finish(null)
     const read = (): void => {
       let isSmall = true
-      for (
-        let chunk = stream.read() as Buffer | null;
-        chunk !== null;
-        chunk = stream.read() as Buffer | null
-      ) {
-        isSmall = chunks.add(chunk)
-      }
+      let chunk: Buffer | null
+      while ((chunk = stream.read() as Buffer | null) !== null) isSmall = chunks.add(chunk)
       if (isSmall && !stream.complete) return
       const bytes = chunks.concat()
       if (bytes.length > 0) stream.unshift(bytes)
