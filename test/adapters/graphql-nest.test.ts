@@ -1,0 +1,99 @@
+import { UseGuards } from '@nestjs/common'
+import { GraphQLModule, Query, Resolver } from '@nestjs/graphql'
+import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius'
+import { expect, test } from 'vitest'
+import {
+  AccessTokenGuard,
+  Depends,
+  enforce,
+  Payload,
+  RequireScopes,
+  TokenExceptionFilter,
+  TokenModule,
+} from '../../src/adapters/nest/index.js'
+import type { TokenPayload } from '../../src/index.js'
+import { createManager } from '../helpers/manager.js'
+import { serve } from '../helpers/nest.js'
+
+const { tokens } = createManager()
+let checks = 0
+const revoked = new Set<string>()
+tokens.setCallbackTokenBlocklist((token) => {
+  checks++
+  return revoked.has(token)
+})
+
+@Resolver()
+class UserResolver {
+  @Query(() => String)
+  @UseGuards(AccessTokenGuard)
+  me(@Payload() payload: TokenPayload, @Depends(tokens.accessTokenRequired) again: TokenPayload): string {
+    return `${payload.sub} ${again.sub}`
+  }
+
+  @Query(() => String)
+  @UseGuards(enforce(tokens.accessTokenRequired))
+  hello(): string {
+    return 'hi'
+  }
+
+  @Query(() => String)
+  @RequireScopes('admin')
+  admin(): string {
+    return 'admin'
+  }
+}
+
+/** What a real GraphQL server over HTTP answers to a query: its data, or the code of its first error. */
+async function ask(query: string, token?: string): Promise<unknown> {
+  const { send } = await serve([], {
+    platform: 'Fastify',
+    imports: [
+      TokenModule.forRoot({ tokens }),
+      GraphQLModule.forRoot<MercuriusDriverConfig>({
+        driver: MercuriusDriver,
+        autoSchemaFile: true,
+        context: (request: object) => ({ req: request }),
+      }),
+    ],
+    providers: [UserResolver],
+    setUp: (app) => void app.useGlobalFilters(new TokenExceptionFilter()),
+  })
+  const response = await send('/graphql', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ query }),
+    ...(token !== undefined && { token }),
+  })
+  const { data, errors } = (await response.json()) as {
+    data: unknown
+    errors?: { extensions?: { code?: string } }[]
+  }
+  return errors?.[0]?.extensions?.code ?? data
+}
+
+const good = () => tokens.createAccessToken({ uid: 'ada' })
+
+test('guards and parameters work in resolvers', async () => {
+  expect(await ask('{ me }', good())).toEqual({ me: 'ada ada' })
+  expect(await ask('{ hello }', good())).toEqual({ hello: 'hi' })
+})
+
+test('several resolvers of one request ask the revocation callback once', async () => {
+  checks = 0
+  expect(await ask('{ me hello again: me }', good())).toEqual({
+    me: 'ada ada',
+    hello: 'hi',
+    again: 'ada ada',
+  })
+  expect(checks).toBe(1)
+})
+
+test('refusals carry their code in the extensions', async () => {
+  expect(await ask('{ me }')).toBe('TOKEN_MISSING')
+  expect(await ask('{ hello }', 'bad')).toBe('TOKEN_INVALID')
+  expect(await ask('{ admin }', good())).toBe('INSUFFICIENT_SCOPE')
+  const token = good()
+  revoked.add(token)
+  expect(await ask('{ me }', token)).toBe('TOKEN_REVOKED')
+})
