@@ -87,7 +87,9 @@ export function describeToken(token: RequestToken | null): string {
 function readUid(text: string): string | null {
   if (text.trim() === '') return 'ada'
   try {
-    const { uid = 'ada' } = JSON.parse(text) as { uid?: unknown }
+    const body: unknown = JSON.parse(text)
+    if (typeof body !== 'object' || body === null || Array.isArray(body)) return null
+    const { uid = 'ada' } = body as { uid?: unknown }
     return typeof uid === 'string' && uid !== '' ? uid : null
   } catch {
     return null

@@ -192,7 +192,7 @@ export function applicationContract(name: string, start: StartApplication, runne
         }
       })
 
-      for (const body of ['{"uid":7}', '{"uid":""}', '{']) {
+      for (const body of ['{"uid":7}', '{"uid":""}', '[]', '{']) {
         runner.test(`a log-in with the body ${body} is a 400`, async () => {
           equal((await client.post('/login', body)).status, 400)
         })
