@@ -19,6 +19,12 @@ export interface CreateTokenOptions {
   readonly headers?: { readonly [name: string]: JsonValue }
 }
 
+/** The user identifier and the extra claims of a new token. */
+export interface GivenClaims {
+  readonly uid: string
+  readonly [claim: string]: unknown
+}
+
 /** What every token of one type gets from the configuration. */
 export interface CreationRules {
   readonly identityClaim: string
@@ -42,7 +48,7 @@ export interface CreationContext {
 /** The claims of a new token, or `TypeError` for a bad `uid`, a reserved name or a value JSON cannot carry. */
 export function createClaims(
   type: TokenType,
-  given: { readonly uid: string; readonly [claim: string]: unknown },
+  given: GivenClaims,
   options: CreateTokenOptions,
   rules: CreationRules,
   context: CreationContext,
@@ -70,10 +76,7 @@ export function createClaims(
   }
 }
 
-function assertGiven<Given extends { readonly uid: string; readonly [claim: string]: unknown }>(
-  given: Given,
-  identityClaim: string,
-): Given {
+function assertGiven(given: GivenClaims, identityClaim: string): GivenClaims {
   if (typeof given !== 'object' || given === null) throw new TypeError('Claims must be an object with a uid')
   if (typeof given.uid !== 'string' || given.uid === '') throw new TypeError('uid must be a non-empty string')
   if (Object.getOwnPropertySymbols(given).length > 0) throw new TypeError('A symbol cannot name a claim')

@@ -35,27 +35,37 @@ export type AnyClaims = { readonly [claim: string]: JsonValue | undefined }
 /** The claims of a valid token, read as properties of one frozen object. */
 export type TokenPayload<Extra = AnyClaims> = StandardClaims & Readonly<Extra>
 
+const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isString = (value: unknown): boolean => typeof value === 'string'
+const isStringList = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
+// JSON spells an overlong number as Infinity; a date that is not finite would never expire.
+const isNumericDate = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
+
+// Every standard claim is here, or this does not compile.
+const CLAIM_TYPES: Readonly<Record<keyof StandardClaims, (value: unknown) => boolean>> = {
+  sub: isNonEmptyString,
+  type: (value) => value === 'access' || value === 'refresh',
+  jti: isNonEmptyString,
+  iat: isNumericDate,
+  nbf: isNumericDate,
+  exp: isNumericDate,
+  iss: isString,
+  aud: (value) => isString(value) || isStringList(value),
+  fresh: (value) => typeof value === 'boolean' || isNumericDate(value),
+  csrf: isNonEmptyString,
+  scopes: (value) => isString(value) || isStringList(value),
+  sid: isNonEmptyString,
+}
+const CLAIM_CHECKS = Object.entries(CLAIM_TYPES)
+
 /** The names that cannot be extra claims. */
-export const RESERVED_CLAIMS: ReadonlySet<string> = new Set<keyof StandardClaims>([
-  'sub',
-  'type',
-  'jti',
-  'iat',
-  'nbf',
-  'exp',
-  'iss',
-  'aud',
-  'fresh',
-  'csrf',
-  'scopes',
-  'sid',
-])
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIM_TYPES))
 
 /** The claims set in verified bytes, its standard claims of the right types, or `TokenDecodeError`. */
 export function parseClaims(bytes: Uint8Array, identityClaim: string): TokenPayload {
   const claims = readJsonObject(bytes)
   if (claims === null) throw new TokenDecodeError('Token claims are not a JSON object')
-  for (const [name, isValid] of CLAIM_TYPES) {
+  for (const [name, isValid] of CLAIM_CHECKS) {
     if (Object.hasOwn(claims, name) && !isValid(claims[name])) throw invalidClaim(name)
   }
   const identity = Object.hasOwn(claims, identityClaim) ? claims[identityClaim] : undefined
@@ -83,27 +93,6 @@ export function toPayload(...sets: readonly Readonly<Record<string, unknown>>[])
 export function parseScopes(text: string): string[] {
   return text.split(' ').filter((scope) => scope !== '')
 }
-
-const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isString = (value: unknown): boolean => typeof value === 'string'
-const isStringList = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
-// JSON spells an overlong number as Infinity; a date that is not finite would never expire.
-const isNumericDate = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
-
-const CLAIM_TYPES: readonly [name: string, isValid: (value: unknown) => boolean][] = [
-  ['sub', isNonEmptyString],
-  ['type', (value) => value === 'access' || value === 'refresh'],
-  ['jti', isNonEmptyString],
-  ['iat', isNumericDate],
-  ['nbf', isNumericDate],
-  ['exp', isNumericDate],
-  ['iss', isString],
-  ['aud', (value) => isString(value) || isStringList(value)],
-  ['fresh', (value) => typeof value === 'boolean' || isNumericDate(value)],
-  ['csrf', isNonEmptyString],
-  ['scopes', (value) => isString(value) || isStringList(value)],
-  ['sid', isNonEmptyString],
-]
 
 function invalidClaim(name: string): TokenDecodeError {
   return new TokenDecodeError(`Token claim "${name}" is missing or of the wrong type`)

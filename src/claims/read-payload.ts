@@ -1,4 +1,4 @@
-import { RESERVED_CLAIMS, type TokenPayload } from './payload.js'
+import { RESERVED_CLAIMS, type StandardClaims, type TokenPayload } from './payload.js'
 import { type Clock, systemClock } from '../time.js'
 
 /** When the token expires, or `null` if it never does. */
@@ -25,31 +25,15 @@ export function timeSinceIssued(payload: Pick<TokenPayload, 'iat'>, now: Clock =
 export function extraClaims<Payload extends object>(payload: Payload): ExtraClaims<Payload> {
   const extras = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(payload)) {
-    if (!RESERVED_CLAIMS.has(name)) {
-      Object.defineProperty(extras, name, { value, enumerable: true, writable: true, configurable: true })
-    }
+    if (!RESERVED_CLAIMS.has(name)) extras[name] = value
   }
   return extras as ExtraClaims<Payload>
 }
 
 /** The claims of `Payload` that are not standard ones. */
 export type ExtraClaims<Payload> = {
-  [Name in keyof Payload as Name extends StandardName ? never : Name]: Payload[Name]
+  [Name in keyof Payload as Name extends keyof StandardClaims ? never : Name]: Payload[Name]
 }
-
-type StandardName =
-  | 'sub'
-  | 'type'
-  | 'jti'
-  | 'iat'
-  | 'nbf'
-  | 'exp'
-  | 'iss'
-  | 'aud'
-  | 'fresh'
-  | 'csrf'
-  | 'scopes'
-  | 'sid'
 
 /**
  * Whether the token carries every required scope.

@@ -59,10 +59,7 @@ function toIssues(issues: readonly StandardSchemaV1.Issue[]): ClaimsIssue[] {
 function pick(source: object, isWanted: (name: string) => boolean): Record<string, unknown> {
   const picked = Object.create(null) as Record<string, unknown>
   for (const name of Object.getOwnPropertyNames(source)) {
-    if (isWanted(name)) {
-      const value = (source as Record<string, unknown>)[name]
-      Object.defineProperty(picked, name, { value, enumerable: true })
-    }
+    if (isWanted(name)) picked[name] = (source as Record<string, unknown>)[name]
   }
   return picked
 }

@@ -57,11 +57,6 @@ export const ALGORITHMS: Readonly<Record<Algorithm, AlgorithmSpec>> = {
   Ed25519: { family: 'eddsa' },
 }
 
-/** Whether a value is the exact name of an algorithm; an object's own names only, so not `toString`. */
-export function isAlgorithm(value: unknown): value is Algorithm {
-  return typeof value === 'string' && Object.hasOwn(ALGORITHMS, value)
-}
-
 /** Why a key cannot serve an algorithm, or `null` when it can. */
 export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | null {
   const spec = ALGORITHMS[algorithm]

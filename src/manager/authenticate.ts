@@ -101,8 +101,7 @@ function assertPlace(
   throw type === 'refresh' ? new AccessTokenRequiredError(type) : new RefreshTokenRequiredError(type)
 }
 
-/** The types of token a policy lets a request bring. */
-export function wantedTypes({ type = 'access' }: TokenPolicy): readonly TokenType[] {
+function wantedTypes({ type = 'access' }: TokenPolicy): readonly TokenType[] {
   return type === 'any' ? ['access', 'refresh'] : [type]
 }
 

@@ -70,7 +70,8 @@ async function run(dependency: Dependency<unknown>, request: RequestSource): Pro
     // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
     throw new Error('A dependency threw something that is no error', { cause: thrown })
   }
-  if (typeof value === 'function')
+  if (typeof value === 'function') {
     throw new TypeError('A dependency returned a function: pass that function itself')
+  }
   return value
 }

@@ -1,4 +1,4 @@
-import { type CreateTokenOptions, createClaims } from '../claims/create.js'
+import { type CreateTokenOptions, createClaims, type GivenClaims } from '../claims/create.js'
 import { createSessionId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
 import { assertSerializable } from '../claims/serializable.js'
@@ -7,12 +7,6 @@ import { ConfigurationError } from '../errors.js'
 import { signCompact } from '../jws/sign.js'
 import type { Clock } from '../time.js'
 import type { Settings } from './settings.js'
-
-/** The user identifier and the extra claims of a new token. */
-export interface GivenClaims {
-  readonly uid: string
-  readonly [claim: string]: unknown
-}
 
 /** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
 export interface CreateTokenPairOptions extends CreateTokenOptions {

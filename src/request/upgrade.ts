@@ -6,13 +6,13 @@ import { READERS, type ReadingRules } from './locations.js'
 import { RequestToken } from './request-token.js'
 import type { RequestView } from './view.js'
 
-/** The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`. */
-export const BEARER_PROTOCOL = 'bearer'
+// The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`.
+const BEARER_PROTOCOL = 'bearer'
 
 /** A token found in a WebSocket handshake, and the subprotocol that the server must then agree to. */
 export interface UpgradeToken {
   readonly token: RequestToken
-  readonly protocol: typeof BEARER_PROTOCOL | null
+  readonly protocol: string | null
 }
 
 /**
@@ -30,12 +30,14 @@ export async function readUpgradeToken(
   const plain = (await READERS.query(view, type, rules)) ?? (await READERS.headers(view, type, rules))
   if (plain !== null) return { token: plain, protocol: null }
   const offered = readProtocolToken(view)
-  if (offered !== null)
+  if (offered !== null) {
     return { token: new RequestToken(offered, type, 'headers'), protocol: BEARER_PROTOCOL }
+  }
   const cookie = origins.length === 0 ? null : readCookie(view.header('cookie'), rules.cookieName[type])
   if (cookie === null) return null
-  if (!origins.includes(view.header('origin') ?? ''))
+  if (!origins.includes(view.header('origin') ?? '')) {
     throw new CsrfError('The handshake comes from another origin')
+  }
   return { token: new RequestToken(cookie, type, 'cookies'), protocol: null }
 }
 
