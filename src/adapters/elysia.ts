@@ -1,7 +1,7 @@
 import { parseSetCookie } from 'cookie-es'
 import type { Context } from 'elysia'
 import { isTokenError } from '../errors.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
   assertDependencies,
   type Dependency,
@@ -55,8 +55,7 @@ export function handleErrors(
 ): (context: { readonly error: unknown }) => Response | undefined {
   return ({ error }) => {
     if (!isTokenError(error)) return undefined
-    const { status, headers, body } = toErrorResponse(error, options)
-    return Response.json(body, { status, headers })
+    return toFetchErrorResponse(error, options)
   }
 }
 

@@ -1,5 +1,5 @@
 import { isTokenError } from '../errors.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
   assertDependencies,
   type Dependency,
@@ -54,8 +54,7 @@ export function handleErrors(options?: ErrorResponseOptions): Wrap {
         return await handler(request, ...rest)
       } catch (error) {
         if (!isTokenError(error)) throw error
-        const { status, headers, body } = toErrorResponse(error, options)
-        return Response.json(body, { status, headers })
+        return toFetchErrorResponse(error, options)
       }
     }
 }

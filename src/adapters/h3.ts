@@ -1,6 +1,6 @@
 import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
 import { isTokenError } from '../errors.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
   assertDependencies,
   type Dependency,
@@ -42,8 +42,7 @@ export function handleErrors(options?: ErrorResponseOptions): Middleware {
       return await next()
     } catch (error) {
       if (!isTokenError(error)) throw error
-      const { status, headers, body } = toErrorResponse(error, options)
-      return Response.json(body, { status, headers })
+      return toFetchErrorResponse(error, options)
     }
   }
 }

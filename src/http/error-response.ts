@@ -35,6 +35,12 @@ export function toErrorResponse(error: TokenError, options: ErrorResponseOptions
   }
 }
 
+/** The same as a Fetch `Response`, for the frameworks that answer with one. */
+export function toFetchErrorResponse(error: TokenError, options?: ErrorResponseOptions): Response {
+  const { status, headers, body } = toErrorResponse(error, options)
+  return Response.json(body, { status, headers })
+}
+
 interface Answer {
   readonly status: ErrorResponse['status']
   /** The `error` of the challenge; none when the request brought no credentials (RFC 6750 §3.1). */
