@@ -173,13 +173,17 @@ export class CsrfError extends TokenError {
 
 /** The token is genuine, but it was revoked. */
 export class RevokedTokenError extends TokenError {
-  override readonly name = 'RevokedTokenError'
-  readonly code = 'TOKEN_REVOKED'
+  override readonly name: string = 'RevokedTokenError'
+  readonly code: string = 'TOKEN_REVOKED'
   readonly #payload: Readonly<Record<string, unknown>>
   readonly #header: Readonly<Record<string, unknown>>
 
-  constructor(payload: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>) {
-    super('Token is revoked')
+  constructor(
+    payload: Readonly<Record<string, unknown>>,
+    header: Readonly<Record<string, unknown>>,
+    message = 'Token is revoked',
+  ) {
+    super(message)
     this.#payload = payload
     this.#header = header
   }
@@ -195,7 +199,17 @@ export class RevokedTokenError extends TokenError {
   }
 }
 
-/** Nobody could say whether the token is revoked, so the request is refused; `cause` has the reason. */
+/** A refresh token came back after its successor was used: someone has a copy, and the session is revoked. */
+export class RefreshTokenReusedError extends RevokedTokenError {
+  override readonly name = 'RefreshTokenReusedError'
+  override readonly code = 'REFRESH_TOKEN_REUSED'
+
+  constructor(payload: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>) {
+    super(payload, header, 'Refresh token was used before')
+  }
+}
+
+/** Nobody could say whether the token is revoked, or keep that it is; `cause` has the reason. */
 export class RevocationUnavailableError extends TokenError {
   override readonly name = 'RevocationUnavailableError'
   readonly code = 'REVOCATION_UNAVAILABLE'
@@ -219,32 +233,4 @@ export class SubjectNotFoundError extends TokenError {
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
   readonly code = 'CONFIGURATION_INVALID'
-}
-
-/** Every error a request can cause, told apart by `code`. */
-export type AnyTokenError =
-  | (MissingTokenError & { readonly code: 'TOKEN_MISSING' })
-  | MissingCsrfTokenError
-  | (TokenDecodeError & { readonly code: 'TOKEN_INVALID' })
-  | TokenSignatureError
-  | TokenExpiredError
-  | TokenNotYetValidError
-  | TokenAudienceError
-  | TokenIssuerError
-  | ClaimsValidationError
-  | AccessTokenRequiredError
-  | RefreshTokenRequiredError
-  | FreshTokenRequiredError
-  | InsufficientScopeError
-  | CsrfError
-  | RevokedTokenError
-  | RevocationUnavailableError
-  | SubjectNotFoundError
-
-/** Every `code` a `TokenError` can have. */
-export type TokenErrorCode = AnyTokenError['code']
-
-/** Holds across duplicate installs of this package, where `instanceof TokenError` does not. */
-export function isTokenError(value: unknown): value is AnyTokenError {
-  return value instanceof Error && (value as Partial<TokenError>).isTokenError === true
 }

@@ -12,26 +12,25 @@ export {
 } from './claims/read-payload.js'
 export type { ClaimsSchema } from './claims/schema.js'
 export type { JsonValue } from './claims/serializable.js'
+export { type AnyTokenError, isTokenError, type TokenErrorCode } from './any-token-error.js'
 export {
   AccessTokenRequiredError,
-  type AnyTokenError,
   type ClaimsIssue,
   ClaimsValidationError,
   ConfigurationError,
   CsrfError,
   FreshTokenRequiredError,
   InsufficientScopeError,
-  isTokenError,
   MissingCsrfTokenError,
   MissingTokenError,
   RefreshTokenRequiredError,
+  RefreshTokenReusedError,
   RevocationUnavailableError,
   RevokedTokenError,
   SubjectNotFoundError,
   TokenAudienceError,
   TokenDecodeError,
   TokenError,
-  type TokenErrorCode,
   TokenExpiredError,
   TokenIssuerError,
   TokenNotYetValidError,
@@ -60,7 +59,7 @@ export type {
   DependencyValues,
   TokenDependency,
 } from './manager/dependencies.js'
-export type { CreateTokenPairOptions, TokenPair } from './manager/issue.js'
+export type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from './manager/issue.js'
 export type { TokenPolicy } from './manager/policy.js'
 export {
   type AuthenticatedUpgrade,
@@ -68,12 +67,10 @@ export {
   CLOSE_UNAUTHORIZED,
   type UpgradePolicy,
 } from './manager/sockets.js'
-export {
-  type JsonClaims,
-  type SubjectGetter,
-  TokenManager,
-  type TokenManagerOptions,
-} from './manager/token-manager.js'
+export type { RefreshOptions } from './manager/refresh.js'
+export type { RevocableTokens } from './manager/revocable-tokens.js'
+export type { SubjectGetter } from './manager/subjects.js'
+export { type JsonClaims, TokenManager, type TokenManagerOptions } from './manager/token-manager.js'
 export type { NodeRequest } from './request/node-view.js'
 export { RequestToken, type TokenLocation } from './request/request-token.js'
 export type { RequestSource } from './request/request-source.js'
@@ -83,4 +80,27 @@ export type {
   RevocationContext,
   TokenBlocklistCallback,
 } from './revocation/blocklist.js'
+export { FOREVER, type Revocation, type RevocationKey, type RevocationKind } from './revocation/revocation.js'
+export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
+export type {
+  NewSession,
+  OpenedSession,
+  Rotation,
+  RotationOptions,
+  SessionClient,
+  SessionStore,
+  StoredSession,
+} from './revocation/session-store.js'
+export type {
+  FeedOptions,
+  FeedPage,
+  LookupAnswer,
+  Position,
+  RevocationStore,
+  Revoked,
+  StoreNeeds,
+} from './revocation/store.js'
+export type { SessionClientOptions } from './sessions/session-client.js'
+export type { SessionInfo } from './sessions/sessions.js'
+export type { TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

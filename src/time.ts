@@ -18,6 +18,18 @@ export function createCheckedClock(clock: Clock): Clock {
   }
 }
 
+/**
+ * A clock for dropping what has ended: it never runs ahead of the time that has really passed.
+ *
+ * A machine's clock that jumps forward and back again would otherwise drop revocations whose tokens then live on.
+ */
+export function createCautiousClock(clock: Clock): Clock {
+  // A clock that was passed in is somebody's own time, and may run as it likes.
+  if (clock !== systemClock) return clock
+  const lead = clock() - monotonicNow()
+  return () => Math.min(clock(), lead + monotonicNow())
+}
+
 /** Whole epoch seconds, the unit of `iat`, `nbf` and `exp` (RFC 7519 §2), rounded down. */
 export function toEpochSeconds(milliseconds: number): number {
   return Math.floor(milliseconds / 1000)

@@ -12,6 +12,8 @@ const LAYERS = [
   'jws',
   'request',
   'revocation',
+  'stores',
+  'sessions',
   'manager',
   'http',
   'adapters',

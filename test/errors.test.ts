@@ -54,6 +54,7 @@ test('the hierarchy is the documented one', () => {
     InsufficientScopeError: 'TokenError',
     CsrfError: 'TokenError',
     RevokedTokenError: 'TokenError',
+    RefreshTokenReusedError: 'RevokedTokenError',
     RevocationUnavailableError: 'TokenError',
     SubjectNotFoundError: 'TokenError',
     ConfigurationError: 'Error',

@@ -1,6 +1,6 @@
 import { parseSetCookie } from 'cookie-es'
 import type { Context } from 'elysia'
-import { isTokenError } from '../errors.js'
+import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
   assertDependencies,

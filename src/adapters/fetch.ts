@@ -1,4 +1,4 @@
-import { isTokenError } from '../errors.js'
+import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
   assertDependencies,

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
-import { createId, type RandomBytes } from './ids.js'
+import { createId, createTimedId, type RandomBytes } from './ids.js'
 import { parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
 import { assertExtraClaims, type ClaimsSchema } from './schema.js'
 import { assertSerializable, type JsonValue } from './serializable.js'
@@ -30,6 +30,8 @@ export interface CreationRules {
   readonly identityClaim: string
   /** Seconds, or `false` for never. */
   readonly expires: number | false
+  /** How long a session's refresh token waits to be used, in seconds; `null` for no limit. */
+  readonly idle: number | null
   readonly issuer: string | null
   readonly audience: string | readonly string[] | null
   readonly encodeNbf: boolean
@@ -41,8 +43,19 @@ export interface CreationRules {
 export interface CreationContext {
   /** Epoch milliseconds. */
   readonly now: number
+  /** When the token counts as begun, `now` or a little later; epoch milliseconds. */
+  readonly start: number
   readonly random: RandomBytes
-  readonly sid: string | null
+  readonly session: SessionClaims | null
+}
+
+/** What the tokens of one session share. */
+export interface SessionClaims {
+  readonly sid: string
+  /** Refresh tokens only, and only where sessions are kept. */
+  readonly generation?: number
+  /** No token of the session outlives this; epoch seconds, or `null` for no end. */
+  readonly endsAt?: number | null
 }
 
 /** The claims of a new token, or `TypeError` for a bad `uid`, a reserved name or a value JSON cannot carry. */
@@ -57,12 +70,13 @@ export function createClaims(
   if (rules.schema !== null) assertExtraClaims(rules.schema, extras)
 
   const iat = toEpochSeconds(context.now)
-  const exp = toExpiry(iat, options, rules.expires)
+  const { session } = context
+  const exp = toSessionExpiry(type, iat, toExpiry(iat, options, rules.expires), rules, session)
   const audience = options.audience === undefined ? rules.audience : assertAudience(options.audience)
   return {
     [rules.identityClaim]: uid,
     type,
-    jti: createId(context.random),
+    jti: createTimedId(context.start, context.random),
     iat,
     ...(rules.encodeNbf && { nbf: iat }),
     ...(exp !== null && { exp }),
@@ -71,7 +85,8 @@ export function createClaims(
     ...(type === 'access' && { fresh: toFreshness(iat, options.fresh) }),
     ...(rules.csrf && { csrf: createId(context.random) }),
     ...(options.scopes !== undefined && { scopes: toScopes(options.scopes) }),
-    ...(context.sid !== null && { sid: context.sid }),
+    ...(session !== null && { sid: session.sid }),
+    ...(type === 'refresh' && session?.generation !== undefined && { gen: session.generation }),
     ...extras,
   }
 }
@@ -89,7 +104,30 @@ function assertGiven(given: GivenClaims, identityClaim: string): GivenClaims {
   return given
 }
 
-function toExpiry(iat: number, options: CreateTokenOptions, configured: number | false): number | null {
+// Of a kept session the refresh token lives as long as the session may go unused, and nothing lives longer than it.
+function toSessionExpiry(
+  type: TokenType,
+  iat: number,
+  own: number | null,
+  { idle }: CreationRules,
+  session: SessionClaims | null,
+): number | null {
+  if (session?.endsAt === undefined) return own
+  const limits = [
+    type === 'access' ? own : null,
+    type === 'refresh' && idle !== null ? iat + idle : null,
+    session.endsAt,
+  ]
+  const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
+  return nearest === Number.POSITIVE_INFINITY ? null : nearest
+}
+
+/** When a token made now would expire, in epoch seconds, or `null` for never. */
+export function toExpiry(
+  iat: number,
+  options: CreateTokenOptions,
+  configured: number | false,
+): number | null {
   const { expiresIn, expiresAt } = options
   if (expiresAt === undefined) {
     if (expiresIn === undefined) return configured === false ? null : iat + configured

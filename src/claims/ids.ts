@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { toBase64url } from '../encoding.js'
+import { readBase64url, toBase64url } from '../encoding.js'
 
 /** A source of random bytes; every id and CSRF value comes from one of these. */
 export type RandomBytes = (size: number) => Uint8Array
@@ -12,10 +12,26 @@ export function createId(random: RandomBytes): string {
   return toBase64url(random(16))
 }
 
-/** A session id of 128 bits: its start in epoch milliseconds (48 bits, big-endian), then 80 random bits. */
-export function createSessionId(startedAt: number, random: RandomBytes): string {
-  const id = Buffer.alloc(16)
-  id.writeUIntBE(startedAt, 0, 6)
-  id.set(random(10), 6)
-  return id.toString('base64url')
+/** An id of 128 bits: a moment in epoch milliseconds (48 bits, big-endian), then 80 random bits. */
+export function createTimedId(at: number, random: RandomBytes): string {
+  return toTimedId(at, createNonce(random))
+}
+
+/** The random part of a timed id: 14 characters. */
+export function createNonce(random: RandomBytes): string {
+  return toBase64url(random(10))
+}
+
+/** The timed id of a moment and a random part. */
+export function toTimedId(at: number, nonce: string): string {
+  const moment = Buffer.alloc(6)
+  moment.writeUIntBE(at, 0, 6)
+  // Six bytes are exactly eight characters, so the two parts can be joined as texts.
+  return moment.toString('base64url') + nonce
+}
+
+/** The moment in a timed id, in epoch milliseconds, or `null` for an id of another shape. */
+export function readTimedId(id: string): number | null {
+  const bytes = id.length === 22 ? readBase64url(id) : null
+  return bytes === null ? null : bytes.readUIntBE(0, 6)
 }

@@ -27,6 +27,8 @@ export interface StandardClaims {
   readonly scopes?: readonly string[]
   /** The id of the log-in the token belongs to. */
   readonly sid?: string
+  /** How often the session had been refreshed when this refresh token was made. */
+  readonly gen?: number
 }
 
 /** Extra claims of a manager without a schema. */
@@ -55,6 +57,7 @@ const CLAIM_TYPES: Readonly<Record<keyof StandardClaims, (value: unknown) => boo
   csrf: isNonEmptyString,
   scopes: (value) => isString(value) || isStringList(value),
   sid: isNonEmptyString,
+  gen: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
 const CLAIM_CHECKS = Object.entries(CLAIM_TYPES)
 

@@ -1,4 +1,5 @@
-import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
+import type { TokenErrorCode } from '../any-token-error.js'
+import type { InsufficientScopeError, TokenError } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
 
 /** How errors are told to clients. */
@@ -64,6 +65,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   ACCESS_TOKEN_REQUIRED: INVALID_TOKEN,
   REFRESH_TOKEN_REQUIRED: INVALID_TOKEN,
   TOKEN_REVOKED: INVALID_TOKEN,
+  REFRESH_TOKEN_REUSED: INVALID_TOKEN,
   SUBJECT_NOT_FOUND: INVALID_TOKEN,
   // RFC 9470 §3: the token is good, but the log-in behind it is too old.
   FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },

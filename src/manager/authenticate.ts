@@ -1,23 +1,29 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
 import { missingToken, readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
-import type { Blocklist, RevocationContext } from '../revocation/blocklist.js'
-import { assertNotRevoked } from '../revocation/check.js'
+import type { Blocklist } from '../revocation/blocklist.js'
+import { assertNotRevoked, type CheckedToken } from '../revocation/check.js'
+import { addTime, FOREVER } from '../revocation/revocation.js'
+import type { StoreGuard } from '../revocation/store-guard.js'
 import type { Clock } from '../time.js'
+import { reportRejection } from './report-rejection.js'
 import { assertFresh, assertScopes, assertType, type TokenPolicy } from './policy.js'
 import type { Settings } from './settings.js'
-import type { TokenVerifier } from './verified-tokens.js'
+import type { TokenVerifier, VerifiedToken } from './verified-tokens.js'
 
 /** What every check of one manager works with. */
 export interface Authenticator {
   readonly settings: Settings
   readonly verifier: TokenVerifier
   readonly blocklist: Blocklist
+  readonly store: StoreGuard | null
   readonly now: Clock
+  readonly emit: TokenEmitter['emit']
   /** What was asked about the tokens of a request: several policies on one route ask once. */
   readonly revocationChecks: WeakMap<RequestView, Map<string, Promise<void>>>
 }
@@ -28,39 +34,56 @@ export interface TokenOrigin {
   readonly found: RequestToken
 }
 
-/** The payload of the token in a request, or `null` for none where the policy allows that. */
+/** The token in a request, checked, or `null` for none where the policy allows that. */
 export async function authenticate(
   authenticator: Authenticator,
   view: RequestView,
   policy: TokenPolicy,
-): Promise<TokenPayload | null> {
-  const { reading } = authenticator.settings
-  const types = wantedTypes(policy)
-  const locations = wantedLocations(policy, reading.locations)
-  const found = await readToken(view, types, locations, reading)
-  if (found !== null) return authenticateToken(authenticator, found.token, policy, { view, found })
-  if (policy.optional === true) return null
-  throw missingToken(types, locations, reading)
+): Promise<VerifiedToken | null> {
+  const found = await findToken(authenticator, view, policy)
+  return found === null ? null : authenticateToken(authenticator, found.token, policy, { view, found })
 }
 
-/** The payload of a token that satisfies the policy; every entry point ends here. Each step trusts those above. */
+/** A token that satisfies the policy; every entry point ends here. Each step trusts those above. */
 export async function authenticateToken(
   authenticator: Authenticator,
   token: string,
   policy: TokenPolicy,
   origin: TokenOrigin | null,
-): Promise<TokenPayload> {
-  const now = authenticator.now()
-  const { header, payload } = authenticator.verifier.verify(token, now)
-  assertType(payload, policy)
-  if (origin !== null) assertOrigin(origin, payload, policy, authenticator.settings.reading)
-  assertFresh(payload, policy, now)
-  assertScopes(payload, policy)
-  if (policy.skipRevocation !== true) {
-    const facts = { payload, header, type: payload.type, location: origin?.found.location ?? null }
-    await askOnce(authenticator, origin?.view ?? null, token, facts)
+): Promise<VerifiedToken> {
+  let verified: VerifiedToken | null = null
+  try {
+    const now = authenticator.now()
+    verified = authenticator.verifier.verify(token, now)
+    const { payload } = verified
+    assertType(payload, policy)
+    if (origin !== null) assertOrigin(origin, payload, policy, authenticator.settings.reading)
+    assertFresh(payload, policy, now)
+    assertScopes(payload, policy)
+    if (policy.skipRevocation !== true) await askOnce(authenticator, token, verified, origin)
+    return verified
+  } catch (error) {
+    reportRejection(authenticator, error, verified?.claims)
+    throw error
   }
-  return payload
+}
+
+async function findToken(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: TokenPolicy,
+): Promise<RequestToken | null> {
+  const { reading } = authenticator.settings
+  const types = wantedTypes(policy)
+  const locations = wantedLocations(policy, reading.locations)
+  try {
+    const found = await readToken(view, types, locations, reading)
+    if (found === null && policy.optional !== true) throw missingToken(types, locations, reading)
+    return found
+  } catch (error) {
+    reportRejection(authenticator, error)
+    throw error
+  }
 }
 
 function assertOrigin(
@@ -74,19 +97,34 @@ function assertOrigin(
 }
 
 function askOnce(
-  { settings, blocklist, revocationChecks }: Authenticator,
-  view: RequestView | null,
+  authenticator: Authenticator,
   token: string,
-  facts: Omit<RevocationContext, 'signal'>,
+  verified: VerifiedToken,
+  origin: TokenOrigin | null,
 ): Promise<void> | undefined {
+  const { settings, blocklist, store, revocationChecks } = authenticator
   const isRevoked = blocklist.callback
-  if (isRevoked === null) return undefined
-  const ask = (): Promise<void> => assertNotRevoked(isRevoked, token, facts, settings.revocationTimeoutMs)
-  if (view === null) return ask()
-  const asked = revocationChecks.get(view) ?? new Map<string, Promise<void>>()
+  if (isRevoked === null && store === null) return undefined
+  const ask = (): Promise<void> => {
+    const checked = toChecked(token, verified, origin, settings.claims.leeway * 1000)
+    return assertNotRevoked(checked, { store, isRevoked, timeoutMs: settings.revocationTimeoutMs })
+  }
+  if (origin === null) return ask()
+  const asked = revocationChecks.get(origin.view) ?? new Map<string, Promise<void>>()
   const answer = asked.get(token) ?? ask()
-  revocationChecks.set(view, asked.set(token, answer))
+  revocationChecks.set(origin.view, asked.set(token, answer))
   return answer
+}
+
+function toChecked(
+  token: string,
+  { header, payload, kid, start }: VerifiedToken,
+  origin: TokenOrigin | null,
+  leeway: number,
+): CheckedToken {
+  const lifetime = payload.exp === undefined ? FOREVER : addTime(payload.exp * 1000 - start, leeway)
+  const location = origin?.found.location ?? null
+  return { token, header, payload, type: payload.type, location, kid, start, lifetime }
 }
 
 // Where either type will do, a token must still be where its own type is looked for.

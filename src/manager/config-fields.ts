@@ -86,8 +86,10 @@ export interface TokenConfigFields {
   JWT_MAX_TOKEN_LENGTH: number
   /** How long a revocation check may take. */
   JWT_REVOCATION_TIMEOUT: Duration
-  /** How long a used refresh token may be sent again; read by session rotation, which this version does not have yet. */
+  /** How long a used refresh token may be sent once more, by a client that lost the answer or asked twice. */
   JWT_REFRESH_GRACE: Duration
+  /** How long a session may go without a refresh; `false` for as long as it lasts. Needs a store. */
+  JWT_REFRESH_IDLE_EXPIRES: Duration | false
   /** How many verified tokens are remembered; 0 for none. */
   JWT_VERIFIED_CACHE_SIZE: number
   /** Accept secrets shorter than the hash; for toys. */

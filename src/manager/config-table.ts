@@ -30,6 +30,8 @@ const timeout = duration(
   'a duration above zero, at most one hour',
   (seconds) => seconds > 0 && seconds <= 3600,
 )
+// Within the grace a stolen token passes unnoticed: minutes are for lost answers, not hours.
+const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
 const secret = key('a string, bytes, a JWK of type "oct" or a secret KeyObject')
 const asymmetric = key('PEM text, a JWK or a KeyObject')
 
@@ -88,7 +90,8 @@ export const CONFIG_TABLE: {
   JWT_ERROR_MESSAGE_KEY: field(text(), 'message'),
   JWT_MAX_TOKEN_LENGTH: field(count(1), 8192),
   JWT_REVOCATION_TIMEOUT: field(timeout, '250ms'),
-  JWT_REFRESH_GRACE: field(duration(), '10s'),
+  JWT_REFRESH_GRACE: field(grace, '10s'),
+  JWT_REFRESH_IDLE_EXPIRES: field(lifetime, false),
   JWT_VERIFIED_CACHE_SIZE: field(count(0), 10_000),
   JWT_ALLOW_WEAK_SECRET: field(flag, false),
 }

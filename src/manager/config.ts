@@ -86,3 +86,12 @@ function assertField(name: keyof TokenConfigFields, value: unknown): void {
   const { default: standard, kind } = CONFIG_TABLE[name]
   if (value !== null || standard !== null) assertKind(name, kind, value)
 }
+
+/** Throws `ConfigurationError` unless a manager was given a configuration. */
+export function assertConfig(options: { readonly config?: TokenConfig } | undefined): void {
+  // By shape: the configuration may come from another copy of this package.
+  if (typeof options?.config?.hasLocation === 'function') return
+  throw new ConfigurationError(
+    'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
+  )
+}

@@ -1,18 +1,30 @@
-import { type CreateTokenOptions, createClaims, type GivenClaims } from '../claims/create.js'
-import { createSessionId, type RandomBytes } from '../claims/ids.js'
+import {
+  type CreateTokenOptions,
+  createClaims,
+  type GivenClaims,
+  type SessionClaims,
+  toExpiry,
+} from '../claims/create.js'
+import { createTimedId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
 import { assertSerializable } from '../claims/serializable.js'
 import { isWithinJsonLimits } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
 import { signCompact } from '../jws/sign.js'
-import type { Clock } from '../time.js'
+import { FOREVER } from '../revocation/revocation.js'
+import type { SessionClientOptions } from '../sessions/session-client.js'
+import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
 
 /** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
-export interface CreateTokenPairOptions extends CreateTokenOptions {
+export interface PairTokenOptions extends CreateTokenOptions {
   readonly access?: CreateTokenOptions
   readonly refresh?: CreateTokenOptions
 }
+
+/** Options of a new pair, and where its log-in comes from. */
+export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {}
 
 /** An access and a refresh token of one log-in; both carry the same `sid`. */
 export interface TokenPair {
@@ -23,26 +35,53 @@ export interface TokenPair {
 
 /** Makes tokens. */
 export interface TokenIssuer {
-  createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions, sid?: string): string
-  createPair(given: GivenClaims, options?: CreateTokenPairOptions): TokenPair
+  createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions): string
+  /** A pair for a session, or for one that nobody keeps. */
+  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims | null): TokenPair
+  /** Throws for claims and options that make no pair; returns when its session would end, in epoch seconds, or `null`. */
+  planPair(given: GivenClaims, options: PairTokenOptions): number | null
+}
+
+/** What an issuer works with. */
+export interface TokenIssuerOptions {
+  readonly settings: Settings
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly emit: TokenEmitter['emit']
+  /** A new token must start after this; epoch milliseconds. */
+  revokedBefore(): number
+  /** Hears how long a token without a kept session can verify, in milliseconds, or `FOREVER`. */
+  onLifetime(lifetime: number): void
 }
 
 /** An issuer for one configuration. */
-export function createIssuer(settings: Settings, now: Clock, random: RandomBytes): TokenIssuer {
+export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
+  const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
+  const leeway = settings.claims.leeway * 1000
 
-  const createToken: TokenIssuer['createToken'] = (type, given, options = {}, sid) => {
+  const build = (
+    type: TokenType,
+    given: GivenClaims,
+    options: CreateTokenOptions,
+    session: SessionClaims | null,
+  ): Record<string, unknown> => {
+    const at = now()
+    const context = { now: at, start: Math.max(at, parts.revokedBefore() + 1), random, session }
+    for (const [name, value] of Object.entries(options.headers ?? {})) assertSerializable(name, value)
+    return createClaims(type, given, options, creation[type], context)
+  }
+
+  // A token that our own verifier would refuse must not leave the house.
+  const sign = (claims: Record<string, unknown>, headers: CreateTokenOptions['headers']): string => {
     if (keys.signing === null) {
       throw new ConfigurationError(
         'This manager only verifies tokens; JWT_PRIVATE_KEY is needed to create them',
       )
     }
-    const context = { now: now(), random, sid: sid ?? null }
-    const claims = JSON.stringify(createClaims(type, given, options, creation[type], context))
-    for (const [name, value] of Object.entries(options.headers ?? {})) assertSerializable(name, value)
-    const token = signCompact(keys.signing, claims, options.headers)
-    // A token that our own verifier would refuse must not leave the house.
-    if (!isWithinJsonLimits(claims)) throw new TypeError('The claims have too many members')
+    const text = JSON.stringify(claims)
+    if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
+    const token = signCompact(keys.signing, text, headers)
     if (token.length > maxTokenLength) {
       throw new TypeError(
         `The claims make a token of ${token.length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
@@ -51,15 +90,44 @@ export function createIssuer(settings: Settings, now: Clock, random: RandomBytes
     return token
   }
 
+  const create = (
+    type: TokenType,
+    given: GivenClaims,
+    options: CreateTokenOptions,
+    session: SessionClaims | null,
+  ): string => {
+    const claims = build(type, given, options, session)
+    const token = sign(claims, options.headers)
+    const { jti, exp } = claims as { jti: string; exp?: number }
+    if (session?.endsAt === undefined) {
+      parts.onLifetime(exp === undefined ? FOREVER : exp * 1000 - now() + leeway)
+    }
+    emit('issued', () => ({
+      type,
+      sub: given.uid,
+      jti,
+      sid: session?.sid ?? null,
+      expiresAt: exp ?? null,
+    }))
+    return token
+  }
+
   return {
-    createToken,
-    createPair(given, { access, refresh, ...shared } = {}) {
-      const sid = createSessionId(now(), random)
+    createToken: (type, given, options = {}) => create(type, given, options, null),
+    createPair(given, { access, refresh, ...shared }, kept) {
+      const session = kept ?? { sid: createTimedId(Math.max(now(), parts.revokedBefore() + 1), random) }
       return {
-        accessToken: createToken('access', given, mergeOptions(shared, access), sid),
-        refreshToken: createToken('refresh', given, mergeOptions(shared, refresh), sid),
+        accessToken: create('access', given, mergeOptions(shared, access), session),
+        refreshToken: create('refresh', given, mergeOptions(shared, refresh), session),
         tokenType: 'bearer',
       }
+    },
+    planPair(given, { access, refresh, ...shared }) {
+      const refreshOptions = mergeOptions(shared, refresh)
+      const placeholder = { sid: createTimedId(now(), random), generation: 0 }
+      build('access', given, mergeOptions(shared, access), placeholder)
+      build('refresh', given, refreshOptions, placeholder)
+      return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
     },
   }
 }

@@ -5,6 +5,7 @@ import type { ClaimRules } from '../claims/validate.js'
 import { ConfigurationError } from '../errors.js'
 import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
+import { addTime, FOREVER } from '../revocation/revocation.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 
@@ -18,6 +19,10 @@ export interface Settings {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly revocationTimeoutMs: number
+  /** How long a used refresh token may be sent again, in milliseconds. */
+  readonly refreshGraceMs: number
+  /** The longest time that a token of these settings can verify, leeway included; milliseconds, or `FOREVER`. */
+  readonly longestLifetime: number
   readonly verifiedCacheSize: number
 }
 
@@ -42,6 +47,8 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     identityClaim: config.JWT_IDENTITY_CLAIM,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
     revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
+    refreshGraceMs: parseDuration(config.JWT_REFRESH_GRACE) * 1000,
+    longestLifetime: resolveLongestLifetime(config),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)
@@ -70,12 +77,20 @@ function resolveCreation(
   return {
     identityClaim: config.JWT_IDENTITY_CLAIM,
     expires: expires === false ? false : parseDuration(expires),
+    idle: config.JWT_REFRESH_IDLE_EXPIRES === false ? null : parseDuration(config.JWT_REFRESH_IDLE_EXPIRES),
     issuer: config.JWT_ENCODE_ISSUER,
     audience: Array.isArray(audience) ? toList(audience) : audience,
     encodeNbf: config.JWT_ENCODE_NBF,
     csrf: config.JWT_COOKIE_CSRF_PROTECT && config.hasLocation('cookies'),
     schema,
   }
+}
+
+function resolveLongestLifetime(config: TokenConfig): number {
+  const { JWT_ACCESS_TOKEN_EXPIRES: access, JWT_REFRESH_TOKEN_EXPIRES: refresh } = config
+  if (access === false || refresh === false) return FOREVER
+  const longest = Math.max(parseDuration(access), parseDuration(refresh))
+  return addTime((longest + parseDuration(config.JWT_DECODE_LEEWAY)) * 1000, 0)
 }
 
 function resolveReading(config: TokenConfig): ReadingRules {

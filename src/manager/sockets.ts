@@ -1,5 +1,6 @@
 import type { TokenPayload } from '../claims/payload.js'
-import { isTokenError, MissingTokenError } from '../errors.js'
+import { isTokenError } from '../any-token-error.js'
+import { MissingTokenError } from '../errors.js'
 import type { RequestToken } from '../request/request-token.js'
 import { readUpgradeToken } from '../request/upgrade.js'
 import type { RequestView } from '../request/view.js'
@@ -65,7 +66,8 @@ export async function authenticateUpgrade(
   const checks = { ...policy, csrf: false }
   // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
   const origin = { view: Object.create(view) as RequestView, found: token }
-  return { payload: await authenticateToken(authenticator, token.token, checks, origin), token, protocol }
+  const { payload } = await authenticateToken(authenticator, token.token, checks, origin)
+  return { payload, token, protocol }
 }
 
 /** Closes a socket once its token has expired or was revoked; returns a function that stops watching. */

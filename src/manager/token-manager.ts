@@ -3,17 +3,21 @@ import type { CreateTokenOptions } from '../claims/create.js'
 import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
-import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import { readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
+import type { RevocationStore } from '../revocation/store.js'
+import { readSessionClient } from '../sessions/session-client.js'
+import type { Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken, wantedLocations } from './authenticate.js'
-import type { TokenConfig } from './config.js'
+import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
 import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
 import { assertType, parsePolicy, type TokenPolicy } from './policy.js'
+import { type RefreshOptions, refreshPair } from './refresh.js'
+import { missingStore, RevocableTokens } from './revocable-tokens.js'
 import { resolveSettings } from './settings.js'
 import {
   type AuthenticatedUpgrade,
@@ -23,22 +27,20 @@ import {
   parseUpgradePolicy,
   type UpgradePolicy,
 } from './sockets.js'
+import { createStoreParts } from './store-parts.js'
+import { findSubject, type SubjectGetter } from './subjects.js'
 import { createVerifier } from './verified-tokens.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
-
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
-export type SubjectGetter<Subject, Payload = TokenPayload> = (
-  uid: string,
-  payload: Payload,
-) => Subject | null | undefined | Promise<Subject | null | undefined>
 
 /** What a `TokenManager` is built from. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
   readonly config: TokenConfig
   /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
   readonly claims?: ClaimsSchema<Input, Output>
+  /** Where revocations and sessions are kept; checked before the callback. */
+  readonly revocation?: RevocationStore
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
@@ -55,11 +57,14 @@ export class TokenManager<
   Input extends object = JsonClaims,
   Output extends object = AnyClaims,
   Subject = unknown,
-> {
+> extends RevocableTokens {
   /** The configuration, frozen. */
   readonly config: TokenConfig
+  /** The `kid` of new tokens, or `null` for a manager that only verifies. */
+  readonly keyId: string | null
   readonly #authenticator: Authenticator
   readonly #issuer: TokenIssuer
+  readonly #sessions: Sessions | null
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   /** Any genuine, unrevoked token, whatever its type. */
@@ -80,15 +85,11 @@ export class TokenManager<
   readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
-    // By shape: the configuration may come from another copy of this package.
-    if (typeof (options as Partial<typeof options> | undefined)?.config?.hasLocation !== 'function') {
-      throw new ConfigurationError(
-        'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
-      )
-    }
+    assertConfig(options)
     const {
       config,
       claims = null,
+      revocation = null,
       subjectGetter = null,
       clock = systemClock,
       randomBytes = systemRandom,
@@ -96,13 +97,28 @@ export class TokenManager<
     const settings = resolveSettings(config, claims)
     const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
+    const parts = createStoreParts(revocation, settings, now, randomBytes)
+    super(parts)
+    const { store, revoker } = parts
+    const { emit } = parts.emitter
     this.config = config
-    this.#issuer = createIssuer(settings, now, randomBytes)
+    this.keyId = settings.keys.signing?.kid ?? null
+    this.#sessions = parts.sessions
+    this.#issuer = createIssuer({
+      settings,
+      now,
+      random: randomBytes,
+      emit,
+      revokedBefore: () => revoker?.revokedBefore ?? 0,
+      onLifetime: (lifetime) => store?.expect(lifetime),
+    })
     this.#authenticator = {
       settings,
       verifier: createVerifier(settings),
       blocklist,
+      store,
       now,
+      emit,
       revocationChecks: new WeakMap(),
     }
     this.#subjectGetter = subjectGetter
@@ -113,7 +129,7 @@ export class TokenManager<
     this.freshTokenRequired = this.require({ type: 'access', fresh: true })
     this.accessTokenOptional = this.require({ type: 'access', optional: true })
     this.getCurrentSubject = rememberPerRequest(async (view) =>
-      this.#findSubject(await this.accessTokenRequired(view)),
+      findSubject(this.#subjectGetter, await this.accessTokenRequired(view)),
     )
     this.setCallbackTokenBlocklist = blocklist.register as unknown as RegisterTokenBlocklist<
       TokenPayload<Output>
@@ -131,12 +147,24 @@ export class TokenManager<
     return this.#issuer.createToken('refresh', claims, options)
   }
 
-  /** An access and a refresh token for a new log-in. */
+  /** An access and a refresh token for a new log-in; where sessions are kept, it opens one. */
   async createTokenPair(
     claims: { readonly uid: string } & Input,
-    options?: CreateTokenPairOptions,
+    options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
-    return this.#issuer.createPair(claims, options)
+    const endsAt = this.#issuer.planPair(claims, options)
+    const session = await this.#sessions?.open(claims.uid, endsAt, readSessionClient(options))
+    return this.#issuer.createPair(claims, options, session ?? null)
+  }
+
+  /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
+  async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
+    const sessions = this.#sessions ?? missingStore('refresh')
+    return refreshPair(
+      { authenticator: this.#authenticator, issuer: this.#issuer, sessions },
+      source,
+      options,
+    )
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */
@@ -156,9 +184,10 @@ export class TokenManager<
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
     const fixed = parsePolicy(policy)
-    return rememberPerRequest(
-      (view) => authenticate(authenticator, view, fixed) as Promise<TokenPayload<Output> | null>,
-    )
+    return rememberPerRequest(async (view) => {
+      const verified = await authenticate(authenticator, view, fixed)
+      return verified && (verified.payload as TokenPayload<Output>)
+    })
   }
 
   /** A dependency for an access token that carries every one of the scopes. */
@@ -171,8 +200,8 @@ export class TokenManager<
     token: string,
     policy: Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> = {},
   ): Promise<TokenPayload<Output>> {
-    const checked = parsePolicy(policy)
-    return (await authenticateToken(this.#authenticator, token, checked, null)) as TokenPayload<Output>
+    const { payload } = await authenticateToken(this.#authenticator, token, parsePolicy(policy), null)
+    return payload as TokenPayload<Output>
   }
 
   /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
@@ -215,16 +244,5 @@ export class TokenManager<
     if (typeof getter !== 'function') throw new TypeError('The subject getter must be a function')
     this.#subjectGetter = getter
     return getter
-  }
-
-  async #findSubject(payload: TokenPayload<Output>): Promise<NonNullable<Subject>> {
-    if (this.#subjectGetter === null) {
-      throw new ConfigurationError(
-        'getCurrentSubject needs a subject getter; register one with setSubjectGetter',
-      )
-    }
-    const subject = await this.#subjectGetter(payload.sub, payload)
-    if (subject === null || subject === undefined) throw new SubjectNotFoundError()
-    return subject
   }
 }

@@ -1,5 +1,6 @@
 import { parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/schema.js'
+import { readTokenStart } from '../claims/token-start.js'
 import { assertClaims } from '../claims/validate.js'
 import { type JwsHeader, verifyCompact } from '../jws/verify.js'
 import { createRecentMap } from './recent-map.js'
@@ -9,6 +10,12 @@ import type { Settings } from './settings.js'
 export interface VerifiedToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
+  /** The claims as they were signed, before a schema made others of them. */
+  readonly claims: TokenPayload
+  /** The id of the key that verified it. */
+  readonly kid: string
+  /** When its session began; epoch milliseconds. */
+  readonly start: number
 }
 
 /** Runs the standard JWT checks on a token. */
@@ -30,7 +37,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
 
   const open = (token: string): VerifiedToken => {
     const jws = verifyCompact(keys, token, maxTokenLength)
-    return { header: jws.header, payload: parseClaims(jws.payload, identityClaim) }
+    const payload = parseClaims(jws.payload, identityClaim)
+    return { header: jws.header, payload, claims: payload, kid: jws.kid, start: readTokenStart(payload) }
   }
 
   return {
@@ -42,7 +50,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
       // A schema may build what cannot be frozen (a Date, a Set): each check gets its own.
       return schema === null
         ? verified
-        : { header: verified.header, payload: applySchema(schema, verified.payload, identityClaim) }
+        : { ...verified, payload: applySchema(schema, verified.payload, identityClaim) }
     },
   }
 }

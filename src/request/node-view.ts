@@ -11,6 +11,7 @@ export interface NodeRequest {
   readonly rawHeaders?: readonly string[]
   /** What a body parser left here, or the body itself. */
   body?: unknown
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null
 }
 
 /** The view of a Node request or of a plain object. */
@@ -22,6 +23,9 @@ export function createNodeView(request: NodeRequest): RequestView {
     },
     get url() {
       return request.url ?? '/'
+    },
+    get ip() {
+      return request.socket?.remoteAddress ?? null
     },
     header: (name) => readHeader(request, name.toLowerCase()),
     async body() {

@@ -11,4 +11,6 @@ export interface RequestView {
    * another media type. The route can still read it afterwards.
    */
   body(): Promise<unknown>
+  /** The address of the other end of the connection, where the server knows it. */
+  readonly ip?: string | null
 }

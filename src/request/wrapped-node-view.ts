@@ -6,7 +6,10 @@ import type { RequestView } from './view.js'
 
 /** A request that has Node's own in `raw` and reads the body itself, as Fastify's does. */
 export interface WrappedRequest {
-  readonly raw: Pick<IncomingMessage, 'method' | 'url' | 'headers' | 'rawHeaders' | 'readableDidRead'>
+  readonly raw: Pick<
+    IncomingMessage,
+    'method' | 'url' | 'headers' | 'rawHeaders' | 'readableDidRead' | 'socket'
+  >
   readonly body: unknown
 }
 
@@ -19,12 +22,13 @@ export function toWrappedView(request: WrappedRequest): RequestView {
 
 // Without the stream: the framework reads it, and would wait for ever for one that was read before.
 function createWrappedView(request: WrappedRequest): RequestView {
-  const { method, url, headers, rawHeaders } = request.raw
+  const { method, url, headers, rawHeaders, socket } = request.raw
   return createNodeView({
     method,
     url,
     headers,
     rawHeaders,
+    socket,
     get body() {
       if (isParsedLater(request)) {
         throw new TypeError('The body is not parsed yet: a token in it needs a preValidation hook')

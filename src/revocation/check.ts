@@ -1,30 +1,69 @@
 import { RevocationUnavailableError, RevokedTokenError } from '../errors.js'
 import { monotonicNow } from '../time.js'
 import type { RevocationContext, TokenBlocklistCallback } from './blocklist.js'
+import { isThenable, withDeadline } from './deadline.js'
+import { assertAnswers, isRevokedBy, revocationKeys } from './revocation-keys.js'
+import type { LookupAnswer } from './store.js'
+import type { StoreGuard } from './store-guard.js'
+
+/** What a token is checked against: a store, the application's callback, or both, in this order. */
+export interface RevocationSources {
+  readonly store: StoreGuard | null
+  readonly isRevoked: TokenBlocklistCallback | null
+  /** How long the callback may take, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/** A token that has passed every other check. */
+export interface CheckedToken extends Omit<RevocationContext, 'signal'> {
+  readonly token: string
+  /** The id of the key that verified it. */
+  readonly kid: string
+  /** When its session began; epoch milliseconds. */
+  readonly start: number
+  /** From its start to the last moment it can verify, in milliseconds. */
+  readonly lifetime: number
+}
 
 /**
- * Throws `RevokedTokenError` when the callback says so, and `RevocationUnavailableError` when it says nothing
- * usable: it throws, answers anything but `true` or `false`, or not within `timeoutMs`.
+ * Throws `RevokedTokenError` for a revoked token, and `RevocationUnavailableError` when nobody can tell: an unanswered
+ * question is not a "no", and letting the request through would un-revoke every token.
  */
-export async function assertNotRevoked<Payload extends object>(
-  isRevoked: TokenBlocklistCallback<Payload>,
-  token: string,
-  facts: Omit<RevocationContext<Payload>, 'signal'>,
+export async function assertNotRevoked(checked: CheckedToken, sources: RevocationSources): Promise<void> {
+  if (sources.store !== null) await assertNotStored(checked, sources.store)
+  if (sources.isRevoked !== null) await assertNotListed(checked, sources.isRevoked, sources.timeoutMs)
+}
+
+async function assertNotStored(checked: CheckedToken, store: StoreGuard): Promise<void> {
+  const keys = revocationKeys(checked.payload, checked.kid)
+  const lookup = store.call('lookup', (target) => checkedLookup(target.lookup(keys)), checked.lifetime)
+  const answers = isThenable(lookup) ? await lookup : lookup
+  if (isRevokedBy(answers, checked.start)) throw revoked(checked)
+
+  function checkedLookup(answer: LookupAnswer | Promise<LookupAnswer>): LookupAnswer | Promise<LookupAnswer> {
+    if (isThenable(answer)) return answer.then((later) => checkedLookup(later) as LookupAnswer)
+    assertAnswers(answer, keys)
+    return answer
+  }
+}
+
+async function assertNotListed(
+  { token, payload, header, type, location }: CheckedToken,
+  isRevoked: TokenBlocklistCallback,
   timeoutMs: number,
 ): Promise<void> {
-  const { context, abort } = createContext(facts)
+  const { context, abort } = createContext({ payload, header, type, location })
   const startedAt = monotonicNow()
   let answer: unknown
   try {
     answer = isRevoked(token, context)
-    if (isThenable(answer)) answer = await withDeadline(answer, timeoutMs, abort)
+    if (isThenable(answer)) answer = await withDeadline(answer, timeoutMs, () => abort(tooLate(timeoutMs)))
     // A busy process takes an answer before it looks at the timer that should have ended the wait.
     if (monotonicNow() - startedAt > timeoutMs) throw tooLate(timeoutMs)
   } catch (cause) {
-    // An unanswered question is not a "no": letting the request through would un-revoke every token.
     throw new RevocationUnavailableError(cause)
   }
-  if (answer === true) throw new RevokedTokenError(facts.payload as Record<string, unknown>, facts.header)
+  if (answer === true) throw revoked({ payload, header })
   if (answer !== false) {
     const type = answer === null ? 'null' : typeof answer
     throw new RevocationUnavailableError(
@@ -33,11 +72,15 @@ export async function assertNotRevoked<Payload extends object>(
   }
 }
 
+function revoked({ payload, header }: Pick<CheckedToken, 'payload' | 'header'>): RevokedTokenError {
+  return new RevokedTokenError(payload as Record<string, unknown>, header)
+}
+
 // The signal is made only for a callback that asks for it: most do not, and this is done for every request.
-function createContext<Payload>(facts: Omit<RevocationContext<Payload>, 'signal'>) {
+function createContext(facts: Omit<RevocationContext, 'signal'>) {
   let controller: AbortController | undefined
   let reason: Error | undefined
-  const context: RevocationContext<Payload> = {
+  const context: RevocationContext = {
     ...facts,
     get signal() {
       controller ??= new AbortController()
@@ -45,34 +88,12 @@ function createContext<Payload>(facts: Omit<RevocationContext<Payload>, 'signal'
       return controller.signal
     },
   }
-  const abort = (deadline: Error): void => {
+  const abort = (deadline: Error): Error => {
     reason = deadline
     controller?.abort(deadline)
+    return deadline
   }
   return { context, abort }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function'
-  return isObject && typeof (value as Partial<PromiseLike<unknown>>).then === 'function'
-}
-
-// Whichever comes first is final: a promise settles once, and what the loser brings later is dropped.
-function withDeadline(
-  answer: PromiseLike<unknown>,
-  timeoutMs: number,
-  abort: (reason: Error) => void,
-): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      const reason = tooLate(timeoutMs)
-      reject(reason)
-      abort(reason)
-    }, timeoutMs)
-    Promise.resolve(answer)
-      .finally(() => clearTimeout(timer))
-      .then(resolve, reject)
-  })
 }
 
 function tooLate(timeoutMs: number): Error {

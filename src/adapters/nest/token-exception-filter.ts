@@ -1,5 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Optional } from '@nestjs/common'
-import { isTokenError, type TokenError } from '../../errors.js'
+import { isTokenError } from '../../any-token-error.js'
+import { type TokenError } from '../../errors.js'
 import { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from '../../http/error-response.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { type HttpResponse, sendAnswer } from './http-response.js'

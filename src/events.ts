@@ -1,0 +1,115 @@
+import { channel } from 'node:diagnostics_channel'
+import type { AnyTokenError } from './any-token-error.js'
+import type { RevocationUnavailableError } from './errors.js'
+
+/** What a manager tells its listeners, by event; never a token, a secret or a CSRF value. */
+export interface TokenEvents {
+  /** A token was made. */
+  readonly issued: {
+    readonly type: 'access' | 'refresh'
+    readonly sub: string
+    readonly jti: string
+    readonly sid: string | null
+    /** Epoch seconds; `null` for a token that never expires. */
+    readonly expiresAt: number | null
+  }
+  /** A request or a token was refused; the ids are known only of a genuine token. */
+  readonly rejected: {
+    readonly code: AnyTokenError['code']
+    readonly error: AnyTokenError
+    readonly sub: string | null
+    readonly jti: string | null
+    readonly sid: string | null
+  }
+  /** Something was revoked, and the store has it. */
+  readonly revoked: {
+    readonly kind: 'token' | 'session' | 'user' | 'key' | 'all'
+    /** A `jti`, `sid`, `sub` or `kid`; empty for `all`. */
+    readonly id: string
+    readonly reason: 'requested' | 'reuse'
+  }
+  /** A session got a new pair. */
+  readonly refreshed: {
+    readonly sid: string
+    readonly sub: string
+    readonly generation: number
+    /** Another request with the same token was first, within the grace. */
+    readonly isReplay: boolean
+  }
+  /** An old refresh token came back; the session is revoked. */
+  readonly reuseDetected: {
+    readonly sid: string
+    readonly sub: string
+    /** The generation of the token that came back. */
+    readonly presented: number
+    /** The generation that the session had reached. */
+    readonly current: number
+    readonly ip: string | null
+    readonly userAgent: string | null
+  }
+  /** The store did not answer, or not usably. */
+  readonly storeUnavailable: {
+    readonly operation: string
+    readonly error: RevocationUnavailableError
+  }
+}
+
+/** The name of an event. */
+export type TokenEventName = keyof TokenEvents
+
+/** Is told of an event; what it returns or throws has no effect on the request. */
+export type TokenListener<Name extends TokenEventName> = (event: TokenEvents[Name]) => unknown
+
+/** Hears and tells. */
+export interface TokenEmitter {
+  /** Returns a function that ends the listening. */
+  on<Name extends TokenEventName>(name: Name, listener: TokenListener<Name>): () => void
+  /** The event is made only if somebody listens. */
+  emit<Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]): void
+}
+
+const channels = {
+  issued: channel('tokenlib:issued'),
+  rejected: channel('tokenlib:rejected'),
+  revoked: channel('tokenlib:revoked'),
+  refreshed: channel('tokenlib:refreshed'),
+  reuseDetected: channel('tokenlib:reuseDetected'),
+  storeUnavailable: channel('tokenlib:storeUnavailable'),
+} satisfies Record<TokenEventName, unknown>
+
+/** An emitter that also publishes every event on the diagnostics channel `tokenlib:<event>`. */
+export function createEmitter(): TokenEmitter {
+  const listeners = new Map<TokenEventName, Set<TokenListener<never>>>()
+  return {
+    on(name, listener) {
+      if (!Object.hasOwn(channels, name)) throw new TypeError(`There is no event "${name}"`)
+      if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
+      // Wrapped, so that one function may listen twice and stop once.
+      const own: TokenListener<never> = (event) => listener(event)
+      listeners.set(name, (listeners.get(name) ?? new Set()).add(own))
+      return () => void listeners.get(name)?.delete(own)
+    },
+    emit(name, create) {
+      const heard = listeners.get(name)
+      const published = channels[name]
+      if (!published.hasSubscribers && (heard === undefined || heard.size === 0)) return
+      const event = Object.freeze(create())
+      for (const listener of heard ?? []) notify(listener, event as never)
+      if (published.hasSubscribers) published.publish(event)
+    },
+  }
+}
+
+// A listener that fails must not change what the application does; nor may its failure be lost without a trace.
+function notify(listener: TokenListener<never>, event: never): void {
+  try {
+    Promise.resolve(listener(event)).catch(warn)
+  } catch (error) {
+    warn(error)
+  }
+}
+
+function warn(error: unknown): void {
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+  process.emitWarning(`A listener of tokenlib failed: ${reason}`, 'TokenListenerWarning')
+}

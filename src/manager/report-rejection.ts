@@ -1,0 +1,14 @@
+import { isTokenError } from '../any-token-error.js'
+import type { TokenPayload } from '../claims/payload.js'
+import type { TokenEmitter } from '../events.js'
+
+/** Tells those who listen that a token was refused; a fault of the program is nobody's refusal. */
+export function reportRejection(
+  { emit }: Pick<TokenEmitter, 'emit'>,
+  error: unknown,
+  known?: TokenPayload,
+): void {
+  if (!isTokenError(error)) return
+  const { sub = null, jti = null, sid = null } = known ?? {}
+  emit('rejected', () => ({ code: error.code, error, sub, jti, sid }))
+}

@@ -1,0 +1,102 @@
+import type { StandardClaims } from '../claims/payload.js'
+import { ConfigurationError } from '../errors.js'
+import type { TokenEmitter, TokenEventName, TokenListener } from '../events.js'
+import type { Revoker } from '../revocation/revoker.js'
+import type { StoreGuard } from '../revocation/store-guard.js'
+import type { SessionInfo, Sessions } from '../sessions/sessions.js'
+
+/** What revocation and sessions need; a manager without a store has only the events. */
+export interface RevocableParts {
+  readonly emitter: TokenEmitter
+  readonly store: StoreGuard | null
+  readonly revoker: Revoker | null
+  readonly sessions: Sessions | null
+}
+
+/** The half of a `TokenManager` that ends tokens: by token, session, user, key, or all at once. */
+export abstract class RevocableTokens {
+  readonly #parts: RevocableParts
+
+  protected constructor(parts: RevocableParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when the store is there and fit for use, or says why it is not; without a store, at once. */
+  async ready(): Promise<void> {
+    await this.#parts.store?.ready()
+  }
+
+  /** Calls a listener at every event of a kind; returns a function that ends that. */
+  on<Name extends TokenEventName>(name: Name, listener: TokenListener<Name>): () => void {
+    return this.#parts.emitter.on(name, listener)
+  }
+
+  /** Revokes one token by its `jti`; the other token of its log-in stays good. */
+  async revokeToken(payload: Pick<StandardClaims, 'jti' | 'exp'>): Promise<void> {
+    await this.#revoker('revokeToken').revokeToken(payload)
+  }
+
+  /** Revokes every token of a session, those still to be refreshed included. */
+  async revokeSession(session: string | Pick<StandardClaims, 'sid'>): Promise<void> {
+    const sid = typeof session === 'string' ? session : session?.sid
+    if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
+    await this.#revoker('revokeSession').revokeSessions([sid])
+  }
+
+  /** Revokes every token of a user whose log-in lies before now; a new log-in is good at once. */
+  async revokeUser(uid: string): Promise<void> {
+    await this.#revoker('revokeUser').revokeUser(uid)
+  }
+
+  /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
+  async revokeKey(kid: string): Promise<void> {
+    await this.#revoker('revokeKey').revokeKey(kid)
+  }
+
+  /** Revokes every token of everybody whose log-in lies before now. */
+  async revokeAll(): Promise<void> {
+    await this.#revoker('revokeAll').revokeAll()
+  }
+
+  /** Ends a log-in: its access and refresh tokens die together. A token of no session is revoked by itself. */
+  async logout(payload: Pick<StandardClaims, 'sid' | 'jti' | 'exp'>): Promise<void> {
+    const revoker = this.#revoker('logout')
+    await (payload?.sid === undefined ? revoker.revokeToken(payload) : revoker.revokeSessions([payload.sid]))
+  }
+
+  /** The live sessions of a user, newest first, at most 1,000. */
+  async listSessions(uid: string): Promise<readonly SessionInfo[]> {
+    if (typeof uid !== 'string' || uid === '') throw new TypeError('uid must be a non-empty string')
+    return this.#sessions('listSessions').list(uid)
+  }
+
+  /** Revokes every session of the token's user but its own; returns how many they were. */
+  async revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number> {
+    const { sub, sid } = payload
+    if (sid === undefined) throw new TypeError('The token belongs to no session')
+    const revoker = this.#revoker('revokeOtherSessions')
+    let revoked = 0
+    // A list is bounded, and leaves out what is revoked: it is read until nothing else is on it.
+    for (;;) {
+      const others = (await this.listSessions(sub)).map(({ id }) => id).filter((id) => id !== sid)
+      if (others.length === 0) return revoked
+      await revoker.revokeSessions(others)
+      revoked += others.length
+    }
+  }
+
+  #revoker(method: string): Revoker {
+    return this.#parts.revoker ?? missingStore(method)
+  }
+
+  #sessions(method: string): Sessions {
+    return this.#parts.sessions ?? missingStore(method)
+  }
+}
+
+/** Throws the error for a method that needs what the manager was not given. */
+export function missingStore(method: string): never {
+  throw new ConfigurationError(
+    `${method} needs a store${method.includes('essions') || method === 'refresh' ? ' that keeps sessions' : ''}: new TokenManager({ config, revocation: store })`,
+  )
+}

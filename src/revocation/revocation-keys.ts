@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto'
+import type { TokenPayload } from '../claims/payload.js'
+import type { RevocationKey, RevocationKind } from './revocation.js'
+import type { LookupAnswer } from './store.js'
+
+/** The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. */
+export function toRevocationKey(kind: RevocationKind, id: string): RevocationKey {
+  return { kind, id: toStoredId(id) }
+}
+
+/** The id as stores keep it: itself, or a digest of one that is long or not plain ASCII. */
+export function toStoredId(id: string): string {
+  if (PLAIN.test(id) && !id.startsWith(DIGEST)) return id
+  // By code units: in UTF-8, two different broken texts could come out as one.
+  return DIGEST + createHash('sha256').update(id, 'utf16le').digest('base64url')
+}
+
+const PLAIN = /^[\x20-\x7e]{0,128}$/
+const DIGEST = 'sha256:'
+
+const ALL: RevocationKey = { kind: 'all', id: '' }
+
+/** Every key under which a token can be revoked; `kid` names the key that verified it. */
+export function revocationKeys(payload: TokenPayload, kid: string): readonly RevocationKey[] {
+  const keys = [ALL, toRevocationKey('user', payload.sub), toRevocationKey('key', kid)]
+  if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid))
+  if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti))
+  return keys
+}
+
+/** Whether one of the answers to its keys revokes a token that started at `start`; a tie counts as revoked. */
+export function isRevokedBy(answers: LookupAnswer, start: number): boolean {
+  return answers.some((notBefore) => notBefore !== undefined && start <= notBefore)
+}
+
+/** Throws unless a store has given one usable answer for each key. */
+export function assertAnswers(
+  answers: unknown,
+  keys: readonly RevocationKey[],
+): asserts answers is LookupAnswer {
+  const isAnswer = (answer: unknown): boolean =>
+    answer === undefined || (typeof answer === 'number' && Number.isFinite(answer))
+  // Not `every` alone: it skips the holes of a list that was never filled.
+  if (!Array.isArray(answers) || answers.length !== keys.length || !Array.from(answers).every(isAnswer)) {
+    throw new TypeError('The store answered something else than a number or undefined for each key')
+  }
+}

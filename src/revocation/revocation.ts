@@ -1,0 +1,33 @@
+/** What can be revoked: one token, a session, a user's sessions up to a moment, a key, or all sessions up to a moment. */
+export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
+
+/** Names what is revoked: a `jti`, a `sid`, a subject or a `kid`; the id of `all` is empty. */
+export interface RevocationKey {
+  readonly kind: RevocationKind
+  /** At most 128 printable ASCII characters; `toRevocationKey` makes one of any text. */
+  readonly id: string
+}
+
+/**
+ * One entry of the map of revocations. Two entries of one key merge into the larger of both numbers, so that
+ * repeating, reordering and merging revocations never changes the outcome, and nothing is ever un-revoked.
+ */
+export interface Revocation extends RevocationKey {
+  /** Tokens that started then or before are revoked; epoch milliseconds, or `FOREVER` for every token. */
+  readonly notBefore: number
+  /** From then on no token it concerns can verify, and it may be dropped; epoch milliseconds, or `FOREVER`. */
+  readonly until: number
+}
+
+/** Later than any moment: the largest whole number that is exact in JavaScript, JSON, Lua and a 64-bit column. */
+export const FOREVER: number = Number.MAX_SAFE_INTEGER
+
+/** Whether a kind revokes what started up to a moment; the others revoke every token of their id. */
+export function isWatermark(kind: RevocationKind): boolean {
+  return kind === 'user' || kind === 'all'
+}
+
+/** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
+export function addTime(at: number, duration: number): number {
+  return Math.min(FOREVER, at + duration)
+}

@@ -1,0 +1,85 @@
+import type { StandardClaims } from '../claims/payload.js'
+import type { TokenEmitter } from '../events.js'
+import type { Clock } from '../time.js'
+import { addTime, FOREVER, type Revocation, type RevocationKind } from './revocation.js'
+import { toRevocationKey } from './revocation-keys.js'
+import type { Revoked } from './store.js'
+import type { StoreGuard } from './store-guard.js'
+
+/** Revokes in a store; every promise resolves once the store has it. */
+export interface Revoker {
+  revokeToken(payload: Pick<StandardClaims, 'jti' | 'exp'>): Promise<void>
+  revokeSessions(sids: readonly string[], reason?: 'requested' | 'reuse'): Promise<void>
+  revokeUser(uid: string): Promise<void>
+  revokeKey(kid: string): Promise<void>
+  revokeAll(): Promise<void>
+  /** A new token must start after this, or a revocation of its user would take it along; epoch milliseconds. */
+  readonly revokedBefore: number
+}
+
+/** What a revoker works with. */
+export interface RevokerOptions {
+  readonly store: StoreGuard
+  readonly now: Clock
+  /** Milliseconds. */
+  readonly leeway: number
+  readonly emit: TokenEmitter['emit']
+}
+
+/** A revoker for one store. */
+export function createRevoker({ store, now, leeway, emit }: RevokerOptions): Revoker {
+  let revokedBefore = 0
+
+  const revoke = async (
+    kind: RevocationKind,
+    ids: readonly string[],
+    entry: Pick<Revocation, 'notBefore' | 'until'>,
+    reason: 'requested' | 'reuse' = 'requested',
+  ): Promise<number> => {
+    const batch = ids.map((id) => ({ ...toRevocationKey(kind, id), ...entry }))
+    const { now: takenAt } = await store.call('revoke', async (target) =>
+      parseRevoked(await target.revoke(batch)),
+    )
+    for (const id of ids) emit('revoked', () => ({ kind, id, reason }))
+    return takenAt
+  }
+
+  // The store raises it to its own clock: all processes agree on that one.
+  const revokeBefore = async (kind: 'user' | 'all', id: string): Promise<void> => {
+    const notBefore = now()
+    const takenAt = await revoke(kind, [id], { notBefore, until: addTime(notBefore, store.longestLifetime) })
+    revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
+  }
+
+  return {
+    get revokedBefore() {
+      return revokedBefore
+    },
+    async revokeToken(payload) {
+      const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)
+      const until = payload.exp === undefined ? FOREVER : addTime(payload.exp * 1000, leeway)
+      await revoke('token', [jti], { notBefore: FOREVER, until })
+    },
+    async revokeSessions(sids, reason) {
+      for (const sid of sids) assertText('A session id', sid)
+      if (sids.length === 0) return
+      const until = addTime(now(), store.longestLifetime)
+      await revoke('session', sids, { notBefore: FOREVER, until }, reason)
+    },
+    revokeUser: async (uid) => revokeBefore('user', assertText('uid', uid)),
+    // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
+    revokeKey: async (kid) =>
+      void (await revoke('key', [assertText('kid', kid)], { notBefore: FOREVER, until: FOREVER })),
+    revokeAll: () => revokeBefore('all', ''),
+  }
+}
+
+function parseRevoked(answer: Revoked): Revoked {
+  if (Number.isFinite((answer as Partial<Revoked> | undefined)?.now)) return answer
+  throw new TypeError('The store answered a revocation with something else than its position and clock')
+}
+
+function assertText(name: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a non-empty string`)
+  return value
+}

@@ -1,0 +1,73 @@
+import type { Revocation, RevocationKey } from './revocation.js'
+import type { SessionStore } from './session-store.js'
+
+/** A place in the history of a store; only the store that made it can read it. */
+export type Position = string
+
+/** What a manager asks of its store before it uses it. */
+export interface StoreNeeds {
+  /** The longest time from a token's start to the last moment it can verify, in milliseconds, or `FOREVER`. */
+  readonly longestLifetime: number
+}
+
+/** What a store knows after a revocation. */
+export interface Revoked {
+  /** A position that includes the whole batch. */
+  readonly position: Position
+  /** The store's clock when it took the batch, in epoch milliseconds. */
+  readonly now: number
+}
+
+/** A part of a store's history. */
+export interface FeedPage {
+  readonly entries: readonly Revocation[]
+  /** Where to go on. */
+  readonly next: Position
+  /** Whether there is more at once. */
+  readonly more: boolean
+  /** The history before the position asked for is gone or is another one: keep what you have, and read from the start. */
+  readonly reset: boolean
+  /** How old the store's own knowledge is, in milliseconds; 0 unless it relays another's. */
+  readonly ageMs: number
+}
+
+/** How long to wait for news. */
+export interface FeedOptions {
+  /** 0 answers at once. */
+  readonly waitMs: number
+  readonly signal?: AbortSignal
+}
+
+/** For each key asked for, in the same order: its `notBefore`, or `undefined` when nothing is revoked. */
+export type LookupAnswer = readonly (number | undefined)[]
+
+/**
+ * Remembers revocations for every process that shares it.
+ *
+ * Nothing is answered from a copy that may be behind: whatever `revoke` has acknowledged, the next `lookup` of any
+ * process finds. Every call may reject; none may answer when it does not know.
+ */
+export interface RevocationStore {
+  /**
+   * Called before anything else, and again whenever a need grows; needs of several managers merge by the larger.
+   * Rejects when the store cannot keep its promises, with a `ConfigurationError` that says what to change.
+   */
+  prepare(needs: StoreNeeds): Promise<void>
+  /**
+   * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
+   *
+   * A watermark (`user`, `all`) is raised to the store's own clock, and lives for the longest lifetime from then on;
+   * an entry of kind `session` lives until the session's `until`, where the store has that session.
+   */
+  revoke(batch: readonly Revocation[]): Promise<Revoked>
+  /** At once where the store can. An entry counts for as long as it is there, whatever its `until`. */
+  lookup(keys: readonly RevocationKey[]): LookupAnswer | Promise<LookupAnswer>
+  /** Every entry that changed after a position, or every entry there is after `null`. */
+  feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
+  /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */
+  prune(limit: number): Promise<number>
+  /** Without them, sessions are not kept: pairs are issued, but cannot be rotated or listed. */
+  readonly sessions?: SessionStore
+  /** Ends what the store itself began; a client that was passed in stays open. */
+  close(): Promise<void>
+}

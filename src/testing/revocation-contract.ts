@@ -1,0 +1,192 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { FOREVER, type RevocationKind } from '../revocation/revocation.js'
+import { entry, readAll } from './read-feed.js'
+import { HOUR, type StoreTests } from './store-contract.js'
+
+const KINDS: readonly RevocationKind[] = ['token', 'session', 'user', 'key', 'all']
+
+/** What a store promises of single revocations. */
+export function revocationContract({ test, isShared, canWipe, canCount }: StoreTests): void {
+  test('nothing is revoked at first', async ({ store }) => {
+    const keys = KINDS.map((kind) => ({ kind, id: kind === 'all' ? '' : 'x' }))
+    deepEqual(
+      [...(await store.lookup(keys))],
+      KINDS.map(() => undefined),
+    )
+    deepEqual([...(await store.lookup([]))], [])
+  })
+
+  for (const kind of KINDS) {
+    test(`a revoked ${kind} is found, and nothing else`, async ({ store, now }) => {
+      const id = kind === 'all' ? '' : 'x'
+      await store.revoke([{ kind, id, notBefore: FOREVER, until: now() + HOUR }])
+      for (const other of KINDS) {
+        const [found] = await store.lookup([{ kind: other, id: other === 'all' ? '' : 'x' }])
+        equal(found, other === kind ? FOREVER : undefined)
+      }
+      if (kind !== 'all') deepEqual([...(await store.lookup([{ kind, id: 'y' }]))], [undefined])
+    })
+  }
+
+  test('any printable id is kept apart from every other', async ({ store, now }) => {
+    const ids = [
+      ...[
+        'a',
+        'A',
+        'a ',
+        ' a',
+        'a:b',
+        'token:a',
+        "a'b",
+        'a"b',
+        'a\\b',
+        'a%',
+        'a_',
+        'a*',
+        '{a}',
+        '$1',
+        '?',
+        '0',
+        '-',
+      ],
+      ...[
+        'null',
+        '__proto__',
+        'constructor',
+        'a,b',
+        '(a)',
+        '[a]',
+        'x'.repeat(127),
+        'x'.repeat(128),
+        '~!@#^&;|<>`',
+      ],
+    ]
+    const revoked = ids.filter((_, at) => at % 2 === 0)
+    await store.revoke(revoked.map((id) => entry('token', id, now() + HOUR)))
+    const found = await store.lookup(ids.map((id) => ({ kind: 'token', id })))
+    deepEqual(
+      ids.filter((_, at) => found[at] !== undefined),
+      revoked,
+    )
+  })
+
+  test('answers come in the order of the keys, also for a key asked twice', async ({ store, now }) => {
+    await store.revoke([entry('token', 'b', now() + HOUR)])
+    const keys = ['b', 'a', 'b'].map((id) => ({ kind: 'token' as const, id }))
+    deepEqual([...(await store.lookup(keys))], [FOREVER, undefined, FOREVER])
+  })
+
+  test('revoking twice changes nothing, and nothing takes a revocation back', async ({ store, now }) => {
+    const given = entry('token', 'a', now() + HOUR)
+    const first = await store.revoke([given])
+    await store.revoke([given, given])
+    await store.revoke([{ ...given, notBefore: 1, until: 1 }])
+    deepEqual([...(await store.lookup([given]))], [FOREVER])
+    deepEqual((await store.feed(first.position, { waitMs: 0 })).entries, [])
+  })
+
+  test('entries merge into the larger numbers, in whatever order they come', async ({ store, now }) => {
+    const at = now() + HOUR
+    const entries = [
+      { kind: 'user' as const, id: 'ada', notBefore: at + 5, until: at + 100 },
+      { kind: 'user' as const, id: 'ada', notBefore: at + 9, until: at + 50 },
+      { kind: 'user' as const, id: 'ada', notBefore: at + 1, until: at + 2 * HOUR },
+    ]
+    for (const given of entries) await store.revoke([given])
+    await store.revoke(entries.map((given) => ({ ...given, id: 'grace' })).toReversed())
+    const keys = ['ada', 'grace'].map((id) => ({ kind: 'user' as const, id }))
+    deepEqual([...(await store.lookup(keys))], [at + 9, at + 9])
+    const untils = new Set((await readAll(store)).map(({ until }) => until))
+    deepEqual([...untils], [at + 2 * HOUR])
+  })
+
+  test('a watermark is raised to the clock of the store, and never lowered', async ({ store, now }) => {
+    const key = { kind: 'user' as const, id: 'ada' }
+    const { now: taken } = await store.revoke([{ ...key, notBefore: 0, until: 0 }])
+    equal(taken, now())
+    deepEqual([...(await store.lookup([key]))], [now()])
+    await store.revoke([{ ...key, notBefore: now() + 5000, until: 0 }])
+    deepEqual([...(await store.lookup([key]))], [now() + 5000])
+  })
+
+  test('a watermark lives for the longest lifetime that any manager asked for', async ({ store, now }) => {
+    await store.prepare({ longestLifetime: 3 * HOUR })
+    await store.prepare({ longestLifetime: HOUR })
+    await store.revoke([
+      { kind: 'user', id: 'ada', notBefore: 0, until: 0 },
+      { kind: 'all', id: '', notBefore: 0, until: now() + HOUR },
+    ])
+    for (const { until } of await readAll(store)) equal(until, now() + 3 * HOUR)
+    await store.prepare({ longestLifetime: FOREVER })
+    await store.revoke([{ kind: 'user', id: 'ada', notBefore: 0, until: 0 }])
+    equal((await readAll(store)).find(({ kind }) => kind === 'user')?.until, FOREVER)
+  })
+
+  test('an empty batch is no trouble, and a large one is taken whole', async ({ store, now }) => {
+    await store.revoke([])
+    const batch = Array.from({ length: 5000 }, (_, at) => entry('token', `t${at}`, now() + HOUR))
+    await store.revoke(batch)
+    const found = await store.lookup(batch.slice(0, 4).concat(batch.slice(-4)))
+    deepEqual(new Set(found), new Set([FOREVER]))
+    equal((await readAll(store)).length, 5000)
+  })
+
+  test('revocations at the same time are all kept', async ({ store, now }) => {
+    const ids = Array.from({ length: 100 }, (_, at) => `t${at % 50}`)
+    await Promise.all(ids.map((id) => store.revoke([entry('token', id, now() + HOUR)])))
+    const found = await store.lookup(ids.map((id) => ({ kind: 'token', id })))
+    deepEqual(new Set(found), new Set([FOREVER]))
+  })
+
+  test('what has not ended is never dropped, and what never ends stays', async ({ store, now, advance }) => {
+    const until = now() + HOUR
+    const keys = [entry('token', 'a', until), entry('token', 'b', FOREVER)]
+    await store.revoke(keys)
+    advance(HOUR - 1)
+    equal(await store.prune(1000), 0)
+    deepEqual([...(await store.lookup(keys))], [FOREVER, FOREVER])
+    advance(1000 * HOUR)
+    await store.prune(1000)
+    deepEqual((await store.lookup(keys))[1], FOREVER)
+  })
+
+  if (canCount)
+    test('what has ended is dropped, a bounded number at a time', async ({ store, now, advance, count }) => {
+      await store.revoke(Array.from({ length: 25 }, (_, at) => entry('token', `t${at}`, now() + HOUR)))
+      advance(2 * HOUR)
+      let dropped = 0
+      for (let round = 0; round < 5; round++) {
+        const step = await store.prune(10)
+        ok(step <= 10, `${step} at once`)
+        dropped += step
+      }
+      equal(dropped, 25)
+      equal(await count(), 0)
+    })
+
+  if (isShared)
+    test('another process sees a revocation at its next look', async ({ store, another, now }) => {
+      const other = await another()
+      const key = entry('session', 's1', now() + HOUR)
+      deepEqual([...(await other.lookup([key]))], [undefined])
+      await store.revoke([key])
+      deepEqual([...(await other.lookup([key]))], [FOREVER])
+      await other.revoke([entry('token', 't1', now() + HOUR)])
+      deepEqual([...(await store.lookup([{ kind: 'token', id: 't1' }]))], [FOREVER])
+      await other.close()
+      deepEqual([...(await store.lookup([key]))], [FOREVER])
+    })
+
+  if (canWipe)
+    test('a store that lost its data accepts nothing from before', async ({ store, wipe, now }) => {
+      await store.revoke([entry('token', 'a', now() + HOUR)])
+      await wipe()
+      const keys = [
+        { kind: 'token' as const, id: 'a' },
+        { kind: 'all' as const, id: '' },
+      ]
+      const [, all] = await store.lookup(keys)
+      ok(all !== undefined && all >= now(), `all sessions until ${all} must be revoked`)
+      equal((await store.lookup(keys))[1], all)
+    })
+}

@@ -1,0 +1,104 @@
+import { deepEqual, equal } from 'node:assert/strict'
+import { FOREVER } from '../revocation/revocation.js'
+import type { Rotation } from '../revocation/session-store.js'
+import { RULES, session, testSessions } from './session-fixture.js'
+import { HOUR, type StoreTests } from './store-contract.js'
+
+/** What a store promises of refresh tokens that are presented, in turn, again, too late and at the same time. */
+export function rotationContract(tests: StoreTests): void {
+  const withSessions = testSessions(tests)
+
+  withSessions('every rotation moves one generation on, to the same end', async (sessions, { now }) => {
+    const { sid } = await sessions.open(session({ now }))
+    for (const generation of [0, 1, 2]) {
+      deepEqual(await sessions.rotate(sid, generation, RULES), {
+        outcome: 'rotated',
+        generation: generation + 1,
+        expiresAt: now() + HOUR,
+      })
+    }
+  })
+
+  withSessions('the token before the last one is good again within the grace', async (sessions, fixture) => {
+    const { sid } = await sessions.open(session(fixture))
+    await sessions.rotate(sid, 0, RULES)
+    fixture.advance(9999)
+    deepEqual(await sessions.rotate(sid, 0, RULES), {
+      outcome: 'replayed',
+      generation: 1,
+      expiresAt: fixture.now() - 9999 + HOUR,
+    })
+    equal((await sessions.rotate(sid, 1, RULES)).outcome, 'rotated')
+  })
+
+  for (const [title, graceMs, wait] of [
+    ['after the grace', 10_000, 10_000],
+    ['without a grace', 0, 0],
+  ] as const) {
+    withSessions(`a used token ${title} ends the session`, async (sessions, { store, now, advance }) => {
+      const { sid } = await sessions.open(session({ now }))
+      await sessions.rotate(sid, 0, RULES)
+      advance(wait)
+      const reuse = await sessions.rotate(sid, 0, { ...RULES, graceMs })
+      deepEqual(reuse, { outcome: 'reused', generation: 1 })
+      deepEqual([...(await store.lookup([{ kind: 'session', id: sid }]))], [FOREVER])
+      for (const generation of [0, 1, 2]) {
+        deepEqual(await sessions.rotate(sid, generation, RULES), { outcome: 'ended' })
+      }
+    })
+  }
+
+  withSessions('an older token ends the session within the grace too', async (sessions, { store, now }) => {
+    const { position } = await store.revoke([])
+    const { sid } = await sessions.open(session({ now }))
+    for (const generation of [0, 1]) await sessions.rotate(sid, generation, RULES)
+    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'reused', generation: 2 })
+    deepEqual((await store.feed(position, { waitMs: 0 })).entries, [
+      { kind: 'session', id: sid, notBefore: FOREVER, until: now() + HOUR + 1000 },
+    ])
+  })
+
+  withSessions('a store that lost a rotation catches up', async (sessions, fixture) => {
+    const { sid } = await sessions.open(session(fixture))
+    const rotation = await sessions.rotate(sid, 5, RULES)
+    deepEqual(rotation, { outcome: 'rotated', generation: 6, expiresAt: fixture.now() + HOUR })
+    equal((await sessions.rotate(sid, 6, RULES)).outcome, 'rotated')
+  })
+
+  withSessions('a session that is not known has ended', async (sessions) => {
+    deepEqual(await sessions.rotate('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES), { outcome: 'ended' })
+    deepEqual(await sessions.rotate('', 0, RULES), { outcome: 'ended' })
+  })
+
+  withSessions('of many rotations at the same time one wins, and all agree', async (sessions, fixture) => {
+    const other = tests.isShared ? await fixture.another() : fixture.store
+    const { sid } = await sessions.open(session(fixture))
+    for (const generation of [0, 1, 2]) {
+      const rotations = await Promise.all(
+        Array.from({ length: 50 }, (_, at) =>
+          ((at % 2 ? other.sessions : null) ?? sessions).rotate(sid, generation, RULES),
+        ),
+      )
+      equal(count(rotations, 'rotated'), 1)
+      equal(count(rotations, 'replayed'), 49)
+      const generations = rotations.map((rotation) => 'generation' in rotation && rotation.generation)
+      deepEqual(new Set(generations), new Set([generation + 1]))
+    }
+  })
+
+  withSessions('after a revocation resolved, no rotation succeeds', async (sessions, { store, now }) => {
+    const opened = await Promise.all(Array.from({ length: 20 }, () => sessions.open(session({ now }))))
+    const outcomes = opened.map(async ({ sid }) => {
+      const racing = [sessions.rotate(sid, 0, RULES), sessions.rotate(sid, 0, RULES)]
+      await store.revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until: now() + HOUR }])
+      const after = await sessions.rotate(sid, 1, RULES)
+      await Promise.all(racing)
+      return after.outcome
+    })
+    deepEqual(new Set(await Promise.all(outcomes)), new Set(['ended']))
+  })
+}
+
+function count(rotations: readonly Rotation[], outcome: Rotation['outcome']): number {
+  return rotations.filter((rotation) => rotation.outcome === outcome).length
+}

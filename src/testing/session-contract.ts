@@ -1,0 +1,133 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { readTimedId } from '../claims/ids.js'
+import { FOREVER } from '../revocation/revocation.js'
+import { RULES, session, testSessions } from './session-fixture.js'
+import { HOUR, type StoreTests } from './store-contract.js'
+
+/** What a store promises of sessions from their start to their end. */
+export function sessionContract(tests: StoreTests): void {
+  const withSessions = testSessions(tests)
+
+  withSessions('an opened session has an id that carries its start', async (sessions, { now }) => {
+    const { sid, startedAt } = await sessions.open(session({ now }, { nonce: 'AAAAAAAAAAAAAA' }))
+    equal(startedAt, now())
+    match(sid, /^[A-Za-z0-9_-]{8}AAAAAAAAAAAAAA$/)
+    equal(readTimedId(sid), startedAt)
+  })
+
+  withSessions('a session ends with its time, and not before', async (sessions, fixture) => {
+    const [early, late] = [await sessions.open(session(fixture)), await sessions.open(session(fixture))]
+    fixture.advance(HOUR + 999)
+    equal((await sessions.rotate(early.sid, 0, RULES)).outcome, 'rotated')
+    fixture.advance(1)
+    deepEqual(await sessions.rotate(late.sid, 0, RULES), { outcome: 'ended' })
+  })
+
+  withSessions('a session that never ends is kept', async (sessions, fixture) => {
+    const { sid } = await sessions.open(session(fixture, { expiresAt: FOREVER, until: FOREVER }))
+    fixture.advance(100_000 * HOUR)
+    await fixture.store.prune(1000)
+    equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+  })
+
+  withSessions('a session that nobody used for too long has ended', async (sessions, fixture) => {
+    const rules = { ...RULES, idleMs: 60_000 }
+    const { sid } = await sessions.open(session(fixture))
+    fixture.advance(60_000)
+    equal((await sessions.rotate(sid, 0, rules)).outcome, 'rotated')
+    fixture.advance(60_001)
+    deepEqual(await sessions.rotate(sid, 1, rules), { outcome: 'ended' })
+  })
+
+  for (const kind of ['session', 'user', 'all'] as const) {
+    withSessions(`revoking ${kind} ends its sessions`, async (sessions, { store, now, advance }) => {
+      const { sid } = await sessions.open(session({ now }))
+      const other = await sessions.open(session({ now }, { user: 'grace' }))
+      const id = { session: sid, user: 'ada', all: '' }[kind]
+      await store.revoke([{ kind, id, notBefore: kind === 'session' ? FOREVER : 0, until: now() + HOUR }])
+      advance(5)
+      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+      equal((await sessions.rotate(other.sid, 0, RULES)).outcome, kind === 'all' ? 'ended' : 'rotated')
+      deepEqual(await sessions.list('ada'), [])
+      equal((await sessions.list('grace')).length, kind === 'all' ? 0 : 1)
+    })
+  }
+
+  for (const kind of ['user', 'all'] as const) {
+    withSessions(
+      `a log-in after revoking ${kind} is good at once`,
+      async (sessions, { store, now, advance }) => {
+        await store.revoke([{ kind, id: kind === 'user' ? 'ada' : '', notBefore: 0, until: 0 }])
+        const revokedAt = now()
+        equal((await sessions.open(session({ now }))).startedAt, revokedAt + 1)
+        // A clock that is set back must not make new log-ins look old.
+        advance(-60_000)
+        const { sid, startedAt } = await sessions.open(session({ now }, { until: revokedAt + HOUR }))
+        equal(startedAt, revokedAt + 1)
+        equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+      },
+    )
+  }
+
+  withSessions(
+    'a revoked session is remembered until it would have ended',
+    async (sessions, { store, now }) => {
+      const { sid } = await sessions.open(session({ now }))
+      const { position } = await store.revoke([])
+      const given = { kind: 'session' as const, notBefore: FOREVER, until: now() + 9 * HOUR }
+      await store.revoke([
+        { ...given, id: sid },
+        { ...given, id: 'not-known-here' },
+      ])
+      const { entries } = await store.feed(position, { waitMs: 0 })
+      deepEqual(
+        new Map(entries.map(({ id, until }) => [id, until - now()])),
+        new Map([
+          [sid, HOUR + 1000],
+          ['not-known-here', 9 * HOUR],
+        ]),
+      )
+    },
+  )
+
+  withSessions('sessions are listed newest first, with what is known of them', async (sessions, fixture) => {
+    const client = { ip: '2001:db8::1', userAgent: 'Browser "Ä" \\ 漢字 🦊' }
+    const first = await sessions.open(session(fixture, client))
+    fixture.advance(1000)
+    const second = await sessions.open(session(fixture))
+    await sessions.open(session(fixture, { user: 'grace' }))
+    fixture.advance(1000)
+    await sessions.rotate(second.sid, 0, { ...RULES, ip: '192.0.2.7', userAgent: 'curl/8' })
+    fixture.advance(1000)
+    await sessions.rotate(second.sid, 1, RULES)
+    const started = fixture.now() - 3000
+    deepEqual(await sessions.list('ada'), [
+      {
+        sid: second.sid,
+        startedAt: started + 1000,
+        lastUsedAt: started + 3000,
+        expiresAt: started + 1000 + HOUR,
+        ip: '192.0.2.7',
+        userAgent: 'curl/8',
+      },
+      { sid: first.sid, startedAt: started, lastUsedAt: started, expiresAt: started + HOUR, ...client },
+    ])
+    deepEqual(await sessions.list('nobody'), [])
+    fixture.advance(2 * HOUR)
+    deepEqual(await sessions.list('ada'), [])
+  })
+
+  if (tests.canCount) {
+    withSessions(
+      'sessions that have ended are dropped',
+      async (sessions, { store, now, advance, count: kept }) => {
+        for (let at = 0; at < 5; at++) await sessions.open(session({ now }))
+        equal(await kept(), 5)
+        advance(2 * HOUR)
+        ok((await store.prune(3)) <= 3)
+        await store.prune(10)
+        equal(await kept(), 0)
+      },
+    )
+  }
+}

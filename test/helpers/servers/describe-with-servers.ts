@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, inject, test } from 'vitest'
+import type { DeskAnswer } from './global-setup.js'
+import type { ServerKind } from './missing-server.js'
+import { createDatabase, createDatabaseName, runSql, withDatabase } from './start-postgres.js'
+
+/** Tests on the Redis of this run, which all files share: keys need a prefix of their own. */
+export function describeWithRedis(name: string, body: (url: string) => void): void {
+  describeWith(name, '/shared/redis', (url) => body(url ?? ''))
+}
+
+/** Tests on the PostgreSQL of this run, in an empty database of their own. */
+export function describeWithPostgres(name: string, body: (url: string) => void): void {
+  describeWith(name, '/shared/postgres', (server) => {
+    const url = server ?? ''
+    const database = createDatabaseName()
+    beforeAll(async () => void (await createDatabase(url, database)), HOOK_LIMIT)
+    // Registered first, so it runs last, after the hooks that close connections.
+    afterAll(
+      async () => void (await runSql(url, `DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`)),
+      HOOK_LIMIT,
+    )
+    body(withDatabase(url, database))
+  })
+}
+
+/** Tests that start, kill and configure servers of their own; a server that is given by URL is none of them. */
+export function describeWithOwnServer(kind: ServerKind, name: string, body: () => void): void {
+  describeWith(name, `/own/${kind}`, body)
+}
+
+const HOOK_LIMIT = 60_000
+
+function describeWith(
+  name: string,
+  path: `/${'shared' | 'own'}/${ServerKind}`,
+  body: (url: string | null) => void,
+): void {
+  describe(name, async () => {
+    const response = await fetch(inject('serverDesk') + path)
+    if (!response.ok) throw new Error(await response.text())
+    const answer = (await response.json()) as DeskAnswer
+    if ('url' in answer) return body(answer.url)
+    if (answer.fails) throw new Error(answer.reason)
+    test.skip(answer.reason)
+  })
+}

@@ -1,0 +1,91 @@
+import { execFileSync } from 'node:child_process'
+import { accessSync, constants, readdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/** Where the programs of Redis, or of Valkey, are. */
+export interface RedisBinaries {
+  readonly server: string
+}
+
+/** Where the programs of PostgreSQL are. */
+export interface PostgresBinaries {
+  readonly postgres: string
+  readonly initdb: string
+  readonly psql: string
+}
+
+/** The Redis or Valkey of this machine, or null. */
+export function findRedis(): RedisBinaries | null {
+  const server = findProgram('redis-server') ?? findProgram('valkey-server')
+  return server === null ? null : { server }
+}
+
+/** The newest PostgreSQL of this machine, or null; distributions keep its server out of PATH. */
+export function findPostgres(): PostgresBinaries | null {
+  const folders = [...pathFolders(), ...POSTGRES_PLACES.flatMap(newestFirst)]
+  const folder = folders.find(holdsPostgres) ?? askPgConfig()
+  if (folder === null) return null
+  return {
+    postgres: join(folder, 'postgres'),
+    initdb: join(folder, 'initdb'),
+    psql: join(folder, 'psql'),
+  }
+}
+
+/** A program in PATH or where package managers put programs, or null. */
+export function findProgram(name: string): string | null {
+  return (
+    pathFolders()
+      .map((folder) => join(folder, name))
+      .find(isExecutable) ?? null
+  )
+}
+
+const POSTGRES_PLACES = [
+  ['/usr/lib/postgresql', /^\d/, 'bin'],
+  ['/usr', /^pgsql-\d/, 'bin'],
+  ['/opt/homebrew/opt', /^postgresql@\d/, 'bin'],
+  ['/usr/local/opt', /^postgresql@\d/, 'bin'],
+  ['/Applications/Postgres.app/Contents/Versions', /^\d/, 'bin'],
+] as const
+
+function pathFolders(): string[] {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '')
+  return [...folders, '/opt/homebrew/bin', '/usr/local/bin', '/usr/sbin']
+}
+
+function newestFirst([folder, pattern, below]: (typeof POSTGRES_PLACES)[number]): string[] {
+  const version = (name: string): number => Number(/\d+(?:\.\d+)?/.exec(name)?.[0])
+  const names = readFolder(folder).filter((name) => pattern.test(name))
+  return names.toSorted((a, b) => version(b) - version(a)).map((name) => join(folder, name, below))
+}
+
+function readFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function askPgConfig(): string | null {
+  try {
+    const folder = execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim()
+    return holdsPostgres(folder) ? folder : null
+  } catch {
+    return null
+  }
+}
+
+function holdsPostgres(folder: string): boolean {
+  return ['postgres', 'initdb', 'psql'].every((name) => isExecutable(join(folder, name)))
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
