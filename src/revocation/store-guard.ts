@@ -61,12 +61,19 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   ): Value | Promise<Value> => {
     assertAnswering()
     const answer = run(store)
-    if (!isThenable(answer)) return answer
+    // Calls that a client has lost are never settled; an answer shows that they are not waiting any more.
+    const forgetLost = (): void => {
+      if (pending >= MOST_PENDING) pending = 0
+    }
+    if (!isThenable(answer)) {
+      forgetLost()
+      return answer
+    }
     if (pending++ === 0) answeredAt = monotonicNow()
     const settle = (): void => {
       answeredAt = monotonicNow()
-      // Calls that a client has lost are never settled; one answer shows that they are not waiting any more.
-      pending = pending > MOST_PENDING ? 0 : Math.max(0, pending - 1)
+      pending = Math.max(0, pending - 1)
+      forgetLost()
     }
     answer.then(settle, settle)
     return withDeadline(answer as PromiseLike<Value>, timeoutMs, tooLate)

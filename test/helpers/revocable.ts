@@ -1,0 +1,24 @@
+import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, SECRET } from './manager.js'
+
+/** A manager with a memory store on one clock; `options` are configuration fields. */
+export function createRevocable(
+  options: TokenConfigOptions = {},
+  given: { readonly clock?: ReturnType<typeof createClock>; readonly store?: RevocationStore } = {},
+) {
+  const clock = given.clock ?? createClock()
+  const store = given.store ?? createMemoryStore({ clock })
+  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options })
+  return { tokens: new TokenManager({ config, clock, revocation: store }), clock, store }
+}
+
+/** The code of the error a promise rejects with, or `ok`. */
+export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise
+    return 'ok'
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error)
+  }
+}

@@ -1,0 +1,265 @@
+import { SignJWT } from 'jose'
+import { describe, expect, test } from 'vitest'
+import { FOREVER, TokenConfig, TokenManager } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+
+const DAY = 86_400
+
+test('revokeToken ends one token and leaves the other of its log-in', async () => {
+  const { tokens } = createRevocable()
+  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  await tokens.revokeToken(await tokens.verifyToken(accessToken))
+  expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(refreshToken, { type: 'refresh' }))).toBe('ok')
+})
+
+test('REV-13 SES-03 logout ends access and refresh token together, and no other log-in', async () => {
+  const { tokens } = createRevocable()
+  const [mine, other] = [
+    await tokens.createTokenPair({ uid: 'ada' }),
+    await tokens.createTokenPair({ uid: 'ada' }),
+  ]
+  await tokens.logout(await tokens.verifyToken(mine.accessToken))
+  expect(await outcomeOf(tokens.verifyToken(mine.accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(mine.refreshToken, { type: 'refresh' }))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.refresh(mine.refreshToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(other.accessToken))).toBe('ok')
+})
+
+test('logout of a token that belongs to no session ends that token', async () => {
+  const { tokens } = createRevocable()
+  const [token, other] = [tokens.createAccessToken({ uid: 'ada' }), tokens.createAccessToken({ uid: 'ada' })]
+  await tokens.logout(await tokens.verifyToken(token))
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
+})
+
+test('REV-15 a token without expiry stays revoked for ever', async () => {
+  const { tokens, clock, store } = createRevocable()
+  const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: false })
+  await tokens.revokeToken(await tokens.verifyToken(token))
+  clock.seconds += 10_000 * DAY
+  await store.prune(1000)
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+})
+
+test('revokeSession takes a payload or a sid', async () => {
+  const { tokens } = createRevocable()
+  const [one, two] = [await tokens.createTokenPair({ uid: 'a' }), await tokens.createTokenPair({ uid: 'b' })]
+  await tokens.revokeSession(await tokens.verifyToken(one.accessToken))
+  const { sid = '' } = await tokens.verifyToken(two.accessToken)
+  await tokens.revokeSession(sid)
+  expect(await outcomeOf(tokens.verifyToken(one.accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(two.accessToken))).toBe('TOKEN_REVOKED')
+})
+
+describe('revokeUser', () => {
+  test('ends every token of the user, also those of no session, and of nobody else', async () => {
+    const { tokens } = createRevocable()
+    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const single = tokens.createAccessToken({ uid: 'ada' })
+    const other = tokens.createAccessToken({ uid: 'grace' })
+    await tokens.revokeUser('ada')
+    for (const token of [accessToken, refreshToken, single])
+      expect(await outcomeOf(tokens.verifyToken(token, { type: 'any' }))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
+  })
+
+  test('72 leaves what is issued after it, in the same millisecond too', async () => {
+    const { tokens } = createRevocable()
+    const before = tokens.createAccessToken({ uid: 'ada' })
+    await tokens.revokeUser('ada')
+    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const single = tokens.createAccessToken({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(before))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(single))).toBe('ok')
+  })
+
+  test('reaches tokens that are refreshed later: they are as old as their session', async () => {
+    const { tokens, store, clock } = createRevocable()
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    clock.seconds += 60
+    // Issued by a process that has not heard of it yet: the check comes first, the revocation in between.
+    const refreshing = tokens.refresh(refreshToken)
+    await store.revoke([{ kind: 'user', id: 'ada', notBefore: clock(), until: clock() + 1 }])
+    const pair = await refreshing.catch(() => null)
+    if (pair !== null) expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+  })
+
+  test('is kept for as long as a token could live that was issued before it', async () => {
+    const { tokens, clock, store } = createRevocable({ JWT_DECODE_LEEWAY: 30 })
+    const long = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '90d' })
+    await tokens.revokeUser('ada')
+    clock.seconds += 90 * DAY + 29
+    await store.prune(1000)
+    expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_REVOKED')
+    clock.seconds += 1
+    expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_EXPIRED')
+    expect(await store.prune(1000)).toBe(1)
+  })
+
+  test('is kept for longer once a process has seen a token that lives longer', async () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    const foreign = createManager({}, clock).tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '90d' })
+    const { tokens } = createRevocable({}, { clock, store })
+    expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('ok')
+    // Another process, which knows of twenty days only.
+    await createRevocable({}, { clock, store }).tokens.revokeUser('ada')
+    clock.seconds += 89 * DAY
+    await store.prune(1000)
+    expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('TOKEN_REVOKED')
+  })
+
+  test('takes any text for a uid', async () => {
+    const { tokens } = createRevocable()
+    const uids = ['jörg', 'a'.repeat(129), 'nul\0', '\ud800', '\ud801', 'sha256:x', ' ', '__proto__']
+    const issued = uids.map((uid) => tokens.createAccessToken({ uid }))
+    for (const [at, uid] of uids.entries()) {
+      if (at % 2 === 0) await tokens.revokeUser(uid)
+    }
+    const outcomes = await Promise.all(issued.map((token) => outcomeOf(tokens.verifyToken(token))))
+    expect(outcomes).toEqual(uids.map((_, at) => (at % 2 === 0 ? 'TOKEN_REVOKED' : 'ok')))
+  })
+})
+
+test('71 of several watermarks the latest counts, whichever it is', async () => {
+  for (const [user, all] of [
+    [10, 0],
+    [0, 10],
+    [10, 20],
+    [20, 10],
+  ] as const) {
+    const { tokens, clock } = createRevocable()
+    const steps = [
+      { at: user, revoke: () => tokens.revokeUser('ada') },
+      { at: all, revoke: () => tokens.revokeAll() },
+    ].filter(({ at }) => at > 0)
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    for (const { at, revoke } of steps.toSorted((one, other) => one.at - other.at)) {
+      clock.seconds = NOW + at
+      const later = tokens.createAccessToken({ uid: 'ada' })
+      await revoke()
+      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verifyToken(later))).toBe('TOKEN_REVOKED')
+    }
+    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  }
+})
+
+test('revokeAll ends everything from before, for everybody', async () => {
+  const { tokens } = createRevocable()
+  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const single = tokens.createAccessToken({ uid: 'grace' })
+  await tokens.revokeAll()
+  expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+})
+
+test('revokeKey ends what the key signs, before and after', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const old = createRevocable({ JWT_SECRET_KEY: `old ${SECRET}` }, { clock, store }).tokens
+  const { tokens } = createRevocable({ JWT_PREVIOUS_SECRET_KEY: `old ${SECRET}` }, { clock, store })
+  const token = old.createAccessToken({ uid: 'ada' })
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  await tokens.revokeKey(old.keyId ?? '')
+  clock.seconds += 5
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(old.createAccessToken({ uid: 'ada' })))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  clock.seconds += 10_000 * DAY
+  await store.prune(1000)
+  expect(await store.lookup([{ kind: 'key', id: old.keyId ?? '' }])).toEqual([FOREVER])
+})
+
+test('revokeKey ends tokens of the key whose header names no key', async () => {
+  const { tokens, clock } = createRevocable()
+  const token = await new SignJWT({ sub: 'ada', type: 'access' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuedAt(clock.seconds)
+    .setExpirationTime(clock.seconds + 60)
+    .sign(Buffer.from(SECRET))
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  await tokens.revokeKey(tokens.keyId ?? '')
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+})
+
+test('the callback keeps working beside a store, after it', async () => {
+  const { tokens } = createRevocable()
+  const asked: string[] = []
+  const blocked = tokens.createAccessToken({ uid: 'ada' })
+  tokens.setCallbackTokenBlocklist((token) => asked.push(token) > 0 && token === blocked)
+  const stored = tokens.createAccessToken({ uid: 'ada' })
+  await tokens.revokeToken(tokens.verifyTokenWithoutRevocation(stored))
+  expect(await outcomeOf(tokens.verifyToken(stored))).toBe('TOKEN_REVOKED')
+  expect(asked).toEqual([])
+  expect(await outcomeOf(tokens.verifyToken(blocked))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+})
+
+test('61 a token that was verified before is asked about again', async () => {
+  const { tokens } = createRevocable()
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
+  await tokens.revokeToken(tokens.verifyTokenWithoutRevocation(token))
+  expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.tokenRequired(withBearer(token)))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.accessTokenOptional(withBearer(token)))).toBe('TOKEN_REVOKED')
+})
+
+test('REV-17 a policy may leave the store out', async () => {
+  const { tokens } = createRevocable()
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  await tokens.revokeAll()
+  expect(await outcomeOf(tokens.verifyToken(token, { skipRevocation: true }))).toBe('ok')
+})
+
+describe('mistakes of the program', () => {
+  const noPayload = undefined as never
+
+  test.each([
+    ['revokeToken', (tokens: TokenManager) => tokens.revokeToken({})],
+    ['revokeToken', (tokens: TokenManager) => tokens.revokeToken(noPayload)],
+    ['revokeSession', (tokens: TokenManager) => tokens.revokeSession({})],
+    ['revokeSession', (tokens: TokenManager) => tokens.revokeSession('')],
+    ['revokeUser', (tokens: TokenManager) => tokens.revokeUser('')],
+    ['revokeUser', (tokens: TokenManager) => tokens.revokeUser(7 as never)],
+    ['revokeKey', (tokens: TokenManager) => tokens.revokeKey('')],
+    ['logout', (tokens: TokenManager) => tokens.logout({})],
+    ['logout', (tokens: TokenManager) => tokens.logout(noPayload)],
+    ['listSessions', (tokens: TokenManager) => tokens.listSessions('')],
+    ['revokeOtherSessions', (tokens: TokenManager) => tokens.revokeOtherSessions({ sub: 'ada' })],
+  ])('%s refuses what names nothing, and writes nothing', async (_name, call) => {
+    const { tokens, store } = createRevocable()
+    await expect(call(tokens)).rejects.toThrow(TypeError)
+    expect((await store.feed(null, { waitMs: 0 })).entries).toEqual([])
+  })
+
+  test.each([
+    ['revokeToken', (tokens: TokenManager) => tokens.revokeToken({ jti: 'x' })],
+    ['revokeSession', (tokens: TokenManager) => tokens.revokeSession('x')],
+    ['revokeUser', (tokens: TokenManager) => tokens.revokeUser('x')],
+    ['revokeKey', (tokens: TokenManager) => tokens.revokeKey('x')],
+    ['revokeAll', (tokens: TokenManager) => tokens.revokeAll()],
+    ['logout', (tokens: TokenManager) => tokens.logout({ jti: 'x' })],
+    ['listSessions', (tokens: TokenManager) => tokens.listSessions('x')],
+    ['revokeOtherSessions', (tokens: TokenManager) => tokens.revokeOtherSessions({ sub: 'x', sid: 'y' })],
+    ['refresh', (tokens: TokenManager) => tokens.refresh('x')],
+  ])('%s without a store says that it needs one', async (name, call) => {
+    const { tokens } = createManager()
+    await expect(call(tokens)).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    await expect(call(tokens)).rejects.toThrow(new RegExp(`^${name} needs a store`))
+  })
+
+  test('what is no store is refused at construction', () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    for (const revocation of [{}, new Set(), 'redis://localhost'] as never[])
+      expect(() => new TokenManager({ config, revocation })).toThrow(/revocation must be a store/)
+  })
+})

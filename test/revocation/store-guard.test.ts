@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest'
+import {
+  ConfigurationError,
+  type RevocationStore,
+  type TokenConfigOptions,
+  type TokenEvents,
+} from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock } from '../helpers/manager.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+
+const never = new Promise<never>(() => {})
+
+/** A manager whose store can be made to fail: `break` replaces methods, `mend` brings them back. */
+function createBreakable(options: TokenConfigOptions = {}) {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  let broken: Partial<RevocationStore> = {}
+  const calls: string[] = []
+  const store = new Proxy(memory, {
+    get(target, name: keyof RevocationStore) {
+      const member = broken[name] ?? target[name]
+      if (typeof member !== 'function') return member
+      return (...given: never[]) => {
+        calls.push(name)
+        return (member as (...given: never[]) => unknown)(...given)
+      }
+    },
+  })
+  const { tokens } = createRevocable({ JWT_REVOCATION_TIMEOUT: '20ms', ...options }, { clock, store })
+  const unavailable: TokenEvents['storeUnavailable'][] = []
+  tokens.on('storeUnavailable', (event) => unavailable.push(event))
+  return {
+    tokens,
+    clock,
+    calls,
+    unavailable,
+    break: (parts: Partial<RevocationStore>) => void (broken = parts),
+    mend: () => void (broken = {}),
+  }
+}
+
+const failing = (): never => {
+  throw new Error('ECONNREFUSED')
+}
+
+describe('78 79 a store that does not answer refuses the request', () => {
+  test.each<[string, Partial<RevocationStore>]>([
+    ['throws', { lookup: failing }],
+    ['rejects', { lookup: async () => failing() }],
+    ['rejects with nothing', { lookup: () => Promise.reject() as Promise<never> }],
+    ['hangs', { lookup: () => never }],
+    ['answers nothing', { lookup: () => undefined as never }],
+    ['answers too little', { lookup: () => [] }],
+    ['answers false', { lookup: (keys) => keys.map(() => false) as never }],
+    ['answers null', { lookup: async (keys) => keys.map(() => null) as never }],
+    ['answers NaN', { lookup: (keys) => keys.map(() => Number.NaN) }],
+    [
+      'answers with holes',
+      { lookup: (keys) => Object.assign(new Array(keys.length - 1), { 9: 1 }) as never },
+    ],
+    ['answers a text', { lookup: () => 'no' as never }],
+  ])('one that %s', async (_how, parts) => {
+    const { tokens, break: breakStore, mend, unavailable } = createBreakable()
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    breakStore(parts)
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(unavailable.map(({ operation, error }) => [operation, error.code])).toEqual([
+      ['lookup', 'REVOCATION_UNAVAILABLE'],
+    ])
+    mend()
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  })
+
+  test.each<[string, Partial<RevocationStore>]>([
+    ['throws', { revoke: failing }],
+    ['rejects', { revoke: async () => failing() }],
+    ['hangs', { revoke: () => never }],
+    ['answers nothing', { revoke: async () => undefined as never }],
+  ])('a revocation that %s is not acknowledged, and may be repeated', async (_how, parts) => {
+    const { tokens, break: breakStore, mend } = createBreakable()
+    const revoked: TokenEvents['revoked'][] = []
+    tokens.on('revoked', (event) => revoked.push(event))
+    const payload = await tokens.verifyToken((await tokens.createTokenPair({ uid: 'ada' })).accessToken)
+    breakStore(parts)
+    for (const call of [
+      () => tokens.logout(payload),
+      () => tokens.revokeToken(payload),
+      () => tokens.revokeUser('ada'),
+      () => tokens.revokeAll(),
+      () => tokens.revokeKey('k'),
+    ]) {
+      expect(await outcomeOf(call())).toBe('REVOCATION_UNAVAILABLE')
+    }
+    expect(revoked).toEqual([])
+    mend()
+    expect(await outcomeOf(tokens.logout(payload))).toBe('ok')
+    expect(revoked).toEqual([{ kind: 'session', id: payload.sid, reason: 'requested' }])
+  })
+
+  test.each([
+    ['throws', failing],
+    ['hangs', () => never],
+    ['answers nothing', async () => undefined as never],
+    [
+      'answers an outcome of its own',
+      async () => ({ outcome: 'fine', generation: 1, expiresAt: 1 }) as never,
+    ],
+    ['forgets the generation', async () => ({ outcome: 'rotated', expiresAt: 1 }) as never],
+  ])('a rotation that %s issues nothing', async (_how, rotate) => {
+    const { tokens, break: breakStore, mend } = createBreakable()
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const issued: unknown[] = []
+    tokens.on('issued', (event) => issued.push(event))
+    breakStore({ sessions: { open: failing, list: failing, rotate } })
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
+    expect(issued).toEqual([])
+    mend()
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+  })
+})
+
+describe('preparing', () => {
+  test('a store is prepared once, before it is first asked', async () => {
+    const { tokens, calls } = createBreakable()
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    await Promise.all([tokens.verifyToken(token), tokens.verifyToken(token), tokens.ready()])
+    await tokens.verifyToken(token)
+    expect(calls).toEqual(['prepare', 'lookup', 'lookup', 'lookup'])
+  })
+
+  test('a store that is not fit refuses everything, and ready() says why', async () => {
+    const { tokens, break: breakStore, mend } = createBreakable()
+    breakStore({ prepare: () => Promise.reject(new ConfigurationError('appendonly is off')) })
+    await expect(tokens.ready()).rejects.toThrow(new ConfigurationError('appendonly is off'))
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    mend()
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    await tokens.ready()
+  })
+
+  test('a store that hangs while it is prepared is tried again', async () => {
+    const { tokens, break: breakStore, mend } = createBreakable()
+    breakStore({ prepare: () => never })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.ready())).toBe('REVOCATION_UNAVAILABLE')
+    mend()
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  })
+
+  test('a token that lives longer than any before is told to the store before it is asked', async () => {
+    const { tokens, calls, break: breakStore } = createBreakable()
+    await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    calls.length = 0
+    const long = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '400d' })
+    await tokens.verifyToken(long)
+    await tokens.verifyToken(long)
+    expect(calls).toEqual(['prepare', 'lookup', 'lookup'])
+    breakStore({ prepare: () => Promise.reject(new Error('gone')) })
+    const longer = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '500d' })
+    expect(await outcomeOf(tokens.verifyToken(longer))).toBe('REVOCATION_UNAVAILABLE')
+  })
+})
+
+describe('while a store is gone', () => {
+  test('questions do not pile up without bound, and it recovers by itself', async () => {
+    const { tokens, calls, break: breakStore, mend } = createBreakable({ JWT_REVOCATION_TIMEOUT: '5ms' })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    await tokens.verifyToken(token)
+    // A client that has lost its connection may never settle what it was asked.
+    breakStore({ lookup: () => never })
+    calls.length = 0
+    for (let round = 0; round < 15; round++) {
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, () => outcomeOf(tokens.verifyToken(token))),
+      )
+      expect(new Set(outcomes)).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
+    }
+    expect(calls.length).toBeLessThan(1300)
+    mend()
+    await expect.poll(() => outcomeOf(tokens.verifyToken(token)), { timeout: 5000 }).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  })
+
+  test('many questions at once are no sign of that', async () => {
+    const { tokens, break: breakStore } = createBreakable({ JWT_REVOCATION_TIMEOUT: '10s' })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    await tokens.verifyToken(token)
+    breakStore({ lookup: async (keys) => keys.map(() => undefined) })
+    const outcomes = await Promise.all(
+      Array.from({ length: 5000 }, () => outcomeOf(tokens.verifyToken(token))),
+    )
+    expect(new Set(outcomes)).toEqual(new Set(['ok']))
+  })
+})
+
+test('an answer that comes too late changes nothing', async () => {
+  const { tokens, break: breakStore, unavailable } = createBreakable()
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  await tokens.verifyToken(token)
+  let fail: (reason: Error) => void = () => {}
+  breakStore({ lookup: () => new Promise<never>((_resolve, reject) => (fail = reject)) })
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+  fail(new Error('too late, and nobody listens'))
+  await new Promise(setImmediate)
+  expect(unavailable).toHaveLength(1)
+})

@@ -1,0 +1,241 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { type RevocationStore, TokenConfig, type TokenEvents, TokenManager } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+
+const claimsOf = (token: string) => openToken(token).claims
+
+test('a pair of a kept session carries its id, and the refresh token its generation', async () => {
+  const { tokens } = createRevocable()
+  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada', age: 36 })
+  const [access, refresh] = [claimsOf(accessToken), claimsOf(refreshToken)]
+  expect(access['sid']).toBe(refresh['sid'])
+  expect(access).not.toHaveProperty('gen')
+  expect(refresh['gen']).toBe(0)
+})
+
+test('refresh gives a pair of the next generation, with the claims of the old one', async () => {
+  const { tokens, clock } = createRevocable()
+  const options = { scopes: ['read'], audience: 'api' }
+  const first = await tokens.createTokenPair(
+    { uid: 'ada', age: 36, tags: ['x'] },
+    { ...options, access: { fresh: true } },
+  )
+  clock.seconds += 60
+  const second = await tokens.refresh(first.refreshToken)
+  const payload = await tokens.verifyToken(second.accessToken)
+  expect(payload).toMatchObject({ sub: 'ada', age: 36, tags: ['x'], aud: 'api', fresh: false, iat: NOW + 60 })
+  expect(payload.scopes).toEqual(['read'])
+  expect(claimsOf(second.refreshToken)).toMatchObject({ gen: 1, sid: claimsOf(first.refreshToken)['sid'] })
+  expect(second.tokenType).toBe('bearer')
+})
+
+test('refresh takes a request, and looks for the token where refresh tokens are', async () => {
+  const { tokens } = createRevocable({
+    JWT_TOKEN_LOCATION: ['headers'],
+    JWT_REFRESH_TOKEN_LOCATION: ['json'],
+  })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const request = (body: object) =>
+    new Request('http://localhost/refresh', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  expect(await outcomeOf(tokens.refresh(withBearer(refreshToken)))).toBe('TOKEN_MISSING')
+  expect(await outcomeOf(tokens.refresh(request({ refresh_token: refreshToken })))).toBe('ok')
+})
+
+test('refresh may change the extra claims and the access token', async () => {
+  const { tokens } = createRevocable()
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada', role: 'admin' })
+  const pair = await tokens.refresh(refreshToken, {
+    claims: { role: 'user' },
+    access: { expiresIn: '1m', scopes: ['less'] },
+  })
+  const payload = await tokens.verifyToken(pair.accessToken)
+  expect(payload).toMatchObject({ sub: 'ada', role: 'user', exp: NOW + 60 })
+  expect(payload.scopes).toEqual(['less'])
+  expect(await outcomeOf(tokens.refresh(pair.refreshToken, { claims: { sub: 'eve' } as never }))).toMatch(
+    /TypeError/,
+  )
+  // What the program got wrong has cost the session nothing.
+  expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
+})
+
+test('a schema sees what was signed, not what it made of it', async () => {
+  const clock = createClock()
+  const tokens = new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_IDENTITY_CLAIM: 'user' }),
+    claims: z.object({ born: z.string().transform((text) => new Date(text)) }),
+    revocation: createMemoryStore({ clock }),
+    clock,
+  })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada', born: '1815-12-10' })
+  const pair = await tokens.refresh(refreshToken)
+  expect((await tokens.verifyToken(pair.accessToken)).born).toEqual(new Date('1815-12-10'))
+})
+
+describe('74 76 a refresh token is good once', () => {
+  test('within the grace it gives the same generation again, and the session goes on', async () => {
+    const { tokens, clock } = createRevocable()
+    const first = await tokens.createTokenPair({ uid: 'ada' })
+    const second = await tokens.refresh(first.refreshToken)
+    clock.seconds += 9
+    const retry = await tokens.refresh(first.refreshToken)
+    expect(claimsOf(retry.refreshToken)['gen']).toBe(claimsOf(second.refreshToken)['gen'])
+    expect(await outcomeOf(tokens.refresh(retry.refreshToken))).toBe('ok')
+  })
+
+  test('after the grace it ends the session, and says so', async () => {
+    const { tokens, clock } = createRevocable()
+    const events: unknown[] = []
+    for (const name of ['reuseDetected', 'revoked', 'refreshed'] as const)
+      tokens.on(name, (event) => events.push([name, event]))
+    const rejected: TokenEvents['rejected'][] = []
+    tokens.on('rejected', (event) => rejected.push(event))
+    const first = await tokens.createTokenPair({ uid: 'ada' })
+    const second = await tokens.refresh(first.refreshToken)
+    clock.seconds += 10
+    const thief = new Request('http://localhost/', {
+      headers: { authorization: `Bearer ${first.refreshToken}`, 'user-agent': 'Thief/1.0' },
+    })
+    expect(await outcomeOf(tokens.refresh(thief, { ip: '192.0.2.1' }))).toBe('REFRESH_TOKEN_REUSED')
+    const sid = claimsOf(first.refreshToken)['sid']
+    expect(events).toEqual([
+      ['refreshed', { sid, sub: 'ada', generation: 1, isReplay: false }],
+      ['revoked', { kind: 'session', id: sid, reason: 'reuse' }],
+      [
+        'reuseDetected',
+        { sid, sub: 'ada', presented: 0, current: 1, ip: '192.0.2.1', userAgent: 'Thief/1.0' },
+      ],
+    ])
+    expect(rejected.map(({ code }) => code)).toEqual(['REFRESH_TOKEN_REUSED'])
+    for (const token of [first.accessToken, second.accessToken])
+      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    for (const token of [first.refreshToken, second.refreshToken])
+      expect(await outcomeOf(tokens.refresh(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('JWT_REFRESH_GRACE 0 forgives nothing', async () => {
+    const { tokens } = createRevocable({ JWT_REFRESH_GRACE: 0 })
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    await tokens.refresh(refreshToken)
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+  })
+
+  test('a longer grace than five minutes is refused', () => {
+    expect(() => createRevocable({ JWT_REFRESH_GRACE: '5m' })).not.toThrow()
+    expect(() => createRevocable({ JWT_REFRESH_GRACE: '301s' })).toThrow(/JWT_REFRESH_GRACE/)
+  })
+
+  test('of many at the same time all get the one successor', async () => {
+    const { tokens } = createRevocable()
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const pairs = await Promise.all(Array.from({ length: 50 }, () => tokens.refresh(refreshToken)))
+    expect(new Set(pairs.map((pair) => claimsOf(pair.refreshToken)['gen']))).toEqual(new Set([1]))
+  })
+})
+
+describe('lifetimes', () => {
+  test('rotation never moves the end of a session, and no token outlives it', async () => {
+    const { tokens, clock } = createRevocable({
+      JWT_REFRESH_TOKEN_EXPIRES: '1h',
+      JWT_ACCESS_TOKEN_EXPIRES: '15m',
+    })
+    let { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    for (const minutes of [20, 40, 59]) {
+      clock.seconds = NOW + minutes * 60
+      const pair = await tokens.refresh(refreshToken)
+      refreshToken = pair.refreshToken
+      expect(claimsOf(refreshToken)['exp']).toBe(NOW + 3600)
+      expect(claimsOf(pair.accessToken)['exp']).toBe(Math.min(clock.seconds + 900, NOW + 3600))
+    }
+    clock.seconds = NOW + 3600
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_EXPIRED')
+  })
+
+  test('a session lives as long as its refresh token was given', async () => {
+    const { tokens } = createRevocable()
+    const short = await tokens.createTokenPair({ uid: 'ada' }, { refresh: { expiresIn: '5m' } })
+    expect(claimsOf(short.accessToken)['exp']).toBe(NOW + 300)
+    const endless = await tokens.createTokenPair({ uid: 'ada' }, { refresh: { expiresIn: false } })
+    expect(claimsOf(endless.refreshToken)).not.toHaveProperty('exp')
+    expect(claimsOf(endless.accessToken)['exp']).toBe(NOW + 900)
+    const next = await tokens.refresh(endless.refreshToken)
+    expect(claimsOf(next.refreshToken)).not.toHaveProperty('exp')
+  })
+
+  test('a session that is not used ends after JWT_REFRESH_IDLE_EXPIRES', async () => {
+    const { tokens, clock } = createRevocable({
+      JWT_REFRESH_IDLE_EXPIRES: '1h',
+      JWT_REFRESH_TOKEN_EXPIRES: '90m',
+    })
+    const first = await tokens.createTokenPair({ uid: 'ada' })
+    expect(claimsOf(first.refreshToken)['exp']).toBe(NOW + 3600)
+    clock.seconds += 3599
+    const second = await tokens.refresh(first.refreshToken)
+    expect(claimsOf(second.refreshToken)['exp']).toBe(NOW + 5400)
+    const other = await tokens.createTokenPair({ uid: 'grace' })
+    clock.seconds += 3600
+    expect(await outcomeOf(tokens.refresh(other.refreshToken))).toBe('TOKEN_EXPIRED')
+    expect(await tokens.listSessions('ada')).toEqual([])
+  })
+})
+
+describe('what cannot be refreshed', () => {
+  test('an access token, a token of no session, and garbage', async () => {
+    const { tokens } = createRevocable()
+    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    expect(await outcomeOf(tokens.refresh(accessToken))).toBe('REFRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.refresh(tokens.createRefreshToken({ uid: 'ada' })))).toBe('TOKEN_INVALID')
+    expect(await outcomeOf(tokens.refresh('a.b.c'))).toBe('TOKEN_INVALID')
+    expect(await outcomeOf(tokens.refresh(new Request('http://localhost')))).toBe('TOKEN_MISSING')
+    expect(await outcomeOf(tokens.refresh(null as never))).toMatch(/TypeError/)
+  })
+
+  test('a session that the store does not know', async () => {
+    const clock = createClock()
+    const { refreshToken } = await createRevocable({}, { clock }).tokens.createTokenPair({ uid: 'ada' })
+    expect(await outcomeOf(createRevocable({}, { clock }).tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+    const unkept = await createManager({}, clock).tokens.createTokenPair({ uid: 'ada' })
+    expect(await outcomeOf(createRevocable({}, { clock }).tokens.refresh(unkept.refreshToken))).toBe(
+      'TOKEN_INVALID',
+    )
+  })
+
+  test('69 a refresh token that the callback refuses', async () => {
+    const { tokens } = createRevocable()
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    tokens.setCallbackTokenBlocklist((token) => token === refreshToken)
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+  })
+})
+
+test('a store without sessions issues pairs that cannot be refreshed', async () => {
+  const clock = createClock()
+  const { sessions: _sessions, ...store } = createMemoryStore({ clock }) as RevocationStore
+  const { tokens } = createRevocable({}, { clock, store })
+  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  await expect(tokens.refresh(refreshToken)).rejects.toThrow(/keeps sessions/)
+  await tokens.logout(await tokens.verifyToken(accessToken))
+  expect(await outcomeOf(tokens.verifyToken(refreshToken, { type: 'refresh' }))).toBe('TOKEN_REVOKED')
+})
+
+test('claims that make no pair open no session', async () => {
+  const { tokens } = createRevocable()
+  for (const claims of [
+    { uid: 'ada', when: new Date() },
+    { uid: 'ada', sid: 'x' },
+    { uid: '' },
+    {},
+  ] as never[])
+    await expect(tokens.createTokenPair(claims)).rejects.toThrow(TypeError)
+  await expect(tokens.createTokenPair({ uid: 'ada' }, { ip: 7 as never })).rejects.toThrow(TypeError)
+  await expect(tokens.createTokenPair({ uid: 'ada' }, { refresh: { expiresIn: '0s' } })).rejects.toThrow(
+    TypeError,
+  )
+  expect(await tokens.listSessions('ada')).toEqual([])
+})
