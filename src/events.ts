@@ -63,9 +63,9 @@ export type TokenListener<Name extends TokenEventName> = (event: TokenEvents[Nam
 /** Hears and tells. */
 export interface TokenEmitter {
   /** Returns a function that ends the listening. */
-  on<Name extends TokenEventName>(name: Name, listener: TokenListener<Name>): () => void
+  readonly on: <Name extends TokenEventName>(name: Name, listener: TokenListener<Name>) => () => void
   /** The event is made only if somebody listens. */
-  emit<Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]): void
+  readonly emit: <Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]) => void
 }
 
 const channels = {

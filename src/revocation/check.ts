@@ -73,7 +73,7 @@ async function assertNotListed(
 }
 
 function revoked({ payload, header }: Pick<CheckedToken, 'payload' | 'header'>): RevokedTokenError {
-  return new RevokedTokenError(payload as Record<string, unknown>, header)
+  return new RevokedTokenError(payload, header)
 }
 
 // The signal is made only for a callback that asks for it: most do not, and this is done for every request.

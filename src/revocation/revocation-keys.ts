@@ -38,10 +38,14 @@ export function assertAnswers(
   answers: unknown,
   keys: readonly RevocationKey[],
 ): asserts answers is LookupAnswer {
-  const isAnswer = (answer: unknown): boolean =>
-    answer === undefined || (typeof answer === 'number' && Number.isFinite(answer))
-  // Not `every` alone: it skips the holes of a list that was never filled.
-  if (!Array.isArray(answers) || answers.length !== keys.length || !Array.from(answers).every(isAnswer)) {
+  // A hole in a list that was never filled is not the answer `undefined`.
+  const isUsable = (_key: RevocationKey, at: number): boolean =>
+    Object.hasOwn(answers as object, at) && isAnswer((answers as unknown[])[at])
+  if (!Array.isArray(answers) || answers.length !== keys.length || !keys.every(isUsable)) {
     throw new TypeError('The store answered something else than a number or undefined for each key')
   }
+}
+
+function isAnswer(answer: unknown): boolean {
+  return answer === undefined || (typeof answer === 'number' && Number.isFinite(answer))
 }

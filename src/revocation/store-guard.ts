@@ -76,7 +76,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       forgetLost()
     }
     answer.then(settle, settle)
-    return withDeadline(answer as PromiseLike<Value>, timeoutMs, tooLate)
+    return withDeadline(answer, timeoutMs, tooLate)
   }
 
   const tooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)

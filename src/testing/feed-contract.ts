@@ -2,7 +2,7 @@ import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
 import type { Position } from '../revocation/store.js'
 import { entry, readAll, readFrom } from './read-feed.js'
-import { HOUR, type StoreTests } from './store-contract.js'
+import { HOUR, type StoreTests } from './store-fixture.js'
 
 /** What a store promises of its history. */
 export function feedContract({ test, isShared }: StoreTests): void {
@@ -65,9 +65,9 @@ export function feedContract({ test, isShared }: StoreTests): void {
       }
     }
     const writing = Promise.all(Array.from({ length: 10 }, (_, writer) => write(writer)))
-    let done = false
-    void writing.finally(() => (done = true)).catch(() => undefined)
-    while (!done) await read()
+    const progress = { isDone: false }
+    void writing.finally(() => (progress.isDone = true)).catch(() => undefined)
+    while (!progress.isDone) await read()
     await writing
     await read()
     equal(seen.size, 200)

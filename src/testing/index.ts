@@ -6,4 +6,5 @@ export {
 } from './application-contract.js'
 export { createFrozenClock, type FrozenClock } from './frozen-clock.js'
 export { createTestTokens, type MintOptions, type TestTokens } from './test-tokens.js'
-export { storeContract, type StoreUnderTest } from './store-contract.js'
+export { storeContract } from './store-contract.js'
+export type { StoreUnderTest } from './store-fixture.js'

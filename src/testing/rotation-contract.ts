@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
 import type { Rotation } from '../revocation/session-store.js'
 import { RULES, session, testSessions } from './session-fixture.js'
-import { HOUR, type StoreTests } from './store-contract.js'
+import { HOUR, type StoreTests } from './store-fixture.js'
 
 /** What a store promises of refresh tokens that are presented, in turn, again, too late and at the same time. */
 export function rotationContract(tests: StoreTests): void {

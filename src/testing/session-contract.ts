@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { RULES, session, testSessions } from './session-fixture.js'
-import { HOUR, type StoreTests } from './store-contract.js'
+import { HOUR, type StoreTests } from './store-fixture.js'
 
 /** What a store promises of sessions from their start to their end. */
 export function sessionContract(tests: StoreTests): void {

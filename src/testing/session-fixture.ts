@@ -1,7 +1,7 @@
 import { ok } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
 import type { NewSession, RotationOptions, SessionStore } from '../revocation/session-store.js'
-import { HOUR, type StoreFixture, type StoreTests } from './store-contract.js'
+import { HOUR, type StoreFixture, type StoreTests } from './store-fixture.js'
 
 const NO_CLIENT = { ip: null, userAgent: null }
 

@@ -62,7 +62,7 @@ export async function raceLogout(
 
   const survivors: string[] = []
   const check = async (when: string): Promise<void> => {
-    for (const { accessToken, refreshToken } of [...pairs]) {
+    for (const { accessToken, refreshToken } of pairs.slice()) {
       for (const tokens of processes) {
         if (await isAccepted(tokens.verifyToken(accessToken))) survivors.push(`${when}: access`)
         if (await isAccepted(tokens.verifyToken(refreshToken, { type: 'refresh' })))
