@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { createTimedId, readTimedId, systemRandom, toTimedId } from '../../src/claims/ids.js'
+import { readTokenStart } from '../../src/claims/token-start.js'
+import { NOW } from '../helpers/manager.js'
+
+const ms = NOW * 1000
+const idAt = (at: number) => createTimedId(at, systemRandom)
+
+test('a timed id carries its moment, and 80 random bits', () => {
+  expect(readTimedId(idAt(ms + 123))).toBe(ms + 123)
+  expect(toTimedId(ms, 'AAAAAAAAAAAAAA')).toMatch(/^[\w-]{8}A{14}$/)
+  expect(idAt(ms)).toHaveLength(22)
+  expect(new Set(Array.from({ length: 1000 }, () => idAt(ms))).size).toBe(1000)
+})
+
+test.each(['', 'short', 'x'.repeat(21), 'x'.repeat(23), '!'.repeat(22), `${'A'.repeat(21)}B`])(
+  '%j is no timed id',
+  (id) => expect(readTimedId(id)).toBeNull(),
+)
+
+test.each([
+  [
+    'the session of a refreshed token',
+    { sid: idAt(ms - 5_000_123), jti: idAt(ms), iat: NOW },
+    ms - 5_000_123,
+  ],
+  ['a session whose store runs a little ahead', { sid: idAt(ms + 60_999), iat: NOW }, ms + 60_999],
+  ['the issue date, where a session lies in the future', { sid: idAt(ms + 61_000), iat: NOW }, ms],
+  ['the token itself, to the millisecond', { jti: idAt(ms + 456), iat: NOW }, ms + 456],
+  ['a token a little after its issue date', { jti: idAt(ms + 60_999), iat: NOW }, ms + 60_999],
+  ['the issue date, where the id is of another moment', { jti: idAt(ms - 1), iat: NOW }, ms],
+  ['the issue date, where the id is later than that', { jti: idAt(ms + 61_000), iat: NOW }, ms],
+  ['the issue date, where the ids are foreign', { sid: 'abc', jti: 'f81d4fae-7dec-11d0', iat: NOW }, ms],
+  ['the session, where there is no issue date', { sid: idAt(ms) }, ms],
+  ['before everything, where nothing is known', { jti: idAt(ms) }, 0],
+  ['before everything, where there is nothing', {}, 0],
+])('a token starts with %s', (_what, claims, start) => {
+  expect(readTokenStart(claims)).toBe(start)
+})

@@ -1,0 +1,47 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { isRevokedBy, revocationKeys, toStoredId } from '../../src/revocation/revocation-keys.js'
+
+test('a plain id is kept as it is', () => {
+  for (const id of ['', 'ada', 'a b', '~!@#$%^&*()', 'x'.repeat(128)]) expect(toStoredId(id)).toBe(id)
+})
+
+test('any other id becomes a digest that fits everywhere', () => {
+  for (const id of ['jörg', 'x'.repeat(129), 'a\0', 'a\n', '漢字', '\ud800', 'sha256:abc'])
+    expect(toStoredId(id)).toMatch(/^sha256:[\w-]{43}$/)
+})
+
+test('73 80 two different ids never become the same one', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: 'binary', maxLength: 200 }),
+      fc.string({ unit: 'binary', maxLength: 200 }),
+      (one, other) => (one === other) === (toStoredId(one) === toStoredId(other)),
+    ),
+    { numRuns: 2000 },
+  )
+  const broken = ['\ud800', '\ud801', '\udc00', '�', '??']
+  expect(new Set(broken.map(toStoredId)).size).toBe(broken.length)
+  // What looks like a digest is no way to another's.
+  expect(toStoredId(toStoredId('jörg'))).not.toBe(toStoredId('jörg'))
+})
+
+test('a token is asked about by everything it can be revoked by', () => {
+  const payload = { sub: 'ada', type: 'access' as const }
+  expect(revocationKeys(payload, 'k1')).toEqual([
+    { kind: 'all', id: '' },
+    { kind: 'user', id: 'ada' },
+    { kind: 'key', id: 'k1' },
+  ])
+  expect(revocationKeys({ ...payload, sid: 's', jti: 'j' }, 'k1').slice(3)).toEqual([
+    { kind: 'session', id: 's' },
+    { kind: 'token', id: 'j' },
+  ])
+})
+
+test('72 a token that started at the very moment of a revocation is revoked', () => {
+  expect(isRevokedBy([undefined, 1000], 1000)).toBe(true)
+  expect(isRevokedBy([undefined, 1000], 1001)).toBe(false)
+  expect(isRevokedBy([undefined, undefined], 0)).toBe(false)
+  expect(isRevokedBy([0], 0)).toBe(true)
+})
