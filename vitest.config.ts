@@ -7,7 +7,7 @@ const source = [
   { find: /^tokenlib$/, replacement: path('src/index.ts') },
   { find: /^tokenlib\/testing$/, replacement: path('src/testing/index.ts') },
   { find: /^tokenlib\/nest$/, replacement: path('src/adapters/nest/index.ts') },
-  { find: /^tokenlib\/stores\/(\w+)$/, replacement: path('src/stores/$1.ts') },
+  { find: /^tokenlib\/stores\/([\w-]+)$/, replacement: path('src/stores/$1.ts') },
   { find: /^tokenlib\/(\w+)$/, replacement: path('src/adapters/$1.ts') },
 ]
 const nest11 = [{ find: /^@nestjs\/(.+)$/, replacement: path('test/nest-11/node_modules/@nestjs/$1') }]

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './any-token-error.js'
 import type { RevocationUnavailableError } from './errors.js'
 
@@ -68,21 +68,16 @@ export interface TokenEmitter {
   readonly emit: <Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]) => void
 }
 
-const channels = {
-  issued: channel('tokenlib:issued'),
-  rejected: channel('tokenlib:rejected'),
-  revoked: channel('tokenlib:revoked'),
-  refreshed: channel('tokenlib:refreshed'),
-  reuseDetected: channel('tokenlib:reuseDetected'),
-  storeUnavailable: channel('tokenlib:storeUnavailable'),
-} satisfies Record<TokenEventName, unknown>
+const NAMES = ['issued', 'rejected', 'revoked', 'refreshed', 'reuseDetected', 'storeUnavailable'] as const
+
+const channels = new Map<string, Channel>(NAMES.map((name) => [name, channel(`tokenlib:${name}`)]))
 
 /** An emitter that also publishes every event on the diagnostics channel `tokenlib:<event>`. */
 export function createEmitter(): TokenEmitter {
   const listeners = new Map<TokenEventName, Set<TokenListener<never>>>()
   return {
     on(name, listener) {
-      if (!Object.hasOwn(channels, name)) throw new TypeError(`There is no event "${name}"`)
+      if (!channels.has(name)) throw new TypeError(`There is no event "${name}"`)
       if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
       // Wrapped, so that one function may listen twice and stop once.
       const own: TokenListener<never> = (event) => listener(event)
@@ -91,11 +86,11 @@ export function createEmitter(): TokenEmitter {
     },
     emit(name, create) {
       const heard = listeners.get(name)
-      const published = channels[name]
-      if (!published.hasSubscribers && (heard === undefined || heard.size === 0)) return
+      const published = channels.get(name)
+      if (!heard?.size && !published?.hasSubscribers) return
       const event = Object.freeze(create())
       for (const listener of heard ?? []) notify(listener, event as never)
-      if (published.hasSubscribers) published.publish(event)
+      published?.publish(event)
     },
   }
 }

@@ -101,6 +101,7 @@ export type {
   StoreNeeds,
 } from './revocation/store.js'
 export type { SessionClientOptions } from './sessions/session-client.js'
-export type { SessionInfo } from './sessions/sessions.js'
+export type { SessionInfo, Sessions, SessionState } from './sessions/sessions.js'
+export type { ConnectionOptions, ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
 export type { TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

@@ -9,7 +9,7 @@ import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
 import { assertNotRevoked, type CheckedToken } from '../revocation/check.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
-import type { StoreGuard } from '../revocation/store-guard.js'
+import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
 import { assertFresh, assertScopes, assertType, type TokenPolicy } from './policy.js'
@@ -21,7 +21,7 @@ export interface Authenticator {
   readonly settings: Settings
   readonly verifier: TokenVerifier
   readonly blocklist: Blocklist
-  readonly store: StoreGuard | null
+  readonly store: StoreConnection | null
   readonly now: Clock
   readonly emit: TokenEmitter['emit']
   /** What was asked about the tokens of a request: several policies on one route ask once. */

@@ -3,7 +3,7 @@ import type { TokenPayload } from '../claims/payload.js'
 import { extraClaims } from '../claims/read-payload.js'
 import { MissingTokenError } from '../errors.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import { readSessionClient, type SessionClientOptions } from '../sessions/session-client.js'
+import type { SessionClientOptions } from '../sessions/session-client.js'
 import type { Sessions } from '../sessions/sessions.js'
 import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
 import type { TokenIssuer, TokenPair } from './issue.js'
@@ -42,7 +42,7 @@ export async function refreshPair<Input extends object>(
   issuer.planPair(given, options)
   const request = typeof source === 'string' ? {} : { request: source }
   try {
-    const session = await sessions.rotate(verified, readSessionClient({ ...request, ...client }))
+    const session = await sessions.rotate(verified, { ...request, ...client })
     return issuer.createPair(given, options, session)
   } catch (error) {
     reportRejection(authenticator, error, verified.claims)

@@ -2,33 +2,27 @@ import type { StandardClaims } from '../claims/payload.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter, TokenEventName, TokenListener } from '../events.js'
 import type { Revoker } from '../revocation/revoker.js'
-import type { StoreGuard } from '../revocation/store-guard.js'
 import type { SessionInfo, Sessions } from '../sessions/sessions.js'
-
-/** What revocation and sessions need; a manager without a store has only the events. */
-export interface RevocableParts {
-  readonly emitter: TokenEmitter
-  readonly store: StoreGuard | null
-  readonly revoker: Revoker | null
-  readonly sessions: Sessions | null
-}
+import type { StoreConnection } from '../sessions/token-store.js'
 
 /** The half of a `TokenManager` that ends tokens: by token, session, user, key, or all at once. */
 export abstract class RevocableTokens {
-  readonly #parts: RevocableParts
+  readonly #emitter: TokenEmitter
+  readonly #store: StoreConnection | null
 
-  protected constructor(parts: RevocableParts) {
-    this.#parts = parts
+  protected constructor(emitter: TokenEmitter, store: StoreConnection | null) {
+    this.#emitter = emitter
+    this.#store = store
   }
 
   /** Resolves when the store is there and fit for use, or says why it is not; without a store, at once. */
   async ready(): Promise<void> {
-    await this.#parts.store?.ready()
+    await this.#store?.ready()
   }
 
   /** Calls a listener at every event of a kind; returns a function that ends that. */
   on<Name extends TokenEventName>(name: Name, listener: TokenListener<Name>): () => void {
-    return this.#parts.emitter.on(name, listener)
+    return this.#emitter.on(name, listener)
   }
 
   /** Revokes one token by its `jti`; the other token of its log-in stays good. */
@@ -86,11 +80,11 @@ export abstract class RevocableTokens {
   }
 
   #revoker(method: string): Revoker {
-    return this.#parts.revoker ?? missingStore(method)
+    return this.#store?.revoker ?? missingStore(method)
   }
 
   #sessions(method: string): Sessions {
-    return this.#parts.sessions ?? missingStore(method)
+    return this.#store?.sessions ?? missingStore(method)
   }
 }
 

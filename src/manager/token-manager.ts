@@ -3,15 +3,15 @@ import type { CreateTokenOptions } from '../claims/create.js'
 import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
+import { createEmitter } from '../events.js'
 import { readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
-import type { RevocationStore } from '../revocation/store.js'
-import { readSessionClient } from '../sessions/session-client.js'
-import type { Sessions } from '../sessions/sessions.js'
+import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken, wantedLocations } from './authenticate.js'
+import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
 import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
@@ -27,7 +27,6 @@ import {
   parseUpgradePolicy,
   type UpgradePolicy,
 } from './sockets.js'
-import { createStoreParts } from './store-parts.js'
 import { findSubject, type SubjectGetter } from './subjects.js'
 import { createVerifier } from './verified-tokens.js'
 
@@ -40,7 +39,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
   readonly claims?: ClaimsSchema<Input, Output>
   /** Where revocations and sessions are kept; checked before the callback. */
-  readonly revocation?: RevocationStore
+  readonly revocation?: TokenStore
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
@@ -64,7 +63,7 @@ export class TokenManager<
   readonly keyId: string | null
   readonly #authenticator: Authenticator
   readonly #issuer: TokenIssuer
-  readonly #sessions: Sessions | null
+  readonly #store: StoreConnection | null
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   /** Any genuine, unrevoked token, whatever its type. */
@@ -97,19 +96,19 @@ export class TokenManager<
     const settings = resolveSettings(config, claims)
     const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
-    const parts = createStoreParts(revocation, settings, now, randomBytes)
-    super(parts)
-    const { store, revoker } = parts
-    const { emit } = parts.emitter
+    const emitter = createEmitter()
+    const store = revocation && connect(revocation, settings, now, randomBytes, emitter)
+    super(emitter, store)
+    const { emit } = emitter
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
-    this.#sessions = parts.sessions
+    this.#store = store
     this.#issuer = createIssuer({
       settings,
       now,
       random: randomBytes,
       emit,
-      revokedBefore: () => revoker?.revokedBefore ?? 0,
+      revokedBefore: () => store?.revoker.revokedBefore ?? 0,
       onLifetime: (lifetime) => store?.expect(lifetime),
     })
     this.#authenticator = {
@@ -153,13 +152,13 @@ export class TokenManager<
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
     const endsAt = this.#issuer.planPair(claims, options)
-    const session = await this.#sessions?.open(claims.uid, endsAt, readSessionClient(options))
+    const session = await this.#store?.sessions?.open(claims.uid, endsAt, options)
     return this.#issuer.createPair(claims, options, session ?? null)
   }
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
-    const sessions = this.#sessions ?? missingStore('refresh')
+    const sessions = this.#store?.sessions ?? missingStore('refresh')
     return refreshPair(
       { authenticator: this.#authenticator, issuer: this.#issuer, sessions },
       source,

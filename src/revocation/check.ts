@@ -2,13 +2,10 @@ import { RevocationUnavailableError, RevokedTokenError } from '../errors.js'
 import { monotonicNow } from '../time.js'
 import type { RevocationContext, TokenBlocklistCallback } from './blocklist.js'
 import { isThenable, withDeadline } from './deadline.js'
-import { assertAnswers, isRevokedBy, revocationKeys } from './revocation-keys.js'
-import type { LookupAnswer } from './store.js'
-import type { StoreGuard } from './store-guard.js'
 
 /** What a token is checked against: a store, the application's callback, or both, in this order. */
 export interface RevocationSources {
-  readonly store: StoreGuard | null
+  readonly store: { isRevoked(token: CheckedToken): boolean | Promise<boolean> } | null
   readonly isRevoked: TokenBlocklistCallback | null
   /** How long the callback may take, in milliseconds. */
   readonly timeoutMs: number
@@ -30,21 +27,8 @@ export interface CheckedToken extends Omit<RevocationContext, 'signal'> {
  * question is not a "no", and letting the request through would un-revoke every token.
  */
 export async function assertNotRevoked(checked: CheckedToken, sources: RevocationSources): Promise<void> {
-  if (sources.store !== null) await assertNotStored(checked, sources.store)
+  if (sources.store !== null && (await sources.store.isRevoked(checked))) throw revoked(checked)
   if (sources.isRevoked !== null) await assertNotListed(checked, sources.isRevoked, sources.timeoutMs)
-}
-
-async function assertNotStored(checked: CheckedToken, store: StoreGuard): Promise<void> {
-  const keys = revocationKeys(checked.payload, checked.kid)
-  const lookup = store.call('lookup', (target) => checkedLookup(target.lookup(keys)), checked.lifetime)
-  const answers = isThenable(lookup) ? await lookup : lookup
-  if (isRevokedBy(answers, checked.start)) throw revoked(checked)
-
-  function checkedLookup(answer: LookupAnswer | Promise<LookupAnswer>): LookupAnswer | Promise<LookupAnswer> {
-    if (isThenable(answer)) return answer.then((later) => checkedLookup(later) as LookupAnswer)
-    assertAnswers(answer, keys)
-    return answer
-  }
 }
 
 async function assertNotListed(

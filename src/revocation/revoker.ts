@@ -19,7 +19,6 @@ export interface Revoker {
 
 /** What a revoker works with. */
 export interface RevokerOptions {
-  readonly store: StoreGuard
   readonly now: Clock
   /** Milliseconds. */
   readonly leeway: number
@@ -27,7 +26,7 @@ export interface RevokerOptions {
 }
 
 /** A revoker for one store. */
-export function createRevoker({ store, now, leeway, emit }: RevokerOptions): Revoker {
+export function createRevoker(store: StoreGuard, { now, leeway, emit }: RevokerOptions): Revoker {
   let revokedBefore = 0
 
   const revoke = async (

@@ -1,13 +1,13 @@
-import { createNonce, type RandomBytes } from '../claims/ids.js'
+import { createNonce } from '../claims/ids.js'
 import type { TokenPayload } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
-import type { TokenEmitter } from '../events.js'
 import type { JwsHeader } from '../jws/verify.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
 import { toStoredId } from '../revocation/revocation-keys.js'
 import type { Rotation, SessionClient, SessionStore, StoredSession } from '../revocation/session-store.js'
 import type { StoreGuard } from '../revocation/store-guard.js'
-import type { Clock } from '../time.js'
+import { readSessionClient, type SessionClientOptions } from './session-client.js'
+import type { ConnectionOptions } from './token-store.js'
 
 /** A session as its tokens carry it. */
 export interface SessionState {
@@ -31,42 +31,28 @@ export interface SessionInfo extends SessionClient {
 
 /** Opens, rotates and lists sessions in a store. */
 export interface Sessions {
-  open(uid: string, endsAt: number | null, client: SessionClient): Promise<SessionState>
+  open(uid: string, endsAt: number | null, from: SessionClientOptions): Promise<SessionState>
   /** The successor of a verified refresh token, or the error that ends it. */
   rotate(
     token: { readonly header: JwsHeader; readonly payload: TokenPayload },
-    client: SessionClient,
+    from: SessionClientOptions,
   ): Promise<SessionState>
   list(uid: string): Promise<readonly SessionInfo[]>
 }
 
-/** What sessions work with. */
-export interface SessionsOptions {
-  readonly store: StoreGuard
-  readonly now: Clock
-  readonly random: RandomBytes
-  readonly emit: TokenEmitter['emit']
-  /** Milliseconds. */
-  readonly leeway: number
-  /** Milliseconds. */
-  readonly grace: number
-  /** Milliseconds, or `FOREVER`. */
-  readonly idle: number
-}
-
 /** Sessions in a store that keeps them. */
-export function createSessions(options: SessionsOptions): Sessions {
-  const { store, now, random, emit, leeway, grace, idle } = options
+export function createSessions(store: StoreGuard, options: ConnectionOptions): Sessions {
+  const { now, random, emit, leeway, graceMs, idleMs } = options
 
   return {
-    async open(uid, endsAt, client) {
+    async open(uid, endsAt, from) {
       const expiresAt = endsAt === null ? FOREVER : endsAt * 1000
       const session = {
         user: toStoredId(uid),
         nonce: createNonce(random),
         expiresAt,
         until: addTime(expiresAt, leeway),
-        ...client,
+        ...readSessionClient(from),
       }
       const { sid } = await store.call(
         'open',
@@ -76,12 +62,13 @@ export function createSessions(options: SessionsOptions): Sessions {
       return { sid, generation: 0, endsAt }
     },
 
-    async rotate({ header, payload }, client) {
+    async rotate({ header, payload }, from) {
       const { sid, gen: presented, sub } = payload
       if (sid === undefined || presented === undefined) {
         throw new TokenDecodeError('Refresh token belongs to no session')
       }
-      const rules = { graceMs: grace, idleMs: idle, ...client }
+      const client = readSessionClient(from)
+      const rules = { graceMs, idleMs, ...client }
       const rotation = await store.call('rotate', async (target) =>
         parseRotation(await sessionsOf(target).rotate(sid, presented, rules)),
       )
@@ -99,7 +86,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
     async list(uid) {
       const stored = await store.call('list', (target) => sessionsOf(target).list(toStoredId(uid)))
-      return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idle).map(toInfo)
+      return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idleMs).map(toInfo)
     },
   }
 }
@@ -110,12 +97,14 @@ function sessionsOf({ sessions }: { readonly sessions?: SessionStore }): Session
 }
 
 function parseRotation(answer: Rotation): Rotation {
-  const { outcome, generation, expiresAt } = answer as Partial<Rotation & { outcome: 'rotated' }>
-  const isEnd = (outcome as string) === 'ended'
-  const isReuse = (outcome as string) === 'reused' && Number.isSafeInteger(generation)
-  const isSuccess = (outcome as string) === 'rotated' || (outcome as string) === 'replayed'
-  if (isEnd || isReuse || (isSuccess && Number.isSafeInteger(generation) && Number.isFinite(expiresAt)))
-    return answer
+  const { generation, expiresAt } = answer as Partial<Rotation & { outcome: 'rotated' }>
+  const needed = {
+    ended: [],
+    reused: [generation],
+    rotated: [generation, expiresAt],
+    replayed: [generation, expiresAt],
+  }
+  if (needed[answer.outcome]?.every(Number.isSafeInteger)) return answer
   throw new TypeError('The store answered a rotation with something else than its outcome')
 }
 

@@ -10,8 +10,10 @@ import {
 } from '../revocation/revocation.js'
 import { judgeRotation } from '../revocation/rotation.js'
 import type { SessionStore, StoredSession } from '../revocation/session-store.js'
-import type { FeedPage, Position, RevocationStore } from '../revocation/store.js'
+import type { FeedPage, Position } from '../revocation/store.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import type { TokenStore } from '../sessions/token-store.js'
+import { connectStore } from './connect-store.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {
@@ -39,7 +41,7 @@ const MOST_LISTED = 1000
  *
  * It holds what is alive, and a little more: every write also looks at a few old entries and drops what has ended.
  */
-export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationStore {
+export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore {
   if (process.env['NODE_ENV'] === 'production' && options.allowInProduction !== true) {
     throw new ConfigurationError(
       'The memory store forgets every revocation when the process ends. In production use tokenlib/stores/sqlite, ' +
@@ -145,6 +147,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     async prune(limit) {
       return sweepers.reduce((dropped, drop) => dropped + drop(retire(), Number.POSITIVE_INFINITY, limit), 0)
     },
+    connect: connectStore,
     sessions: sessionStore,
     async close() {
       entries.clear()

@@ -1,0 +1,46 @@
+import type { RandomBytes } from '../claims/ids.js'
+import type { TokenEmitter } from '../events.js'
+import type { CheckedToken } from '../revocation/check.js'
+import type { Revoker } from '../revocation/revoker.js'
+import type { RevocationStore } from '../revocation/store.js'
+import type { Clock } from '../time.js'
+import type { Sessions } from './sessions.js'
+
+/** A store that a manager can be given. */
+export interface TokenStore extends RevocationStore {
+  /** Always `connectStore`: what a manager needs to use a store comes with the store, and weighs nothing without one. */
+  readonly connect: ConnectStore
+}
+
+/** Makes a store ready for one manager. */
+export type ConnectStore = (store: RevocationStore, options: ConnectionOptions) => StoreConnection
+
+/** What a manager uses of its store. */
+export interface StoreConnection {
+  /** Whether the store has revoked a token, at once where it can; `RevocationUnavailableError` when it cannot tell. */
+  isRevoked(token: CheckedToken): boolean | Promise<boolean>
+  readonly revoker: Revoker
+  /** `null` where the store keeps none. */
+  readonly sessions: Sessions | null
+  /** Resolves when the store is there and fit for use, or says why it is not. */
+  ready(): Promise<void>
+  /** Lets the store know of a token that lives longer than any before, in milliseconds. */
+  expect(lifetime: number): void
+}
+
+/** What a store is connected with. */
+export interface ConnectionOptions {
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly emit: TokenEmitter['emit']
+  /** The deadline of every call, in milliseconds. */
+  readonly timeoutMs: number
+  /** The longest lifetime of the manager's tokens, leeway included; milliseconds, or `FOREVER`. */
+  readonly longestLifetime: number
+  /** Milliseconds. */
+  readonly leeway: number
+  /** How long a used refresh token may be sent again, in milliseconds. */
+  readonly graceMs: number
+  /** How long a session may go unused; milliseconds, or `FOREVER`. */
+  readonly idleMs: number
+}
