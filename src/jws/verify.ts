@@ -15,6 +15,8 @@ export interface JwsHeader {
 export interface VerifiedJws {
   readonly header: JwsHeader
   readonly payload: Uint8Array
+  /** The id of the key that made the signature, also where the header names none. */
+  readonly kid: string
 }
 
 /** The longest encoded header that is read; the largest real ones stay below a quarter of it. */
@@ -29,9 +31,9 @@ export function verifyCompact(ring: KeyRing, token: string, maxLength: number): 
   if (payload === null || signature === null) throw new TokenDecodeError('Token is not canonical base64url')
 
   const input = token.slice(0, encodedHeader.length + 1 + encodedPayload.length)
-  if (!selectKeys(ring, header).some((key) => isSignature(key, input, signature)))
-    throw new TokenSignatureError()
-  return { header, payload }
+  const signer = selectKeys(ring, header).find((key) => isSignature(key, input, signature))
+  if (signer === undefined) throw new TokenSignatureError()
+  return { header, payload, kid: signer.kid }
 }
 
 // Three indexOf calls: splitting megabytes of dots would cost seconds and hundreds of megabytes.

@@ -126,7 +126,7 @@ describe('preparing', () => {
     const token = tokens.createAccessToken({ uid: 'ada' })
     await Promise.all([tokens.verifyToken(token), tokens.verifyToken(token), tokens.ready()])
     await tokens.verifyToken(token)
-    expect(calls).toEqual(['prepare', 'lookup', 'lookup', 'lookup'])
+    expect(calls).toEqual(['connect', 'prepare', 'lookup', 'lookup', 'lookup'])
   })
 
   test('a store that is not fit refuses everything, and ready() says why', async () => {
