@@ -2,6 +2,7 @@ import type { AnyClaims } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import { TokenConfig, type TokenConfigOptions } from '../manager/config.js'
 import { type JsonClaims, TokenManager } from '../manager/token-manager.js'
+import type { TokenStore } from '../sessions/token-store.js'
 import { type Clock, parseDuration } from '../time.js'
 import { createFrozenClock, type FrozenClock } from './frozen-clock.js'
 import { createKeyFields } from './key-fields.js'
@@ -33,21 +34,33 @@ export interface TestTokens<Input extends object, Output extends object> {
   readonly authHeaders: (token: string) => Record<string, string>
 }
 
+/** What a manager for tests may have beside its configuration. */
+export interface TestTokensOptions<Input extends object, Output extends object> {
+  readonly claims?: ClaimsSchema<Input, Output>
+  /** Opens a store that goes by the manager's clock: `(clock) => createMemoryStore({ clock })`. */
+  readonly openStore?: (clock: Clock) => TokenStore
+}
+
 // Seconds. A token minted as expired lived half of it, and ended half of it ago.
 const HOUR = 3600
 
 /** A manager with a clock that stands still and a key of its own; `options` are configuration fields. */
 export function createTestTokens<Input extends object = JsonClaims, Output extends object = AnyClaims>(
-  options: TokenConfigOptions & { readonly claims?: ClaimsSchema<Input, Output> } = {},
+  options: TokenConfigOptions & TestTokensOptions<Input, Output> = {},
 ): TestTokens<Input, Output> {
-  const { claims, ...fields } = options
+  const { claims, openStore, ...fields } = options
   const clock = createFrozenClock()
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
-  const build = (settings: TokenConfig, now: Clock): TokenManager<Input, Output> =>
-    new TokenManager({ config: settings, clock: now, ...(claims && { claims }) })
+  const build = (settings: TokenConfig, now: Clock, revocation?: TokenStore): TokenManager<Input, Output> =>
+    new TokenManager({
+      config: settings,
+      clock: now,
+      ...(claims && { claims }),
+      ...(revocation && { revocation }),
+    })
 
-  const tokens = build(config, clock)
+  const tokens = build(config, clock, openStore?.(clock))
   const revoked = new Set<string>()
   tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
 

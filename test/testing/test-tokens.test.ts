@@ -11,6 +11,7 @@ import {
 import { createTestTokens, type MintOptions } from '../../src/testing/index.js'
 import { openToken } from '../helpers/manager.js'
 import { configFor, keyPairFor } from '../helpers/keys.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
 
 /** `passed`, or the code of the error. */
 async function outcome(dependency: Dependency<unknown>, headers: Record<string, string>): Promise<string> {
@@ -209,4 +210,14 @@ describe('authHeaders', () => {
       'passed',
     )
   })
+})
+
+test('a store goes by the same clock', async () => {
+  const { tokens, clock } = createTestTokens({ openStore: (now) => createMemoryStore({ clock: now }) })
+  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  clock.advance('1h')
+  await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
+  const next = await tokens.refresh(refreshToken)
+  await tokens.logout(await tokens.verifyToken(next.accessToken))
+  await expect(tokens.verifyToken(next.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
 })

@@ -1,0 +1,73 @@
+// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+import { DatabaseSync } from '@photostructure/sqlite'
+import { Cluster, Redis } from 'ioredis'
+import { Client, Pool } from 'pg'
+import postgres from 'postgres'
+import { createClient, createCluster } from 'redis'
+import { z } from 'zod'
+import { type RevocationStore, type SessionInfo, TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { connectStore } from 'tokenlib/stores/connect-store'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createPostgresStore } from 'tokenlib/stores/postgres'
+import { createRedisStore } from 'tokenlib/stores/redis'
+import { createSqliteStore } from 'tokenlib/stores/sqlite'
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+declare function same<A, B>(...differ: Equal<A, B> extends true ? [] : ['types differ']): void
+
+const config = new TokenConfig({ JWT_SECRET_KEY: 's' })
+
+// Every client a store is made for fits as it comes.
+for (const revocation of [
+  createMemoryStore(),
+  createSqliteStore(new DatabaseSync(':memory:')),
+  createRedisStore(new Redis()),
+  createRedisStore(new Cluster([])),
+  createRedisStore(createClient()),
+  createRedisStore(createCluster({ rootNodes: [] })),
+  createPostgresStore(new Pool()),
+  createPostgresStore(new Client()),
+  createPostgresStore(postgres()),
+]) {
+  new TokenManager({ config, revocation })
+}
+// @ts-expect-error a client is not a store
+new TokenManager({ config, revocation: new Redis() })
+// @ts-expect-error nor is one kind of client another
+createPostgresStore(new Redis())
+// @ts-expect-error nor the other way round
+createRedisStore(new Pool())
+
+// A store of one's own needs `connect`, and the methods.
+declare const own: RevocationStore
+new TokenManager({ config, revocation: { ...own, connect: connectStore } })
+// @ts-expect-error without it the manager could not use the store
+new TokenManager({ config, revocation: own })
+
+const claims = z.object({ role: z.enum(['admin', 'user']) })
+const tokens = new TokenManager({ config, claims, revocation: createMemoryStore() })
+const payload = await tokens.accessTokenRequired(new Request('http://localhost'))
+same<Awaited<ReturnType<typeof tokens.refresh>>, TokenPair>()
+same<Awaited<ReturnType<typeof tokens.listSessions>>, readonly SessionInfo[]>()
+await tokens.logout(payload)
+await tokens.revokeToken(payload)
+await tokens.revokeSession(payload)
+await tokens.revokeSession('sid')
+await tokens.revokeOtherSessions(payload)
+await tokens.refresh('token', { claims: { role: 'user' }, access: { expiresIn: '5m' }, ip: '192.0.2.1' })
+// @ts-expect-error the schema knows no such role
+await tokens.refresh('token', { claims: { role: 'root' } })
+// @ts-expect-error a user is named by a string
+await tokens.revokeUser(7)
+
+tokens.on('rejected', ({ code, sub }) => {
+  same<typeof sub, string | null>()
+  if (code === 'REFRESH_TOKEN_REUSED') return
+  // @ts-expect-error there is no such code
+  if (code === 'TOKEN_LOST') return
+})
+tokens.on('reuseDetected', ({ presented, current }) => void (presented - current))
+// @ts-expect-error there is no such event
+tokens.on('revokd', () => {})
+// @ts-expect-error nor such a fact
+tokens.on('issued', ({ token }) => void token)
