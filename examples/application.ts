@@ -3,22 +3,27 @@ import {
   type Dependency,
   MissingTokenError,
   type RequestToken,
+  type SessionClientOptions,
   TokenConfig,
-  TokenManager,
+  type TokenManager,
+  type TokenPair,
   type TokenPayload,
+  type TokenStore,
 } from 'tokenlib'
+import { createCallbackLogins, createStoredLogins } from './logins.js'
 
 /** What is the same in every framework: the manager, the application's own dependencies, log-in and log-out. */
 export interface Application {
   readonly tokens: TokenManager
-  /** How often the revocation callback has run. */
+  /** How often it was asked whether a token is revoked. */
   checks(): number
   readonly getTokenDep: Dependency<RequestToken>
   readonly getOptionalTokenDep: Dependency<RequestToken | null>
   /** `text` is the body of the request: empty, or JSON with a `uid`. `null` when it is neither. */
-  login(text: string): Promise<IssuedTokens | null>
-  refresh(token: RequestToken, payload: TokenPayload): Promise<IssuedTokens>
-  logout(token: RequestToken, payload: TokenPayload): void
+  login(text: string, client?: SessionClientOptions): Promise<IssuedTokens | null>
+  /** A new pair for the refresh token of the request. */
+  readonly refresh: Dependency<IssuedTokens>
+  logout(token: RequestToken, payload: TokenPayload): Promise<void>
 }
 
 export interface IssuedTokens {
@@ -26,54 +31,27 @@ export interface IssuedTokens {
   readonly refresh_token: string
 }
 
-export function createApplication(): Application {
-  const tokens = new TokenManager({
-    config: new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] || randomBytes(32) }),
-  })
-
-  const blocklist = new Set<string>()
-  let checks = 0
-  tokens.setCallbackTokenBlocklist((token) => {
-    checks++
-    return blocklist.has(token)
-  })
-
-  // Every token of a log-in by its session id, so that a logout reaches the refresh token too.
-  const logins = new Map<string, string[]>()
-  const revokeLogin = (sid = ''): void => {
-    for (const token of logins.get(sid) ?? []) blocklist.add(token)
-    logins.delete(sid)
-  }
-
-  const issue = async (uid: string): Promise<IssuedTokens> => {
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid, foo: 'bar', age: 36 })
-    const { sid = '' } = tokens.verifyTokenWithoutRevocation(accessToken)
-    logins.set(sid, [accessToken, refreshToken])
-    return { access_token: accessToken, refresh_token: refreshToken }
-  }
+/** The application on a store; without one, on a callback over a set of tokens. */
+export function createApplication(store?: TokenStore): Application {
+  const config = new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] || randomBytes(32) })
+  const logins = store === undefined ? createCallbackLogins(config) : createStoredLogins(config, store)
+  const { tokens } = logins
 
   return {
     tokens,
-    checks: () => checks,
+    checks: () => logins.checks(),
     async getTokenDep(request) {
       const token = await tokens.getTokenFromRequest(request)
       if (token === null) throw new MissingTokenError()
       return token
     },
     getOptionalTokenDep: tokens.getTokenFromRequest,
-    async login(text) {
+    async login(text, client) {
       const uid = readUid(text)
-      return uid === null ? null : issue(uid)
+      return uid === null ? null : toAnswer(await logins.begin(uid, client))
     },
-    async refresh(token, payload) {
-      blocklist.add(token.token)
-      revokeLogin(payload.sid)
-      return issue(payload.sub)
-    },
-    logout(token, payload) {
-      blocklist.add(token.token)
-      revokeLogin(payload.sid)
-    },
+    refresh: async (request) => toAnswer(await logins.refresh(request)),
+    logout: (token, payload) => logins.end(token, payload),
   }
 }
 
@@ -82,6 +60,10 @@ export function describeToken(token: RequestToken | null): string {
   return token === null
     ? 'No token found'
     : `Your token is: ${token.token} and is located in ${token.location}`
+}
+
+function toAnswer({ accessToken, refreshToken }: TokenPair): IssuedTokens {
+  return { access_token: accessToken, refresh_token: refreshToken }
 }
 
 function readUid(text: string): string | null {

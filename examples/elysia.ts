@@ -31,20 +31,18 @@ export function start(application: Application, options: ExampleOptions): Promis
     }))
     .post(
       '/login',
-      async ({ body, status }) =>
-        (await application.login(body)) ?? status(400, 'uid must be a non-empty string'),
+      async ({ body, request, status }) =>
+        (await application.login(body, { request })) ?? status(400, 'uid must be a non-empty string'),
       { parse: 'text', body: t.String() },
     )
     .post(
       '/refresh',
-      inject({ payload: tokens.refreshTokenRequired, token: getTokenDep }, ({ payload, token }) =>
-        application.refresh(token, payload),
-      ),
+      inject({ issued: application.refresh }, ({ issued }) => issued),
     )
     .delete(
       '/logout',
-      inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }) => {
-        application.logout(token, payload)
+      inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, async ({ token, payload }) => {
+        await application.logout(token, payload)
         return Response.json('OK')
       }),
     )

@@ -51,24 +51,24 @@ function createApp(application: Application, options: ExampleOptions): Express {
   // Express 5 waits for the promise that a handler returns.
   app.post('/login', express.text({ type: 'application/json' }), (req, res) =>
     application
-      .login(String(req.body ?? ''))
+      .login(String(req.body ?? ''), { request: req })
       .then((issued) =>
         issued === null ? res.status(400).json('uid must be a non-empty string') : res.json(issued),
       ),
   )
   app.post(
     '/refresh',
-    inject(
-      { payload: tokens.refreshTokenRequired, token: getTokenDep },
-      async ({ payload, token }, _req, res) => res.json(await application.refresh(token, payload)),
-    ),
+    inject({ issued: application.refresh }, ({ issued }, _req, res) => res.json(issued)),
   )
   app.delete(
     '/logout',
-    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }, _req, res) => {
-      application.logout(token, payload)
-      res.json('OK')
-    }),
+    inject(
+      { payload: tokens.accessTokenRequired, token: getTokenDep },
+      async ({ token, payload }, _req, res) => {
+        await application.logout(token, payload)
+        res.json('OK')
+      },
+    ),
   )
 
   if (options.handleErrors) app.use(handleErrors({ config: tokens.config }))

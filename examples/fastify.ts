@@ -45,19 +45,17 @@ function createApp(application: Application, options: ExampleOptions): FastifyIn
     access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }),
   }))
   app.post('/login', async (request, reply) => {
-    const issued = await application.login(JSON.stringify(request.body ?? {}))
+    const issued = await application.login(JSON.stringify(request.body ?? {}), { request: request.raw })
     return issued ?? reply.code(400).send('uid must be a non-empty string')
   })
   app.post(
     '/refresh',
-    inject({ payload: tokens.refreshTokenRequired, token: getTokenDep }, ({ payload, token }) =>
-      application.refresh(token, payload),
-    ),
+    inject({ issued: application.refresh }, ({ issued }) => issued),
   )
   app.delete(
     '/logout',
-    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }) => {
-      application.logout(token, payload)
+    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, async ({ token, payload }) => {
+      await application.logout(token, payload)
       return 'OK'
     }),
   )

@@ -29,19 +29,16 @@ function createApp(application: Application, options: ExampleOptions): FetchHand
     'GET /token': () =>
       Response.json({ access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }) }),
     'POST /login': async (request) => {
-      const issued = await application.login(await request.text())
+      const issued = await application.login(await request.text(), { request })
       return issued === null
         ? Response.json('uid must be a non-empty string', { status: 400 })
         : Response.json(issued)
     },
-    'POST /refresh': inject(
-      { payload: tokens.refreshTokenRequired, token: getTokenDep },
-      async ({ payload, token }) => Response.json(await application.refresh(token, payload)),
-    ),
+    'POST /refresh': inject({ issued: application.refresh }, ({ issued }) => Response.json(issued)),
     'DELETE /logout': inject(
       { payload: tokens.accessTokenRequired, token: getTokenDep },
-      ({ token, payload }) => {
-        application.logout(token, payload)
+      async ({ token, payload }) => {
+        await application.logout(token, payload)
         return Response.json('OK')
       },
     ),

@@ -40,21 +40,19 @@ function createApp(application: Application, options: ExampleOptions): H3 {
     access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }),
   }))
   app.post('/login', async (event) => {
-    const issued = await application.login(await event.req.text())
+    const issued = await application.login(await event.req.text(), { request: event.req })
     if (issued !== null) return issued
     event.res.status = 400
     return { message: 'uid must be a non-empty string' }
   })
   app.post(
     '/refresh',
-    inject({ payload: tokens.refreshTokenRequired, token: getTokenDep }, ({ payload, token }) =>
-      application.refresh(token, payload),
-    ),
+    inject({ issued: application.refresh }, ({ issued }) => issued),
   )
   app.delete(
     '/logout',
-    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }) => {
-      application.logout(token, payload)
+    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, async ({ token, payload }) => {
+      await application.logout(token, payload)
       return Response.json('OK')
     }),
   )

@@ -46,19 +46,17 @@ function createApp(application: Application, options: ExampleOptions): Hono {
     c.json({ access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }) }),
   )
   app.post('/login', async (c) => {
-    const issued = await application.login(await c.req.text())
+    const issued = await application.login(await c.req.text(), { request: c.req.raw })
     return issued === null ? c.json('uid must be a non-empty string', 400) : c.json(issued)
   })
   app.post(
     '/refresh',
-    inject({ payload: tokens.refreshTokenRequired, token: getTokenDep }, async ({ payload, token }, c) =>
-      c.json(await application.refresh(token, payload)),
-    ),
+    inject({ issued: application.refresh }, ({ issued }, c) => c.json(issued)),
   )
   app.delete(
     '/logout',
-    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }, c) => {
-      application.logout(token, payload)
+    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, async ({ token, payload }, c) => {
+      await application.logout(token, payload)
       return c.json('OK')
     }),
   )

@@ -61,20 +61,17 @@ function createRouter(application: Application, options: ExampleOptions): Router
     ctx.body = { access_token: tokens.createAccessToken({ uid: 'ada', foo: 'bar', age: 36 }) }
   })
   router.post('/login', async (ctx) => {
-    const issued = await application.login(await text(ctx.req))
+    const issued = await application.login(await text(ctx.req), { request: ctx.req })
     if (issued === null) ctx.status = 400
     ctx.body = issued ?? JSON.stringify('uid must be a non-empty string')
   })
-  router.post(
-    '/refresh',
-    inject({ payload: tokens.refreshTokenRequired, token: getTokenDep }, async ({ payload, token }, ctx) => {
-      ctx.body = await application.refresh(token, payload)
-    }),
-  )
+  router.post('/refresh', inject({ issued: application.refresh }), (ctx) => {
+    ctx.body = ctx.state.issued
+  })
   router.delete(
     '/logout',
-    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, ({ token, payload }, ctx) => {
-      application.logout(token, payload)
+    inject({ payload: tokens.accessTokenRequired, token: getTokenDep }, async ({ token, payload }, ctx) => {
+      await application.logout(token, payload)
       ctx.body = JSON.stringify('OK')
     }),
   )

@@ -8,23 +8,15 @@ import {
   HttpCode,
   Module,
   Post,
+  Req,
   type Type,
   UseGuards,
 } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
-import type { RequestToken, TokenPayload } from 'tokenlib'
-import {
-  AccessTokenGuard,
-  Depends,
-  enforce,
-  Payload,
-  RefreshTokenGuard,
-  Token,
-  TokenExceptionFilter,
-  TokenModule,
-} from 'tokenlib/nest'
+import type { RequestSource, RequestToken, TokenPayload } from 'tokenlib'
+import { AccessTokenGuard, Depends, enforce, Payload, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
 import { type Application, describeToken, type IssuedTokens } from './application.js'
 import type { ExampleOptions } from './options.js'
 import type { RunningServer } from './server.js'
@@ -96,25 +88,27 @@ function createController(application: Application, options: ExampleOptions): Ty
 
     @Post('login')
     @HttpCode(200)
-    async login(@Body() body?: unknown): Promise<IssuedTokens> {
-      const issued = await application.login(body === undefined ? '' : JSON.stringify(body))
+    async login(@Req() request: RequestSource, @Body() body?: unknown): Promise<IssuedTokens> {
+      const issued = await application.login(body === undefined ? '' : JSON.stringify(body), { request })
       if (issued === null) throw new BadRequestException('uid must be a non-empty string')
       return issued
     }
 
     @Post('refresh')
     @HttpCode(200)
-    @UseGuards(RefreshTokenGuard)
-    refresh(@Payload() payload: TokenPayload, @Token() token: RequestToken): Promise<IssuedTokens> {
-      return application.refresh(token, payload)
+    refresh(@Depends(application.refresh) issued: IssuedTokens): IssuedTokens {
+      return issued
     }
 
     // Nest resolves parameters side by side; what must come first goes into a guard.
     @Delete('logout')
     @UseGuards(AccessTokenGuard)
     @Header('content-type', 'application/json')
-    logout(@Payload() payload: TokenPayload, @Depends(getTokenDep) token: RequestToken): string {
-      application.logout(token, payload)
+    async logout(
+      @Payload() payload: TokenPayload,
+      @Depends(getTokenDep) token: RequestToken,
+    ): Promise<string> {
+      await application.logout(token, payload)
       return JSON.stringify('OK')
     }
   }

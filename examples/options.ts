@@ -16,7 +16,7 @@ export const FRAMEWORKS = [
 /** One of the frameworks. */
 export type Framework = (typeof FRAMEWORKS)[number]
 
-/** What `npm start -- …` can choose. */
+/** What a framework needs to know. */
 export interface ExampleOptions {
   readonly framework: Framework
   readonly port: number
@@ -24,8 +24,19 @@ export interface ExampleOptions {
   readonly handleErrors: boolean
 }
 
+/** Where revocations are kept. */
+export type StoreChoice =
+  | { readonly kind: 'callback' | 'memory' }
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'redis' | 'postgres'; readonly url: string }
+
+/** What `npm start -- …` can choose. */
+export interface StartOptions extends ExampleOptions {
+  readonly store: StoreChoice
+}
+
 /** The options in a command line, or an `Error` that says what is wrong with it. */
-export function parseOptions(args: readonly string[]): ExampleOptions {
+export function parseOptions(args: readonly string[]): StartOptions {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -33,6 +44,7 @@ export function parseOptions(args: readonly string[]): ExampleOptions {
       port: { type: 'string', default: '3000' },
       profile: { type: 'string', default: 'message' },
       'handle-errors': { type: 'boolean', default: false },
+      store: { type: 'string', default: 'sqlite:tokenlib-example.sqlite' },
     },
   })
   return {
@@ -40,6 +52,7 @@ export function parseOptions(args: readonly string[]): ExampleOptions {
     port: parsePort(values.port),
     profile: oneOf('--profile', values.profile, ['message', 'payload']),
     handleErrors: values['handle-errors'],
+    store: parseStore(values.store),
   }
 }
 
@@ -55,4 +68,16 @@ function parsePort(given: string): number {
     throw new Error('--port takes a number from 0 to 65535 (0 for any free one)')
   }
   return port
+}
+
+function parseStore(given: string): StoreChoice {
+  if (given === 'memory' || given === 'callback') return { kind: given }
+  if (/^rediss?:\/\/./.test(given)) return { kind: 'redis', url: given }
+  if (/^postgres(?:ql)?:\/\/./.test(given)) return { kind: 'postgres', url: given }
+  const path = /^sqlite:([^:].*)$/.exec(given)?.[1] ?? /^[^:]+\.(?:sqlite3?|db)$/.exec(given)?.[0]
+  if (path !== undefined) return { kind: 'sqlite', path }
+  // What was given is not repeated: it may hold a password.
+  throw new Error(
+    '--store takes one of: sqlite:PATH, redis://… (or rediss://), postgres://… (or postgresql://), memory, callback',
+  )
 }

@@ -1,20 +1,43 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { applicationContract } from 'tokenlib/testing'
+import { parseOptions } from '../examples/options.js'
+import { describeStore } from '../examples/stores.js'
+import { describeWithOwnServer } from './helpers/servers/describe-with-servers.js'
+import { findFreePort } from './helpers/servers/free-port.js'
+import type { RunningServer } from './helpers/servers/server-process.js'
+import { type RedisSettings, startRedis } from './helpers/servers/start-redis.js'
 
 const MAIN = fileURLToPath(new URL('../build/examples/main.js', import.meta.url))
 
+// The application makes its SQLite file in the folder that it is started in.
+const folder = mkdtempSync(join(tmpdir(), 'tokenlib-start-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
 /** The example application as `npm start` runs it: the built package in a process of its own. */
+function run(args: readonly string[]) {
+  const child = spawn(process.execPath, [MAIN, '--port', '0', ...args], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const heard = { output: '', errors: '' }
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (heard.output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (heard.errors += text))
+  return { child, heard }
+}
+
 async function start(...args: string[]) {
-  const child = spawn(process.execPath, [MAIN, '--port', '0', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.resume()
-  while (!output.includes('Stop with Ctrl-C')) await once(child.stdout, 'data')
-  const url = /http:\/\/[\d.]+:\d+/.exec(output)?.[0] ?? ''
-  return { child, url, output: () => output, close: () => stop(child) }
+  const { child, heard } = run(args)
+  const ended = once(child, 'close').then(() => Promise.reject(new Error(heard.errors)))
+  while (!heard.output.includes('Stop with Ctrl-C')) await Promise.race([once(child.stdout, 'data'), ended])
+  ended.catch(() => undefined)
+  const url = /http:\/\/[\d.]+:\d+/.exec(heard.output)?.[0] ?? ''
+  return { child, url, heard, close: () => stop(child) }
 }
 
 async function stop(child: ChildProcess): Promise<void> {
@@ -22,13 +45,22 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
+/** The exit code and what was said, for an application that does not start. */
+async function fail(...args: string[]): Promise<{ code: number; errors: string }> {
+  const { child, heard } = run(args)
+  const [code] = (await once(child, 'close')) as [number]
+  expect(heard.output).toBe('')
+  return { code, errors: heard.errors }
+}
+
 applicationContract(
   'npm start',
   ({ profile, handleErrors }) => start('--profile', profile, ...(handleErrors ? ['--handle-errors'] : [])),
   { afterAll, beforeAll, describe, test },
+  { keepsSessions: true },
 )
 
-test('npm start prints its address, a curl command for each route, and where the blocklist is', async () => {
+test('npm start prints its address, a curl command for each route, and where revocations are', async () => {
   const app = await start('--framework', 'fetch')
   try {
     for (const route of [
@@ -41,9 +73,10 @@ test('npm start prints its address, a curl command for each route, and where the
       '/refresh',
       '/logout',
     ]) {
-      expect(app.output()).toMatch(new RegExp(`curl .*${app.url}${route}$`, 'm'))
+      expect(app.heard.output).toMatch(new RegExp(`curl .*${app.url}${route}$`, 'm'))
     }
-    expect(app.output()).toContain('in memory')
+    expect(app.heard.output).toMatch(/kept in the SQLite file .*tokenlib-example\.sqlite\.$/m)
+    expect(existsSync(join(folder, 'tokenlib-example.sqlite'))).toBe(true)
   } finally {
     await app.close()
   }
@@ -55,19 +88,108 @@ test('SIGINT ends it cleanly, also with a connection open', async () => {
   app.child.kill('SIGINT')
   const [code] = (await once(app.child, 'exit')) as [number]
   expect(code).toBe(0)
-  expect(app.output()).toContain('Stopped.')
+  expect(app.heard.output).toContain('Stopped.')
 })
 
-test.each([
-  [['--framework', 'django'], /--framework takes one of/],
-  [['--profile', 'x'], /--profile takes one of/],
-  [['--port', 'x'], /--port takes a number/],
-  [['--nonsense'], /nonsense/],
-])('%j is refused with a line that says why', async (args, message) => {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let errors = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const [code] = (await once(child, 'close')) as [number]
-  expect(code).toBe(2)
-  expect(errors).toMatch(message)
+describe('the command line', () => {
+  const STORES = /^--store takes one of: sqlite:PATH, redis:.*, postgres:.*, memory, callback$/
+
+  test.each([
+    [['--framework', 'django'], /^--framework takes one of/],
+    [['--profile', 'x'], /^--profile takes one of/],
+    [['--port', 'x'], /^--port takes a number/],
+    [['--nonsense'], /nonsense/],
+    [['--store', 'nonsense'], STORES],
+    [['--store', ''], STORES],
+    [['--store', 'sqlite:'], STORES],
+    [['--store', 'sqlite::memory:'], STORES],
+    [['--store', 'redis://'], STORES],
+    [['--store', 'mysql://ada:hunter2@127.0.0.1/tokens.db'], STORES],
+  ])('%j is refused', (args, message) => {
+    expect(() => parseOptions(args)).toThrow(message)
+  })
+
+  test.each([
+    ['memory', /^memory; this process forgets them/],
+    ['callback', /^a set that a callback reads; this process forgets it/],
+    ['sqlite:other.file', /^the SQLite file .*other\.file$/],
+    ['./other.db', /^the SQLite file .*other\.db$/],
+    ['redis://ada:hunter2@host:1/2', /^Redis at redis:\/\/host:1\/2$/],
+    ['rediss://:hunter2/?#@@host', /^Redis at rediss:\/\/host$/],
+    ['postgres://ada:hunter2@host/tokens', /^PostgreSQL at postgres:\/\/host\/tokens$/],
+    ['postgresql:///tokens?password=hunter2', /^PostgreSQL at postgresql:\/\/\/tokens$/],
+  ])('--store %s is taken, and named without a password', (store, place) => {
+    expect(describeStore(parseOptions(['--store', store]).store)).toMatch(place)
+  })
+
+  test.concurrent.each([
+    [['--store', 'mysql://ada:hunter2@127.0.0.1'], /^--store takes one of: .*\n$/],
+    [['redis://:hunter2@127.0.0.1'], /^Unexpected argument 'redis:\/\/127.*\n$/],
+  ])('%j ends it with a line that says why', async (args, message) => {
+    expect(await fail(...args)).toEqual({ code: 2, errors: expect.stringMatching(message) as string })
+  })
+})
+
+describe('a store that cannot be used is refused with one line', () => {
+  const refused = async (store: string) => {
+    const { code, errors } = await fail('--store', store)
+    expect(code).toBe(1)
+    expect(errors).toMatch(/^Cannot start with revocations in .*\n$/)
+    expect(errors).not.toContain('hunter2')
+    return errors
+  }
+
+  test.concurrent.each(['redis', 'postgresql'])('a server of %s that is not there', async (scheme) => {
+    const address = `127.0.0.1:${await findFreePort()}`
+    const errors = await refused(`${scheme}://ada:hunter2@${address}/0?password=hunter2`)
+    expect(errors).toContain(`${scheme}://${address}/0: connect ECONNREFUSED ${address}`)
+  })
+
+  test.concurrent('a file in a folder that is not there', async () => {
+    expect(await refused('sqlite:no/folder.sqlite')).toMatch(/unable to open database file/)
+  })
+
+  describeWithOwnServer('redis', 'Redis', () => {
+    test.concurrent.each<[string, RedisSettings, string]>([
+      ['that forgets what it is told', { appendonly: 'no', requirepass: 'hunter2' }, 'appendonly'],
+      ['that has another password', { requirepass: 'hunter2' }, 'WRONGPASS'],
+      ['that does not answer', { requirepass: 'hunter2' }, 'it does not answer'],
+    ])('%s', async (name, settings, reason) => {
+      const redis = await startRedis(settings)
+      try {
+        if (name.includes('answer')) await redis.kill('SIGSTOP')
+        const url = name.includes('another') ? redis.url.replace('hunter2', 'hunter22') : redis.url
+        expect(await refused(url)).toContain(reason)
+      } finally {
+        await redis.stop()
+      }
+    })
+  })
+})
+
+describeWithOwnServer('redis', 'while Redis is gone', () => {
+  let redis: RunningServer
+  beforeAll(async () => void (redis = await startRedis({ requirepass: 'hunter2' })))
+  afterAll(() => redis.stop())
+
+  test('requests are refused, one line says why, and afterwards all is well', async () => {
+    const app = await start('--framework', 'fetch', '--handle-errors', '--store', redis.url)
+    try {
+      const login = await fetch(`${app.url}/login`, { method: 'POST' })
+      const { access_token: token } = (await login.json()) as { access_token: string }
+      const me = () => fetch(`${app.url}/me`, { headers: { authorization: `Bearer ${token}` } })
+      expect((await me()).status).toBe(200)
+
+      await redis.kill()
+      for (let request = 0; request < 3; request++) expect((await me()).status).toBe(503)
+      await vi.waitFor(() => expect(app.heard.errors).toMatch(/^Redis does not answer: .*ECONNREFUSED.*\n$/))
+
+      await redis.restart()
+      await vi.waitFor(async () => expect((await me()).status).toBe(200), { timeout: 10_000, interval: 100 })
+      expect(app.heard.errors.match(/\n/g)).toHaveLength(1)
+      expect(app.heard.errors + app.heard.output).not.toContain('hunter2')
+    } finally {
+      await app.close()
+    }
+  })
 })

@@ -15,7 +15,7 @@ export abstract class RevocableTokens {
     this.#store = store
   }
 
-  /** Resolves when the store is there and fit for use, or says why it is not; without a store, at once. */
+  /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   async ready(): Promise<void> {
     await this.#store?.ready()
   }

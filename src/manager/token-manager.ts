@@ -39,7 +39,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
   readonly claims?: ClaimsSchema<Input, Output>
   /** Where revocations and sessions are kept; checked before the callback. */
-  readonly revocation?: TokenStore
+  readonly revocation?: TokenStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
@@ -18,7 +19,7 @@ export interface StoreGuard {
   ): Value | Promise<Value>
   /** Lets the store know of a longer lifetime, soon; whatever is asked of it next waits for that. */
   expect(lifetime: number): void
-  /** Resolves when the store is there and fit for use, or says why it is not. */
+  /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   ready(): Promise<void>
   /** The longest lifetime the store was told of so far, in milliseconds. */
   readonly longestLifetime: number
@@ -36,6 +37,8 @@ export interface StoreGuardOptions {
 const MOST_PENDING = 1000
 // How often one is let through all the same, to see whether the server is back; milliseconds.
 const PROBE_INTERVAL = 100
+// A process that starts may wait for its store longer than a request may; milliseconds.
+const PATIENCE = 5000
 
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreGuard(store: RevocationStore, options: StoreGuardOptions): StoreGuard {
@@ -136,11 +139,15 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       prepare().catch((cause: unknown) => void unavailable('prepare', cause))
     },
     async ready() {
-      try {
-        await answerLater('prepare', prepare)
-      } catch (error) {
-        const cause: unknown = (error as Error).cause
-        throw cause instanceof ConfigurationError ? cause : error
+      const deadline = monotonicNow() + PATIENCE
+      for (;;) {
+        try {
+          return await prepare()
+        } catch (cause) {
+          if (cause instanceof ConfigurationError) throw cause
+          if (monotonicNow() >= deadline) throw unavailable('prepare', cause)
+        }
+        await sleep(PROBE_INTERVAL)
       }
     },
   }

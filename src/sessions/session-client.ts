@@ -4,10 +4,10 @@ import type { SessionClient } from '../revocation/session-store.js'
 /** Where a log-in or a refresh comes from; shown to users in the list of their sessions. */
 export interface SessionClientOptions {
   /** Brings the user agent, and the address of a Node request's socket. */
-  readonly request?: RequestSource
+  readonly request?: RequestSource | undefined
   /** The client's address, where the request does not show it: behind a proxy it is the proxy's. */
-  readonly ip?: string
-  readonly userAgent?: string
+  readonly ip?: string | undefined
+  readonly userAgent?: string | undefined
 }
 
 // The longest textual IPv6 address with a zone fits, and so do the user agents of real browsers.

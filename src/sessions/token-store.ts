@@ -22,7 +22,7 @@ export interface StoreConnection {
   readonly revoker: Revoker
   /** `null` where the store keeps none. */
   readonly sessions: Sessions | null
-  /** Resolves when the store is there and fit for use, or says why it is not. */
+  /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   ready(): Promise<void>
   /** Lets the store know of a token that lives longer than any before, in milliseconds. */
   expect(lifetime: number): void

@@ -1,3 +1,5 @@
+import { equal, match } from 'node:assert/strict'
+
 /** What a request of the contract carries. */
 export type Credential = 'none' | 'valid' | 'revoked' | 'garbage' | 'refresh'
 
@@ -14,6 +16,8 @@ export interface Client {
   post(path: string, body: string): Promise<Response>
   preflight(path: string): Promise<Response>
   login(uid?: string): Promise<IssuedPair>
+  /** The next pair of a log-in; throws unless it is given one. */
+  refresh(pair: IssuedPair): Promise<IssuedPair>
   /** A token of the kind, made by the application itself. */
   credential(kind: Credential): Promise<string | undefined>
 }
@@ -42,6 +46,11 @@ export function createClient(url: string): Client {
       }),
     login: async (uid = 'ada') =>
       (await client.post('/login', JSON.stringify({ uid }))).json() as Promise<IssuedPair>,
+    async refresh(pair) {
+      const response = await client.send('POST /refresh', pair.refresh_token)
+      equal(response.status, 200)
+      return response.json() as Promise<IssuedPair>
+    },
     async credential(kind) {
       if (kind === 'none') return undefined
       if (kind === 'garbage') return 'aaaaa.bbbbb.ccccc'
@@ -52,4 +61,41 @@ export function createClient(url: string): Client {
     },
   }
   return client
+}
+
+/** Asserts that a request was refused with the answer of a code. */
+export async function assertRefusal(response: Response, code: string): Promise<void> {
+  equal(response.status, 401)
+  equal(await response.text(), ANSWERS[code]?.body)
+  equal(response.headers.get('www-authenticate'), ANSWERS[code]?.challenge)
+  equal(response.headers.get('cache-control'), 'no-store')
+  match(response.headers.get('content-type') ?? '', /^application\/json/)
+}
+
+// The whole answer, so that it is the same in every framework to the byte.
+const ANSWERS: Readonly<Record<string, { readonly body: string; readonly challenge: string }>> = {
+  TOKEN_MISSING: {
+    body: '{"message":"No token found in the request (looked in the Authorization header)","error_type":"MissingTokenError","code":"TOKEN_MISSING"}',
+    challenge: 'Bearer realm="api"',
+  },
+  TOKEN_REVOKED: {
+    body: '{"message":"Token is revoked","error_type":"RevokedTokenError","code":"TOKEN_REVOKED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="Token is revoked"',
+  },
+  TOKEN_INVALID: {
+    body: '{"message":"Token header is malformed","error_type":"TokenDecodeError","code":"TOKEN_INVALID"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="Token header is malformed"',
+  },
+  ACCESS_TOKEN_REQUIRED: {
+    body: '{"message":"An access token is required","error_type":"AccessTokenRequiredError","code":"ACCESS_TOKEN_REQUIRED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="An access token is required"',
+  },
+  REFRESH_TOKEN_REQUIRED: {
+    body: '{"message":"A refresh token is required","error_type":"RefreshTokenRequiredError","code":"REFRESH_TOKEN_REQUIRED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="A refresh token is required"',
+  },
+  REFRESH_TOKEN_REUSED: {
+    body: '{"message":"Refresh token was used before","error_type":"RefreshTokenReusedError","code":"REFRESH_TOKEN_REUSED"}',
+    challenge: 'Bearer realm="api", error="invalid_token", error_description="Refresh token was used before"',
+  },
 }

@@ -1,10 +1,16 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { createClient, type Client, type Credential, type IssuedPair } from './application-client.js'
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import {
+  assertRefusal,
+  createClient,
+  type Client,
+  type Credential,
+  type IssuedPair,
+} from './application-client.js'
 
 /** A running application; `url` has no trailing slash. */
 export interface RunningApplication {
   readonly url: string
-  /** How often the revocation callback has run, where the test can know. */
+  /** How often it was asked whether a token is revoked, where the test can know. */
   checks?(): number
   close(): Promise<void>
 }
@@ -69,32 +75,17 @@ const ROWS: readonly Row[] = [
   row('POST /refresh', 'none', 500, 'TOKEN_MISSING'),
 ]
 
-// The whole answer, so that it is the same in every framework to the byte.
-const ANSWERS: Readonly<Record<string, { readonly body: string; readonly challenge: string }>> = {
-  TOKEN_MISSING: {
-    body: '{"message":"No token found in the request (looked in the Authorization header)","error_type":"MissingTokenError","code":"TOKEN_MISSING"}',
-    challenge: 'Bearer realm="api"',
-  },
-  TOKEN_REVOKED: {
-    body: '{"message":"Token is revoked","error_type":"RevokedTokenError","code":"TOKEN_REVOKED"}',
-    challenge: 'Bearer realm="api", error="invalid_token", error_description="Token is revoked"',
-  },
-  TOKEN_INVALID: {
-    body: '{"message":"Token header is malformed","error_type":"TokenDecodeError","code":"TOKEN_INVALID"}',
-    challenge: 'Bearer realm="api", error="invalid_token", error_description="Token header is malformed"',
-  },
-  ACCESS_TOKEN_REQUIRED: {
-    body: '{"message":"An access token is required","error_type":"AccessTokenRequiredError","code":"ACCESS_TOKEN_REQUIRED"}',
-    challenge: 'Bearer realm="api", error="invalid_token", error_description="An access token is required"',
-  },
-  REFRESH_TOKEN_REQUIRED: {
-    body: '{"message":"A refresh token is required","error_type":"RefreshTokenRequiredError","code":"REFRESH_TOKEN_REQUIRED"}',
-    challenge: 'Bearer realm="api", error="invalid_token", error_description="A refresh token is required"',
-  },
-}
-
-/** Drives one implementation of the example application over real HTTP; the adapter under it proves itself by that. */
-export function applicationContract(name: string, start: StartApplication, runner: ContractRunner): void {
+/**
+ * Drives one implementation of the example application over real HTTP; the adapter under it proves itself by that.
+ *
+ * `keepsSessions` is for an application whose log-ins are sessions in a store: its refresh tokens rotate.
+ */
+export function applicationContract(
+  name: string,
+  start: StartApplication,
+  runner: ContractRunner,
+  options: { readonly keepsSessions?: boolean } = {},
+): void {
   for (const handleErrors of [false, true]) {
     runner.describe(`${name}, ${handleErrors ? 'with' : 'without'} handleErrors`, () => {
       let app: RunningApplication
@@ -109,14 +100,8 @@ export function applicationContract(name: string, start: StartApplication, runne
       for (const { route, token, unhandled, code } of ROWS) {
         runner.test(`${route}, token: ${token}`, async () => {
           const response = await client.send(route, await client.credential(token))
-          const text = await response.text()
-          equal(response.status, handleErrors && code !== undefined ? 401 : unhandled)
-          if (handleErrors && code !== undefined) {
-            equal(text, ANSWERS[code]?.body)
-            equal(response.headers.get('www-authenticate'), ANSWERS[code]?.challenge)
-            equal(response.headers.get('cache-control'), 'no-store')
-            match(response.headers.get('content-type') ?? '', /^application\/json/)
-          }
+          if (handleErrors && code !== undefined) await assertRefusal(response, code)
+          else equal(response.status, unhandled)
         })
       }
 
@@ -169,11 +154,13 @@ export function applicationContract(name: string, start: StartApplication, runne
 
       runner.test('a refreshed log-in works, and its logout ends the new pair', async () => {
         const first = await client.login('grace')
-        const second = (await client.json('POST /refresh', first.refresh_token)) as IssuedPair
-        deepEqual(await client.json('GET /me', second.access_token), { id: 'grace', age: 36, foo: 'bar' })
+        const third = await client.refresh(await client.refresh(first))
+        deepEqual(await client.json('GET /me', third.access_token), { id: 'grace', age: 36, foo: 'bar' })
         equal((await client.send('POST /refresh', first.refresh_token)).status, refused)
-        equal((await client.send('DELETE /logout', second.access_token)).status, 200)
-        equal((await client.send('POST /refresh', second.refresh_token)).status, refused)
+        // Another log-in: where sessions are kept, the reuse has ended the first.
+        const other = await client.refresh(await client.login('grace'))
+        equal((await client.send('DELETE /logout', other.access_token)).status, 200)
+        equal((await client.send('POST /refresh', other.refresh_token)).status, refused)
       })
 
       runner.test('requests at the same time get what is theirs', async () => {
@@ -202,6 +189,8 @@ export function applicationContract(name: string, start: StartApplication, runne
         const { status } = await client.preflight('/profile')
         ok(status !== 401 && status !== 403 && status < 500, `answered ${status}`)
       })
+
+      if (options.keepsSessions === true) sessionCases(runner, () => client, handleErrors)
     })
   }
 
@@ -214,5 +203,48 @@ export function applicationContract(name: string, start: StartApplication, runne
     } finally {
       await app.close()
     }
+  })
+}
+
+function sessionCases(runner: ContractRunner, connect: () => Client, handleErrors: boolean): void {
+  const assertEnded = async (client: Client, pairs: readonly IssuedPair[]): Promise<void> => {
+    for (const { access_token, refresh_token } of pairs) {
+      equal((await client.send('GET /me', access_token)).status, handleErrors ? 401 : 500)
+      equal((await client.send('POST /refresh', refresh_token)).status, handleErrors ? 401 : 500)
+    }
+  }
+
+  runner.test('an old refresh token ends its session, and no other', async () => {
+    const client = connect()
+    const [first, other] = [await client.login(), await client.login()]
+    const second = await client.refresh(first)
+    const third = await client.refresh(second)
+    const reuse = await client.send('POST /refresh', first.refresh_token)
+    if (handleErrors) await assertRefusal(reuse, 'REFRESH_TOKEN_REUSED')
+    else equal(reuse.status, 500)
+    await assertEnded(client, [first, second, third])
+    equal((await client.send('GET /me', other.access_token)).status, 200)
+    await client.refresh(other)
+  })
+
+  runner.test('ten refreshes of one token at the same time pass, and one logout ends them all', async () => {
+    const client = connect()
+    const login = await client.login()
+    const pairs = await Promise.all(Array.from({ length: 10 }, () => client.refresh(login)))
+    for (const { access_token } of pairs) equal((await client.send('GET /me', access_token)).status, 200)
+    // Every one of them is as good as the others, not only the one that came first.
+    for (const pair of pairs) await client.refresh(pair)
+    equal((await client.send('DELETE /logout', login.access_token)).status, 200)
+    await assertEnded(client, pairs)
+  })
+
+  runner.test('a logout ends what refreshes at the same time were given', async () => {
+    const client = connect()
+    const login = await client.login()
+    const refreshes = Array.from({ length: 10 }, () => client.send('POST /refresh', login.refresh_token))
+    const logout = await client.send('DELETE /logout', login.access_token)
+    equal(logout.status, 200)
+    const passed = (await Promise.all(refreshes)).filter(({ status }) => status === 200)
+    await assertEnded(client, (await Promise.all(passed.map((each) => each.json()))) as IssuedPair[])
   })
 }

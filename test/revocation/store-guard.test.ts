@@ -145,9 +145,22 @@ describe('preparing', () => {
     breakStore({ prepare: () => never })
     const token = tokens.createAccessToken({ uid: 'ada' })
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.ready())).toBe('REVOCATION_UNAVAILABLE')
     mend()
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  })
+
+  test('ready() waits for a store that is late, and gives up on one that does not come', async () => {
+    const { tokens, calls, break: breakStore, mend, unavailable } = createBreakable()
+    breakStore({ prepare: () => Promise.reject(new Error('ECONNREFUSED')) })
+    const waiting = tokens.ready()
+    await expect.poll(() => calls.filter((name) => name === 'prepare').length).toBeGreaterThan(1)
+    mend()
+    await waiting
+    expect(unavailable).toEqual([])
+    const other = createBreakable()
+    other.break({ prepare: () => never })
+    expect(await outcomeOf(other.tokens.ready())).toBe('REVOCATION_UNAVAILABLE')
+    expect(other.unavailable).toMatchObject([{ operation: 'prepare' }])
   })
 
   test('a token that lives longer than any before is told to the store before it is asked', async () => {

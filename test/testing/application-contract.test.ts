@@ -133,7 +133,10 @@ describe('the contract fails for an application', () => {
   test('whose refresh leaves the old refresh token alive', async () => {
     const broken = startBroken((application) => ({
       ...application,
-      refresh: async () => (await application.login('{"uid":"grace"}')) ?? Promise.reject(new Error('no')),
+      async refresh(request) {
+        await application.tokens.refreshTokenRequired(request)
+        return (await application.login('{"uid":"grace"}')) ?? Promise.reject(new Error('no'))
+      },
     }))
     await expect(failures(broken)).resolves.toEqual(
       inBoth(['a refreshed log-in works, and its logout ends the new pair']),

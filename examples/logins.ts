@@ -1,0 +1,81 @@
+import {
+  type RequestSource,
+  type RequestToken,
+  type SessionClientOptions,
+  type TokenConfig,
+  TokenManager,
+  type TokenPair,
+  type TokenPayload,
+  type TokenStore,
+} from 'tokenlib'
+
+/** How log-ins begin, go on and end. */
+export interface Logins {
+  readonly tokens: TokenManager
+  checks(): number
+  begin(uid: string, client?: SessionClientOptions): Promise<TokenPair>
+  refresh(request: RequestSource): Promise<TokenPair>
+  end(token: RequestToken, payload: TokenPayload): Promise<void>
+}
+
+/** Log-ins in a store: every process that shares it knows them, and one that is killed forgets none. */
+export function createStoredLogins(config: TokenConfig, store: TokenStore): Logins {
+  let checks = 0
+  const counted: TokenStore = {
+    ...store,
+    lookup(keys) {
+      checks++
+      return store.lookup(keys)
+    },
+  }
+  const tokens = new TokenManager({ config, revocation: counted })
+
+  return {
+    tokens,
+    checks: () => checks,
+    begin: (uid, client) => tokens.createTokenPair({ uid, foo: 'bar', age: 36 }, client),
+    refresh: (request) => tokens.refresh(request),
+    end: (_token, payload) => tokens.logout(payload),
+  }
+}
+
+/** The specification's own form: a callback that looks for the token in a set. This process forgets it when it stops. */
+export function createCallbackLogins(config: TokenConfig): Logins {
+  const tokens = new TokenManager({ config })
+
+  const blocklist = new Set<string>()
+  let checks = 0
+  tokens.setCallbackTokenBlocklist((token) => {
+    checks++
+    return blocklist.has(token)
+  })
+
+  // Every token of a log-in by its session id, so that a logout reaches the refresh token too.
+  const logins = new Map<string, string[]>()
+  const revoke = (token: RequestToken | null, sid = ''): void => {
+    for (const each of logins.get(sid) ?? []) blocklist.add(each)
+    if (token !== null) blocklist.add(token.token)
+    logins.delete(sid)
+  }
+
+  const begin = async (uid: string): Promise<TokenPair> => {
+    const pair = await tokens.createTokenPair({ uid, foo: 'bar', age: 36 })
+    const { sid = '' } = tokens.verifyTokenWithoutRevocation(pair.accessToken)
+    logins.set(sid, [pair.accessToken, pair.refreshToken])
+    return pair
+  }
+
+  return {
+    tokens,
+    checks: () => checks,
+    begin,
+    async refresh(request) {
+      const { sub, sid } = await tokens.refreshTokenRequired(request)
+      revoke(await tokens.getTokenFromRequest(request, { type: 'refresh' }), sid)
+      return begin(sub)
+    },
+    async end(token, payload) {
+      revoke(token, payload.sid)
+    },
+  }
+}

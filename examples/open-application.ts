@@ -1,0 +1,23 @@
+import { type Application, createApplication } from './application.js'
+import type { StoreChoice } from './options.js'
+import { openStore } from './stores.js'
+
+/** An application whose store is there and fit for use, and how to leave it. */
+export interface OpenApplication {
+  readonly application: Application
+  close(): Promise<void>
+}
+
+/** The application on the store of a command line. */
+export async function openApplication(choice: StoreChoice): Promise<OpenApplication> {
+  const opened = await openStore(choice)
+  const close = async (): Promise<void> => opened?.close()
+  try {
+    const application = createApplication(opened?.store)
+    await application.tokens.ready()
+    return { application, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
