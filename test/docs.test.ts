@@ -2,16 +2,34 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CONFIG_TABLE } from '../src/manager/config-table.js'
+import { describeWithPostgres, describeWithRedis } from './helpers/servers/describe-with-servers.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 execFileSync(process.execPath, [join(root, 'scripts/extract-docs.js')])
 
 describe('every example in the documentation does what it says', () => {
   const modules = join(root, 'build/docs')
-  test.each(list(modules, '.ts'))('%s', async (name) => {
+  const run = async (name: string): Promise<void> => {
     await import(/* @vite-ignore */ join(modules, name))
+  }
+  // These two need a server.
+  const [redis, postgres] = ['stores/redis.ts', 'stores/postgres.ts']
+  test.each(list(modules, '.ts').filter((name) => name !== redis && name !== postgres))('%s', run)
+
+  describeWithRedis('on Redis', (url) => {
+    test(redis, async () => {
+      vi.stubEnv('REDIS_URL', url)
+      await run(redis)
+    })
+  })
+
+  describeWithPostgres('on PostgreSQL', (url) => {
+    test(postgres, async () => {
+      vi.stubEnv('DATABASE_URL', url)
+      await run(postgres)
+    })
   })
 })
 

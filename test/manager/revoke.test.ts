@@ -15,7 +15,7 @@ test('revokeToken ends one token and leaves the other of its log-in', async () =
   expect(await outcomeOf(tokens.verifyToken(refreshToken, { type: 'refresh' }))).toBe('ok')
 })
 
-test('REV-13 SES-03 logout ends access and refresh token together, and no other log-in', async () => {
+test('REV-13 logout ends access and refresh token together, and no other log-in', async () => {
   const { tokens } = createRevocable()
   const [mine, other] = [
     await tokens.createTokenPair({ uid: 'ada' }),

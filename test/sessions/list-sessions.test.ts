@@ -7,7 +7,7 @@ import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 const at = (seconds: number) => new Date((NOW + seconds) * 1000)
 const from = (userAgent: string) => new Request('http://localhost/', { headers: { 'user-agent': userAgent } })
 
-test('SES-01 sessions are listed with what their requests told, newest first, and only the live ones of the user', async () => {
+test('sessions are listed with what their requests told, newest first, and only the live ones of the user', async () => {
   const { tokens, clock } = createRevocable()
   const phone = await tokens.createTokenPair({ uid: 'ada' }, { request: from('Phone'), ip: '192.0.2.1' })
   clock.seconds += 10
