@@ -1,5 +1,5 @@
 export type { CreateTokenOptions } from './claims/create.js'
-export type { RandomBytes } from './claims/ids.js'
+export { type RandomBytes, toTimedId } from './claims/ids.js'
 export type { AnyClaims, StandardClaims, TokenPayload, TokenType } from './claims/payload.js'
 export {
   type ExtraClaims,
@@ -80,7 +80,17 @@ export type {
   RevocationContext,
   TokenBlocklistCallback,
 } from './revocation/blocklist.js'
-export { FOREVER, type Revocation, type RevocationKey, type RevocationKind } from './revocation/revocation.js'
+export {
+  addTime,
+  FOREVER,
+  isWatermark,
+  type Revocation,
+  type RevocationKey,
+  type RevocationKind,
+} from './revocation/revocation.js'
+export type { CheckedToken } from './revocation/check.js'
+export { pollFeed } from './revocation/poll-feed.js'
+export type { Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
 export type {
   NewSession,
@@ -103,5 +113,5 @@ export type {
 export type { SessionClientOptions } from './sessions/session-client.js'
 export type { SessionInfo, Sessions, SessionState } from './sessions/sessions.js'
 export type { ConnectionOptions, ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
-export type { TokenEventName, TokenEvents, TokenListener } from './events.js'
+export type { TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

@@ -4,7 +4,7 @@ export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
 /** Names what is revoked: a `jti`, a `sid`, a subject or a `kid`; the id of `all` is empty. */
 export interface RevocationKey {
   readonly kind: RevocationKind
-  /** At most 128 printable ASCII characters; `toRevocationKey` makes one of any text. */
+  /** At most 128 printable ASCII characters; a manager makes a digest of any other id. */
   readonly id: string
 }
 
