@@ -1,0 +1,151 @@
+import { pollFeed } from '../revocation/poll-feed.js'
+import type { Revocation } from '../revocation/revocation.js'
+import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
+import type { TokenStore } from '../sessions/token-store.js'
+import { connectStore } from './connect-store.js'
+import { type PostgresClient, toDatabase } from './postgres/client.js'
+import { readFeed, toPosition } from './postgres/feed.js'
+import { createHistory, type HistoryAnswer, readClock, toMilliseconds } from './postgres/history.js'
+import { migrationSql } from './postgres/migration.js'
+import { assertUsable } from './postgres/requirements.js'
+import { createSessionStatements } from './postgres/session-statements.js'
+import { createSessions } from './postgres/sessions.js'
+import { createRevocationStatements } from './postgres/statements.js'
+import { type TableOptions, toTables } from './postgres/tables.js'
+
+export { migrationSql }
+export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
+export type { TableOptions } from './postgres/tables.js'
+
+/** How a PostgreSQL store behaves. */
+export interface PostgresStoreOptions extends TableOptions {
+  /** Keeps applications that share the tables apart; empty by default. */
+  readonly namespace?: string
+  /** Use a server whose settings let a crash lose what was acknowledged. */
+  readonly allowVolatile?: boolean
+  /**
+   * Names the statements for `pg`, which saves the server about a quarter of a millisecond for each; off by default,
+   * because a pooler in transaction mode has to know about names (PgBouncer from 1.21 on). `postgres` has a setting
+   * of its own, `prepare`.
+   */
+  readonly namedStatements?: boolean
+  /** Replaces the clock of the server, for tests. */
+  readonly clock?: Clock
+  /** Told when the store finds its data lost; `process.emitWarning` by default. */
+  readonly onWarning?: (message: string) => void
+}
+
+/** A store in PostgreSQL. */
+export interface PostgresStore extends TokenStore {
+  /** Creates the tables or brings them up to date; may be called at every start, by every process at once. */
+  migrate(): Promise<void>
+}
+
+interface RevokeAnswer extends HistoryAnswer {
+  readonly now: number
+  readonly timeline: string
+  /** How many entries were news. */
+  readonly taken: number
+}
+
+interface LookupAnswer extends HistoryAnswer {
+  readonly found: readonly (number | null)[] | null
+}
+
+/**
+ * A store in PostgreSQL 13 or newer, shared by every process that is connected to the same primary.
+ *
+ * Takes the application's own client, and leaves it open. Every call is a statement of its own that needs nothing
+ * of its connection, so a pooler such as PgBouncer may stand between.
+ */
+export function createPostgresStore(
+  client: PostgresClient,
+  options: PostgresStoreOptions = {},
+): PostgresStore {
+  const { namespace = '', clock, allowVolatile = false, onWarning = warn } = options
+  const database = toDatabase(client, options)
+  const tables = toTables(options)
+  const statements = createRevocationStatements(tables)
+  const history = createHistory(database, statements, { namespace, clock, onWarning })
+  const retire = createCautiousClock(clock ?? systemClock)
+  let prunedAt = monotonicNow()
+
+  const revoke = async (batch: readonly Revocation[]) => {
+    const entries = mergeByKey(batch).map(({ kind, id, notBefore, until }, at) => ({
+      at,
+      kind,
+      id,
+      not_before: toMilliseconds(notBefore),
+      until: toMilliseconds(until),
+    }))
+    const values = [readClock(clock), JSON.stringify(entries), entries.length]
+    const answer = await history.ask<RevokeAnswer>(statements.revoke, values)
+    afterWrite()
+    return answer
+  }
+
+  const prune = async (limit: number): Promise<number> => {
+    const lock = `${tables.heads} ${namespace}`
+    const values = [namespace, readClock(clock), toMilliseconds(retire()), limit, lock]
+    return (await database.ask<number>(statements.prune, values)) ?? 0
+  }
+
+  const afterWrite = (): void => {
+    if (monotonicNow() - prunedAt < PRUNE_INTERVAL) return
+    prunedAt = monotonicNow()
+    // Whatever is left behind is dropped by the next one; it counts for nothing until then.
+    prune(PRUNE_BATCH).catch(() => undefined)
+  }
+
+  return {
+    async migrate() {
+      await database.ask(migrationSql(options), [])
+    },
+    async prepare({ longestLifetime }) {
+      await assertUsable(database, tables, { allowVolatile })
+      await history.enter(toMilliseconds(longestLifetime))
+    },
+    async revoke(batch) {
+      const { epoch, timeline, changes, now } = await revoke(batch)
+      return { position: toPosition({ epoch, timeline, change: changes }), now }
+    },
+    async lookup(keys) {
+      const pairs = JSON.stringify(keys.map(({ kind, id }) => [kind, id]))
+      const { found } = await history.ask<LookupAnswer>(statements.lookup, [pairs])
+      return keys.map((_, at) => found?.[at] ?? undefined)
+    },
+    feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
+    prune,
+    connect: connectStore,
+    sessions: createSessions(history, createSessionStatements(tables), {
+      clock,
+      revoke: async (batch) => (await revoke(batch)).taken,
+      afterWrite,
+    }),
+    async close() {
+      prunedAt = Number.POSITIVE_INFINITY
+    },
+  }
+}
+
+const PRUNE_INTERVAL = 60_000
+const PRUNE_BATCH = 10_000
+
+function warn(message: string): void {
+  process.emitWarning(message)
+}
+
+/** A statement cannot change one row twice, so entries of one key are merged before. */
+function mergeByKey(batch: readonly Revocation[]): Revocation[] {
+  const merged = new Map<string, Revocation>()
+  for (const entry of batch) {
+    const key = `${entry.kind}:${entry.id}`
+    const { notBefore, until } = merged.get(key) ?? entry
+    merged.set(key, {
+      ...entry,
+      notBefore: Math.max(notBefore, entry.notBefore),
+      until: Math.max(until, entry.until),
+    })
+  }
+  return [...merged.values()]
+}

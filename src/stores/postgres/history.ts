@@ -1,0 +1,109 @@
+import { createId, systemRandom } from '../../claims/ids.js'
+import type { Clock } from '../../time.js'
+import type { Database, Value } from './client.js'
+import type { RevocationStatements } from './statements.js'
+
+/** What every answer about a history says of it. */
+export interface HistoryAnswer {
+  /** How many changes the history has. */
+  readonly changes: number
+  readonly isStandby?: boolean
+}
+
+/** The history of a namespace, as far as this process knows it. */
+export interface History {
+  /** Finds the history, or begins it. */
+  enter(longestLifetime: number): Promise<void>
+  /**
+   * Asks a statement about the history, given the values from $4 on, and tells the epoch that the answer is of.
+   *
+   * Where the history is not the one that this process knew, revocations are lost, nobody can say which, and the
+   * tokens they were about would be good again: everything that began before now is revoked, and then it asks again.
+   */
+  ask<Answer extends HistoryAnswer>(
+    statement: string,
+    values: readonly Value[],
+  ): Promise<Answer & { readonly epoch: string }>
+}
+
+/** How a history is kept. */
+export interface HistoryOptions {
+  readonly namespace: string
+  readonly clock: Clock | undefined
+  readonly onWarning: (message: string) => void
+}
+
+interface Head {
+  readonly epoch: string
+  readonly changes: number
+}
+
+const ATTEMPTS = 3
+
+/** Follows the history of a namespace, and notices when it is lost. */
+export function createHistory(
+  database: Database,
+  statements: RevocationStatements,
+  { namespace, clock, onWarning }: HistoryOptions,
+): History {
+  let known: Head | null = null
+  let longest = 0
+  let healing: Promise<void> | null = null
+
+  const heal = async (lost: string): Promise<void> => {
+    const values = [namespace, createId(systemRandom), lost, readClock(clock), longest]
+    known = await database.ask<Head>(statements.heal, values)
+    onWarning(
+      'The PostgreSQL store has lost its data, or is another one than before: every session that began before now ' +
+        'is revoked',
+    )
+  }
+
+  // Many calls find out at once; one of them sees to it, and those that were asked before it ask again.
+  const healOnce = async (lost: string): Promise<void> => {
+    if (known?.epoch !== lost) return
+    healing ??= heal(lost).finally(() => (healing = null))
+    await healing
+  }
+
+  const ask = async <Answer extends HistoryAnswer>(
+    statement: string,
+    values: readonly Value[],
+  ): Promise<Answer & { readonly epoch: string }> => {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      if (known === null) throw new Error('The PostgreSQL store is not prepared')
+      const { epoch, changes } = known
+      const answer = await database.ask<Answer>(statement, [namespace, epoch, changes, ...values])
+      if (answer === null) {
+        await healOnce(epoch)
+        continue
+      }
+      if (answer.isStandby === true) {
+        throw new Error('The PostgreSQL server is a standby, which may be behind: connect to the primary')
+      }
+      if (known.epoch === epoch && answer.changes > known.changes) known = { epoch, changes: answer.changes }
+      return { ...answer, epoch }
+    }
+    throw new Error('The tables of the PostgreSQL store lose their data again and again')
+  }
+
+  return {
+    async enter(longestLifetime) {
+      longest = Math.max(longest, longestLifetime)
+      const head = await database.ask<Head>(statements.enter, [namespace, createId(systemRandom), longest])
+      known ??= head
+      await ask(statements.lookup, ['[]'])
+    },
+    ask,
+  }
+}
+
+/** The time of a clock that was passed in; `null` leaves it to the server's. */
+export function readClock(clock: Clock | undefined): number | null {
+  return clock === undefined ? null : toMilliseconds(clock())
+}
+
+/** Whole milliseconds, as the columns need them; upwards, since a revocation may last longer, but not shorter. */
+export function toMilliseconds(time: number): number {
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(time))
+}

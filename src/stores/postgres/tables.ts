@@ -1,0 +1,47 @@
+import { ConfigurationError } from '../../errors.js'
+
+/** Where the tables of a store are. */
+export interface TableOptions {
+  /** The schema of the tables; without one they are found by the `search_path` of the connection. */
+  readonly schema?: string
+  /** What the names of the tables begin with: `tokenlib_`. */
+  readonly prefix?: string
+}
+
+/** The names of the tables, quoted for SQL. */
+export interface Tables {
+  /** The schema, quoted as the tables are, or `null` for that of the connection. */
+  readonly schema: string | null
+  /** One row: the version of the tables. */
+  readonly version: string
+  /** One row for each namespace: what its history is, and how far it goes. */
+  readonly heads: string
+  readonly revocations: string
+  readonly sessions: string
+}
+
+/** The names of a store's tables, or `ConfigurationError` for what cannot be part of a name. */
+export function toTables({ schema, prefix = 'tokenlib_' }: TableOptions = {}): Tables {
+  if (!PREFIX.test(prefix)) {
+    throw new ConfigurationError(
+      'prefix begins the names of tables: up to 40 letters, digits and underscores, no digit first',
+    )
+  }
+  if (schema !== undefined && !IDENTIFIER.test(schema)) {
+    throw new ConfigurationError(
+      'schema is the name of a schema: up to 63 letters, digits and underscores, no digit first',
+    )
+  }
+  const table = (name: string): string => (schema === undefined ? '' : `"${schema}".`) + `"${prefix}${name}"`
+  return {
+    schema: schema === undefined ? null : `"${schema}"`,
+    version: table('version'),
+    heads: table('heads'),
+    revocations: table('revocations'),
+    sessions: table('sessions'),
+  }
+}
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
+// PostgreSQL cuts names at 63 bytes, and two that are cut may become one.
+const PREFIX = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/

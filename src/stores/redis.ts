@@ -1,0 +1,98 @@
+import { createNonce, systemRandom } from '../claims/ids.js'
+import { pollFeed } from '../revocation/poll-feed.js'
+import { FOREVER } from '../revocation/revocation.js'
+import type { Clock } from '../time.js'
+import type { TokenStore } from '../sessions/token-store.js'
+import { connectStore } from './connect-store.js'
+import { checkServer } from './redis/check-server.js'
+import { createSend, type RedisClient } from './redis/client.js'
+import { readEntry, readFeed, toPosition } from './redis/feed.js'
+import { createNamespace, toMember } from './redis/namespace.js'
+import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
+import { createSessions } from './redis/sessions.js'
+
+export type { RedisClient } from './redis/client.js'
+
+/** How a Redis store behaves. */
+export interface RedisStoreOptions {
+  /** Stores with the same one share their data; 1 to 64 of the characters A-Z a-z 0-9 . _ - (`tokenlib`). */
+  readonly namespace?: string
+  /** Accept a server that forgets: without an append-only file, or with one that evicts keys. */
+  readonly allowVolatile?: boolean
+  /** Told what could not be checked; `process.emitWarning` unless given. */
+  readonly onWarning?: (message: string) => void
+  /** The time, instead of the server's own; for tests. */
+  readonly clock?: Clock
+}
+
+/** How many entries one script looks at while it drops what has ended. */
+const PRUNE_STEPS = 1000
+
+/**
+ * A store in Redis or Valkey, by a client of `ioredis` or `redis` that belongs to you.
+ *
+ * Every change is one script on the primary, so that it happens as a whole or not at all.
+ *
+ * @example
+ * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
+ */
+export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): TokenStore {
+  const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
+  const warn = options.onWarning ?? ((message: string) => process.emitWarning(message, 'RedisStoreWarning'))
+  const send = createSend(client)
+  const namespace = createNamespace(send, name, clock)
+  let checked: Promise<void> | undefined
+
+  const check = (): Promise<void> =>
+    (checked ??= checkServer(send, namespace.key('meta'), allowVolatile, warn).catch((error: unknown) => {
+      checked = undefined
+      throw error
+    }))
+
+  return {
+    async prepare({ longestLifetime }) {
+      await check()
+      await namespace.prepare(longestLifetime)
+    },
+    async revoke(batch) {
+      const members = batch.map(toMember)
+      const rows = batch.filter(({ kind }) => kind === 'session').map(({ id }) => `s:${id}`)
+      const reply = await namespace.run(
+        REVOKE,
+        ['log', 'past', ...members.map((member) => `r:${member}`), ...rows],
+        [
+          createNonce(systemRandom),
+          ...batch.flatMap(({ notBefore, until }, at) => [
+            String(members[at]),
+            toNumeral(notBefore),
+            toNumeral(until),
+          ]),
+        ],
+      )
+      return { position: toPosition(reply), now: Number(reply[4]) }
+    },
+    async lookup(keys) {
+      const found = await namespace.read(keys.map((key) => `r:${toMember(key)}`))
+      return found.map((value) => (value === null ? undefined : readEntry(String(value)).notBefore))
+    },
+    feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
+    async prune(limit) {
+      let dropped = 0
+      let after = '0'
+      do {
+        const args = [after, PRUNE_STEPS, limit - dropped].map(String)
+        const [gone, next] = await namespace.run(PRUNE, ['log'], args)
+        dropped += Number(gone)
+        after = String(next)
+      } while (after !== '0' && dropped < limit)
+      return dropped
+    },
+    connect: connectStore,
+    sessions: createSessions(namespace),
+    async close() {},
+  }
+}
+
+function toNumeral(moment: number): string {
+  return String(Math.min(FOREVER, Math.ceil(moment)))
+}

@@ -1,0 +1,132 @@
+/**
+ * How long an entry outlives its `until`, in milliseconds.
+ *
+ * The server drops keys by its own clock, and the processes that still accept the token may be behind it.
+ */
+export const MARGIN = 60_000
+
+/** How many batches of changes a reader may be behind before it has to read from the start again. */
+const PAST = 10_000
+
+/**
+ * What every script begins with: names, numbers and the state of the namespace.
+ *
+ * ARGV[1] is the epoch that the caller knows, ARGV[2] the time, or '' for the server's own.
+ * Numbers pass through `text`, because Lua writes large ones as 9.007e+15.
+ */
+export const HEAD: string = `
+local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
+local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
+local log, past = base .. 'log', base .. 'past'
+local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept')
+local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
+local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
+
+local now = tonumber(ARGV[2])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function text(number)
+  return string.format('%.0f', number)
+end
+
+-- How long a key is kept, or nil for ever.
+local function lifetime(ends)
+  if ends < FOREVER then return math.max(1000, ends + MARGIN - now) end
+end
+
+-- A replica refuses this write of nothing, so that only a primary ever answers. So does a primary that lost the
+-- replicas it was told to have. One that cannot write to its disk still knows everything.
+local function refusal()
+  local answer = redis.pcall('PERSIST', meta)
+  if type(answer) == 'table' and answer.err and not string.find(answer.err, 'MISCONF', 1, true) then return answer end
+end
+
+-- While a cluster moves a slot, a node answers for a single key as if it did not exist when it has not come yet;
+-- of two keys it says so. Hence the first one.
+local function fetch(keys)
+  local found = {}
+  for from = 1, #keys, 1000 do
+    local part = redis.call('MGET', meta, unpack(keys, from, math.min(from + 999, #keys)))
+    for at = 2, #part do found[from + at - 2] = part[at] end
+  end
+  return found
+end
+
+local function exists(key)
+  return redis.call('EXISTS', meta, key) == 2
+end
+
+-- 'notBefore:until', or the until alone where the notBefore is FOREVER: Redis keeps a number in less space.
+local function parse(value)
+  if not value then return 0, 0 end
+  local notBefore, ends = string.match(value, '^(%d+):(%d+)$')
+  if notBefore then return tonumber(notBefore), tonumber(ends) end
+  return FOREVER, tonumber(value)
+end
+
+-- A session is packed into one text, a third of the size of a hash: user, generation, startedAt, lastUsedAt,
+-- expiresAt, until, ip, userAgent.
+local function session(sid)
+  local row = redis.call('GET', base .. 's:' .. sid)
+  return row and cmsgpack.unpack(row)
+end
+
+local function notBeforeOf(member)
+  return (parse(fetch({ base .. 'r:' .. member })[1]))
+end
+
+local function remove(key, members)
+  for from = 1, #members, 1000 do
+    redis.call('ZREM', key, unpack(members, from, math.min(from + 999, #members)))
+  end
+end
+
+-- Members of the log, at most steps of them after a change, whose entry the server has dropped; and where to go on.
+local function ended(after, steps, limit)
+  local members = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, steps)
+  local keys = {}
+  for at, member in ipairs(members) do keys[at] = base .. 'r:' .. member end
+  local found, gone, last = fetch(keys), {}, nil
+  for at, member in ipairs(members) do
+    if #gone == limit then break end
+    if not found[at] then gone[#gone + 1] = member end
+    last = at
+  end
+  if not last or last < steps then return gone, '0' end
+  return gone, redis.call('ZSCORE', log, members[last])
+end
+
+-- Everything is read before anything is written, and the first write is one that a full server refuses: then it
+-- refuses all of them. The log forgets what has ended twice as fast as it grows.
+local function append(entries, nonce)
+  redis.call('EXISTS', log, past)
+  local isSwept, gone, swept = pcall(ended, state[6] or '0', 2 + 2 * #entries, 2 + 2 * #entries)
+  if not isSwept then gone, swept = {}, state[6] or '0' end
+  redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', nonce, 'swept', swept)
+  remove(log, gone)
+  redis.call('RPUSH', past, nonce)
+  redis.call('LTRIM', past, -${PAST}, -1)
+  local scores = {}
+  for at, entry in ipairs(entries) do
+    local key = base .. 'r:' .. entry.member
+    local value = text(entry.ends)
+    if entry.notBefore < FOREVER then value = text(entry.notBefore) .. ':' .. value end
+    local kept = lifetime(entry.ends)
+    if kept then redis.call('SET', key, value, 'PX', text(kept)) else redis.call('SET', key, value) end
+    scores[2 * at - 1], scores[2 * at] = text(changes + at), entry.member
+  end
+  for from = 1, #scores, 1000 do
+    redis.call('ZADD', log, unpack(scores, from, math.min(from + 999, #scores)))
+  end
+  changes = changes + #entries
+  batches, state[5] = batches + 1, nonce
+end
+`
+
+/** Ends a script, before it has done anything, that works with an epoch which is not the namespace's. */
+export const SAME_EPOCH = `
+if epoch ~= ARGV[1] then return false end
+`

@@ -1,0 +1,118 @@
+import { createNonce, systemRandom } from '../../claims/ids.js'
+import { ConfigurationError } from '../../errors.js'
+import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
+import { type Clock, createCheckedClock } from '../../time.js'
+import type { Reply, Send } from './client.js'
+import { PREPARE } from './revocation-scripts.js'
+import { runScript, type Script } from './script.js'
+
+/** The keys of one store, and the history that they belong to. */
+export interface Namespace {
+  /** The name of a key; all of them are in one slot of a cluster. */
+  key(name: string): string
+  /** Makes the namespace ready, and revokes everything from before when its data was lost. */
+  prepare(longestLifetime: number): Promise<void>
+  /** Runs a script with the epoch and the time before its other arguments. */
+  run(script: Script, names: readonly string[], args: readonly string[]): Promise<readonly Reply[]>
+  /** The values of keys, as the primary has them. */
+  read(names: readonly string[]): Promise<readonly Reply[]>
+}
+
+/** More than one loss between a script and its repeat is no accident any more. */
+const ATTEMPTS = 3
+
+/** The keys below a name, by the server's clock unless another is given. */
+export function createNamespace(send: Send, name: string, clock: Clock | undefined): Namespace {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
+    throw new ConfigurationError(
+      'The namespace of a Redis store is 1 to 64 of the characters A-Z a-z 0-9 . _ -',
+    )
+  }
+  const readClock = clock && createCheckedClock(clock)
+  const time = (): string => (readClock === undefined ? '' : String(Math.floor(readClock())))
+  const key = (part: string): string => `{tokenlib:${name}}:${part}`
+  const meta = key('meta')
+  // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
+  const keys = [meta, ...['epoch', 'log', 'past', 'r:a:'].map(key)]
+  // The random name of the history that this process knows.
+  let epoch = ''
+  let longest = 0
+
+  const prepare = async (): Promise<void> => {
+    const args = [epoch, time(), String(longest), createNonce(systemRandom), meta]
+    epoch = String(await runScript(send, PREPARE, keys, args).catch(explain))
+  }
+
+  const retry = async (run: () => Promise<readonly Reply[] | null>): Promise<readonly Reply[]> => {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const reply = await run()
+      if (reply !== null) return reply
+      await prepare()
+    }
+    throw new Error('The data of the Redis store was removed again and again')
+  }
+
+  return {
+    key,
+    async prepare(longestLifetime) {
+      longest = Math.max(longest, longestLifetime)
+      await prepare()
+    },
+    run: (script, names, args) =>
+      retry(async () => {
+        const reply = await runScript(send, script, [meta, ...names.map(key)], [epoch, time(), ...args])
+        return isList(reply) ? reply : null
+      }),
+    read: (names) =>
+      retry(async () => {
+        const expected = epoch
+        // No script, because every request may come here. A replica refuses the first command, which writes nothing;
+        // both go out together.
+        const [, reply] = await Promise.all([
+          send(meta, ['PERSIST', key('epoch')]).catch(allowFullDisk),
+          send(meta, ['MGET', key('epoch'), ...names.map(key)]),
+        ])
+        const [known, ...values] = isList(reply) ? reply : []
+        return known === expected ? values : null
+      }),
+  }
+}
+
+function isList(reply: Reply): reply is readonly Reply[] {
+  return typeof reply === 'object' && reply !== null
+}
+
+/** A primary that cannot write to its disk still knows everything. */
+function allowFullDisk(error: unknown): null {
+  if (error instanceof Error && error.message.startsWith('MISCONF')) return null
+  throw error
+}
+
+const LETTERS: Readonly<Record<RevocationKind, string>> = {
+  token: 't',
+  session: 's',
+  user: 'u',
+  key: 'k',
+  all: 'a',
+}
+
+const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
+
+/** A revocation key as it is written in Redis; the kind has a fixed length, so that no id can pass for another kind. */
+export function toMember({ kind, id }: RevocationKey): string {
+  return `${LETTERS[kind]}:${id}`
+}
+
+/** The revocation key of a text that `toMember` made. */
+export function fromMember(member: string): RevocationKey {
+  return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof Error && error.message.includes('KEYPREFIX'))) throw error
+  throw new ConfigurationError(
+    'The Redis store needs a client without keyPrefix: pass redis.duplicate({ keyPrefix: "" }), ' +
+      'and tell stores apart by createRedisStore(client, { namespace })',
+    { cause: error },
+  )
+}

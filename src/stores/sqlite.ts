@@ -1,0 +1,91 @@
+import { ConfigurationError } from '../errors.js'
+import { pollFeed } from '../revocation/poll-feed.js'
+import { type Clock, systemClock } from '../time.js'
+import type { TokenStore } from '../sessions/token-store.js'
+import { connectStore } from './connect-store.js'
+import { isReadOnly, type SqliteDatabase } from './sqlite/database.js'
+import { type OpenDatabase, openDatabase } from './sqlite/open-database.js'
+import { toTables } from './sqlite/schema.js'
+import { untilFree } from './sqlite/transaction.js'
+
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite/database.js'
+
+/** How a SQLite store behaves. */
+export interface SqliteStoreOptions {
+  readonly clock?: Clock
+  /** Told what is unwise but allowed; by default `process.emitWarning`. */
+  readonly onWarning?: (message: string) => void
+  /** What the names of its tables begin with; `tokenlib_` by default. */
+  readonly prefix?: string
+}
+
+/**
+ * A store in a SQLite file, for all processes of one machine.
+ *
+ * The handle must be the store's own: a transaction or an unfinished iteration of somebody else on it would hold every
+ * check at the moment when that began. The store sets it to WAL mode with full durability, and never closes it.
+ *
+ * @example
+ * import { DatabaseSync } from 'node:sqlite'
+ * const store = createSqliteStore(new DatabaseSync('/var/lib/app/tokens.db'))
+ */
+export function createSqliteStore(database: SqliteDatabase, options: SqliteStoreOptions = {}): TokenStore {
+  const tables = toTables(options.prefix ?? 'tokenlib_')
+  const clock = options.clock ?? systemClock
+  const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
+  let opened: OpenDatabase | null = null
+
+  const setUp = (): Promise<OpenDatabase> =>
+    untilFree(() => {
+      try {
+        return openDatabase(database, tables, clock, onWarning)
+      } catch (error) {
+        throw isReadOnly(error) ? cannotWrite(error) : error
+      }
+    })
+
+  const use = (): OpenDatabase => {
+    if (opened === null) throw new Error('The SQLite store is used before its prepare() has resolved')
+    return opened
+  }
+
+  const afterWrite = <T>(result: T): T => {
+    opened?.housekeeping.afterWrite()
+    return result
+  }
+
+  return {
+    async prepare({ longestLifetime }) {
+      if (opened === null) {
+        const ready = await setUp()
+        // Somebody else may have been first meanwhile, and what the first one has seen must not be forgotten.
+        opened ??= ready
+      }
+      await opened.raiseLongestLifetime(longestLifetime)
+    },
+    revoke: async (batch) => afterWrite(await use().revoke(batch)),
+    lookup: (keys) => use().lookup(keys),
+    async feed(after, wait) {
+      const ready = use()
+      return pollFeed(() => ready.readFeed(after), wait)
+    },
+    prune: async (limit) => use().housekeeping.prune(limit),
+    connect: connectStore,
+    sessions: {
+      open: async (session) => afterWrite(await use().sessions.open(session)),
+      rotate: async (sid, generation, rules) =>
+        afterWrite(await use().sessions.rotate(sid, generation, rules)),
+      list: async (user) => use().sessions.list(user),
+    },
+    async close() {
+      opened?.housekeeping.stop()
+    },
+  }
+}
+
+function cannotWrite(cause: unknown): ConfigurationError {
+  return new ConfigurationError(
+    'The SQLite store cannot write to its database: open it for writing, and let this user write the file and its folder',
+    { cause },
+  )
+}

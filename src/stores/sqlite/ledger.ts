@@ -1,0 +1,168 @@
+import { createId, systemRandom } from '../../claims/ids.js'
+import { addTime, type Revocation } from '../../revocation/revocation.js'
+import type { Clock } from '../../time.js'
+import { isMissingTable, type SqliteDatabase } from './database.js'
+import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
+import { transact, untilFree, type WhenBusy } from './transaction.js'
+
+/** How far this process has seen the history of a database. */
+export interface Known {
+  /** Random, and made anew when a database starts from nothing. */
+  readonly epoch: string
+  /** The count of changes; it never falls within an epoch. */
+  readonly changes: number
+}
+
+/** A transaction that writes, on a history that is whole. */
+export interface Writing {
+  /** When it got the lock; epoch milliseconds. */
+  readonly now: number
+  readonly longestLifetime: number
+  /** Merges an entry with what is there; one that raises nothing is no change. */
+  merge(entry: Revocation): void
+  /** How far the history goes with what was merged so far. */
+  known(): Known
+}
+
+/** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
+export interface Ledger {
+  /** Makes sure that watermarks live for this long, in milliseconds, also those that other processes write. */
+  raiseLongestLifetime(longestLifetime: number): Promise<void>
+  /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
+  write<T>(work: (writing: Writing) => T): Promise<T>
+  /** The same at once; throws when another process writes. */
+  tryWrite<T>(work: (writing: Writing) => T): T
+  /** Answers from a read; `attempt` returns `undefined` when what it read is not from the known history. */
+  read<T>(attempt: (known: Known) => T | undefined): T
+  /** The known history as it is by now, or `null` when it is another one; for an `attempt`, after it has read. */
+  check(): Known | null
+  /** Takes note of a count of changes that was read along with the known epoch. */
+  notice(changes: number): void
+}
+
+interface Meta extends Known {
+  readonly longestLifetime: number
+}
+
+/** The ledger of a database; `assertInPlace` throws when its file is not the one it was. */
+export function createLedger(
+  database: SqliteDatabase,
+  tables: Tables,
+  now: Clock,
+  assertInPlace: () => void,
+): Ledger {
+  const { meta, revocations } = tables
+  const readMeta = database.prepare(
+    `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
+  )
+  const saveMeta = database.prepare(
+    `REPLACE INTO ${meta} (id, version, epoch, changes, longest_lifetime) VALUES (1, ${SCHEMA_VERSION}, ?, ?, ?)`,
+  )
+  const checkMeta = database.prepare(
+    `SELECT changes FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`,
+  )
+  const readLastChange = database.prepare(`SELECT coalesce(max(change), 0) AS changes FROM ${revocations}`)
+  const upsert = database.prepare(
+    `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (kind, id) DO UPDATE SET
+       change = excluded.change,
+       not_before = max(not_before, excluded.not_before),
+       until = max(until, excluded.until)
+     WHERE excluded.not_before > not_before OR excluded.until > until`,
+  )
+  let known: Known | null = null
+  let longestLifetime = 0
+
+  const assertUsable = (): void => {
+    // Within somebody else's transaction every read would show the moment when that began.
+    if (database.isTransaction === true || database.inTransaction === true) {
+      throw new Error('The SQLite store found a transaction open on its handle: it needs a handle of its own')
+    }
+    assertInPlace()
+  }
+
+  const write = <T>(whenBusy: WhenBusy, work: (writing: Writing) => T): T => {
+    assertUsable()
+    const [result, after] = transact(database, whenBusy, () => {
+      const at = now()
+      const found = readExistingMeta() ?? startHistory()
+      // A count that has fallen is an old copy of the data; a new epoch tells the other processes.
+      const isOldCopy = found.epoch === known?.epoch && found.changes < known.changes
+      const epoch = isOldCopy ? createId(systemRandom) : found.epoch
+      longestLifetime = Math.max(longestLifetime, found.longestLifetime)
+      let { changes } = found
+      const merge = ({ kind, id, notBefore, until }: Revocation): void => {
+        if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
+      }
+      if (known !== null && known.epoch !== epoch) {
+        merge({ kind: 'all', id: '', notBefore: at, until: addTime(at, longestLifetime) })
+      }
+      const answer = work({ now: at, longestLifetime, merge, known: () => ({ epoch, changes }) })
+      const isNew =
+        epoch !== found.epoch || changes !== found.changes || longestLifetime !== found.longestLifetime
+      if (isNew) saveMeta.run(epoch, changes, longestLifetime)
+      return [answer, { epoch, changes }]
+    })
+    known = after
+    // What went into a file that is gone by now must not be acknowledged.
+    assertInPlace()
+    return result
+  }
+
+  const readExistingMeta = (): Meta | undefined =>
+    unlessTableIsMissing(() => readMeta.get() as Meta | undefined)
+
+  const startHistory = (): Meta => {
+    createTables(database, tables)
+    // Where only the count was lost, no new entry may get the number of an old one.
+    const { changes } = readLastChange.get() as { readonly changes: number }
+    const epoch = createId(systemRandom)
+    saveMeta.run(epoch, changes, longestLifetime)
+    return { epoch, changes, longestLifetime }
+  }
+
+  const tryRead = <T>(attempt: (known: Known) => T | undefined): T | undefined => {
+    const soFar = known
+    if (soFar === null) throw new Error('The SQLite store is used before its prepare() has resolved')
+    return unlessTableIsMissing(() => attempt(soFar))
+  }
+
+  const notice = (changes: number): void => {
+    if (known !== null && known.changes !== changes) known = { epoch: known.epoch, changes }
+  }
+
+  return {
+    async raiseLongestLifetime(needed) {
+      longestLifetime = Math.max(longestLifetime, needed)
+      await untilFree(() => write('throw', () => undefined))
+    },
+    write: (work) => untilFree(() => write('throw', work)),
+    tryWrite: (work) => write('throw', work),
+    read(attempt) {
+      assertUsable()
+      const answer = tryRead(attempt)
+      if (answer !== undefined) return answer
+      // A read answers at once, so it cannot let others work while it waits for its turn to write.
+      write('wait', () => undefined)
+      const answerOfNew = tryRead(attempt)
+      if (answerOfNew === undefined) throw new Error('The tables of the SQLite store keep changing')
+      return answerOfNew
+    },
+    check() {
+      const row = known && checkMeta.get(known.epoch, known.changes)
+      if (row == null) return null
+      notice((row as { readonly changes: number }).changes)
+      return known
+    },
+    notice,
+  }
+}
+
+function unlessTableIsMissing<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (isMissingTable(error)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,58 @@
+import type { Revocation, RevocationKey } from '../../revocation/revocation.js'
+import type { SessionStore } from '../../revocation/session-store.js'
+import type { FeedPage, LookupAnswer, Position, Revoked } from '../../revocation/store.js'
+import { type Clock, createCautiousClock, createCheckedClock } from '../../time.js'
+import { configure } from './configure.js'
+import { assertLocal, createFileGuard, readPath } from './database-file.js'
+import type { SqliteDatabase } from './database.js'
+import { createFeedReader } from './feed.js'
+import { createHousekeeping, type Housekeeping } from './housekeeping.js'
+import { createLedger } from './ledger.js'
+import { createLookup } from './lookup.js'
+import { createRevoke } from './revoke.js'
+import { createTables, type Tables } from './schema.js'
+import { createSessions } from './sessions.js'
+import { transact } from './transaction.js'
+
+/** A database that is ready for use. */
+export interface OpenDatabase {
+  /** Makes sure that watermarks live for this long, in milliseconds, also those that other processes write. */
+  raiseLongestLifetime(longestLifetime: number): Promise<void>
+  revoke(batch: readonly Revocation[]): Promise<Revoked>
+  lookup(keys: readonly RevocationKey[]): LookupAnswer
+  readFeed(after: Position | null): FeedPage
+  readonly sessions: SessionStore
+  readonly housekeeping: Housekeeping
+}
+
+/** Makes a database ready: its settings, its tables, and every statement that will be needed. */
+export function openDatabase(
+  database: SqliteDatabase,
+  tables: Tables,
+  clock: Clock,
+  onWarning: (message: string) => void,
+): OpenDatabase {
+  const path = readPath(database)
+  if (path === null) onWarning(IN_MEMORY)
+  else assertLocal(path)
+  configure(database, path !== null)
+  transact(database, 'throw', () => {
+    createTables(database, tables)
+    // Nothing is deleted; but a handle that may only read lets a transaction begin, and fails here.
+    database.exec(`DELETE FROM ${tables.meta} WHERE id = 0`)
+  })
+  const now = createCheckedClock(clock)
+  const ledger = createLedger(database, tables, now, path === null ? () => {} : createFileGuard(path))
+  return {
+    raiseLongestLifetime: (longestLifetime) => ledger.raiseLongestLifetime(longestLifetime),
+    revoke: createRevoke(database, tables, ledger),
+    lookup: createLookup(database, tables, ledger),
+    readFeed: createFeedReader(database, tables, ledger),
+    sessions: createSessions(database, tables, ledger, now),
+    housekeeping: createHousekeeping(database, tables, ledger, createCautiousClock(clock)),
+  }
+}
+
+const IN_MEMORY =
+  'The SQLite store was given a database in memory: other processes never see its revocations, and a restart ' +
+  'forgets them. Open a file instead'

@@ -1,0 +1,69 @@
+import { ConfigurationError } from '../../errors.js'
+import type { SqliteDatabase } from './database.js'
+
+/** The names of the tables of one store. */
+export interface Tables {
+  readonly meta: string
+  readonly revocations: string
+  readonly sessions: string
+}
+
+/** The version of the tables below. */
+export const SCHEMA_VERSION = 1
+
+/** The tables whose names begin with a prefix. */
+export function toTables(prefix: string): Tables {
+  if (!/^(?!sqlite_)[a-z_][a-z0-9_]{0,62}$/i.test(prefix)) {
+    throw new ConfigurationError(
+      'The prefix of the SQLite store must be letters, digits and underscores, and must not begin with "sqlite_"',
+    )
+  }
+  return {
+    meta: `${prefix}meta`,
+    revocations: `${prefix}revocations`,
+    sessions: `${prefix}sessions`,
+  }
+}
+
+/** Creates what is missing, and refuses tables of another version; to be run in a transaction. */
+export function createTables(database: SqliteDatabase, { meta, revocations, sessions }: Tables): void {
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS ${meta} (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      version INTEGER NOT NULL,
+      epoch TEXT NOT NULL,
+      changes INTEGER NOT NULL,
+      longest_lifetime INTEGER NOT NULL
+    );
+    CREATE TABLE IF NOT EXISTS ${revocations} (
+      -- The row's own number, so that the feed reads the table itself from front to back.
+      change INTEGER PRIMARY KEY,
+      kind TEXT NOT NULL,
+      id TEXT NOT NULL,
+      not_before INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      UNIQUE (kind, id)
+    );
+    CREATE INDEX IF NOT EXISTS ${revocations}_until ON ${revocations} (until);
+    CREATE TABLE IF NOT EXISTS ${sessions} (
+      sid TEXT PRIMARY KEY NOT NULL,
+      user TEXT NOT NULL,
+      generation INTEGER NOT NULL,
+      started_at INTEGER NOT NULL,
+      last_used_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      ip TEXT,
+      user_agent TEXT
+    );
+    CREATE INDEX IF NOT EXISTS ${sessions}_user ON ${sessions} (user, started_at);
+    CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
+  `)
+  const row = database.prepare(`SELECT version FROM ${meta} WHERE id = 1`).get()
+  const { version } = (row ?? { version: SCHEMA_VERSION }) as { readonly version: number }
+  if (version === SCHEMA_VERSION) return
+  throw new ConfigurationError(
+    `The tables of the SQLite store have version ${version}, and this release of tokenlib has version ` +
+      `${SCHEMA_VERSION}: use the release that made them, or another prefix`,
+  )
+}

@@ -1,0 +1,142 @@
+import pg from 'pg'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
+import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+
+const HOUR = 3_600_000
+const FOREVER = Number.MAX_SAFE_INTEGER
+const NO_CLIENT = { ip: null, userAgent: null }
+const RULES = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
+const TOKEN = { kind: 'token', id: 'a' } as const
+const ALL = { kind: 'all', id: '' } as const
+const ENTRY = { ...TOKEN, notBefore: FOREVER, until: FOREVER }
+
+describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
+  const pool = new pg.Pool({ connectionString: url })
+  let prefix: string
+  let count = 0
+  let warnings: string[]
+  let store: PostgresStore
+  const open = async (): Promise<PostgresStore> => {
+    const opened = createPostgresStore(pool, { prefix, onWarning: (text) => warnings.push(text) })
+    await opened.prepare({ longestLifetime: HOUR })
+    return opened
+  }
+  const time = async (): Promise<number> => (await store.revoke([])).now
+  const session = async (user = 'ada') => {
+    const end = (await time()) + HOUR
+    return { user, nonce: `nonce${++count}`.padEnd(14, 'A'), expiresAt: end, until: end, ...NO_CLIENT }
+  }
+  const watermark = async (of: PostgresStore): Promise<number> => (await of.lookup([ALL]))[0] ?? 0
+  beforeEach(async () => {
+    prefix = `t${++count}_`
+    warnings = []
+    await createPostgresStore(pool, { prefix }).migrate()
+    store = await open()
+    await store.revoke([ENTRY])
+  })
+  afterAll(() => pool.end())
+
+  test.each([
+    ['everything', ['heads', 'revocations', 'sessions']],
+    ['the revocations', ['revocations']],
+    ['the heads', ['heads']],
+  ])('accepts nothing from before, when %s were truncated', async (_, tables) => {
+    const other = await open()
+    const { sid } = await store.sessions!.open(await session())
+    const before = await time()
+    await pool.query(`truncate ${tables.map((table) => prefix + table).join()}`)
+    expect(await watermark(store)).toBeGreaterThanOrEqual(before)
+    expect(await watermark(other)).toBeGreaterThanOrEqual(before)
+    expect(await other.sessions!.rotate(sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect(warnings).toHaveLength(2)
+    const next = await store.sessions!.open(await session())
+    expect((await other.sessions!.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+  })
+
+  test('accepts nothing from before, when the revocations were truncated and a new process comes first', async () => {
+    const before = await time()
+    await pool.query(`truncate ${prefix}revocations`)
+    expect(await watermark(await open())).toBeGreaterThanOrEqual(before)
+  })
+
+  test('accepts nothing from before, when it was restored to an earlier state', async () => {
+    const { sid } = await store.sessions!.open(await session())
+    const other = await open()
+    for (const table of ['heads', 'revocations'])
+      await pool.query(`create table ${prefix}old_${table} as table ${prefix}${table}`)
+    await store.revoke([{ ...ENTRY, id: 'lost' }])
+    const before = await time()
+    await pool.query(
+      ['heads', 'revocations']
+        .map(
+          (table) =>
+            `delete from ${prefix}${table}; insert into ${prefix}${table} table ${prefix}old_${table};`,
+        )
+        .join(''),
+    )
+    expect(await watermark(store)).toBeGreaterThanOrEqual(before)
+    expect(await other.sessions!.rotate(sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect(await store.lookup([TOKEN])).toEqual([FOREVER])
+  })
+
+  test.each([
+    ['revoke', (of: PostgresStore) => of.revoke([{ ...ENTRY, id: 'b' }])],
+    ['feed', (of: PostgresStore) => of.feed(null, { waitMs: 0 })],
+    ['rotate', (of: PostgresStore) => of.sessions!.rotate('x', 0, RULES)],
+    ['list', (of: PostgresStore) => of.sessions!.list('ada')],
+    ['prepare', (of: PostgresStore) => of.prepare({ longestLifetime: 2 * HOUR })],
+  ])('notices it in %s', async (_, operate) => {
+    const before = await time()
+    await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
+    await operate(store)
+    const { rows } = await pool.query(`select not_before, until from ${prefix}revocations where kind = 'all'`)
+    expect(Number(rows[0]?.not_before)).toBeGreaterThanOrEqual(before)
+    expect(Number(rows[0]?.until)).toBeGreaterThanOrEqual(before + HOUR)
+  })
+
+  test('opens a session that is later than what it revoked for it', async () => {
+    const given = await session()
+    await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
+    const { sid, startedAt } = await store.sessions!.open(given)
+    expect(startedAt).toBeGreaterThan(await watermark(store))
+    expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('rotated')
+  })
+
+  test('takes a revocation that finds it so', async () => {
+    await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
+    await store.revoke([{ ...ENTRY, id: 'b' }])
+    expect(await store.lookup([{ kind: 'token', id: 'b' }])).toEqual([FOREVER])
+  })
+
+  test('tells the readers of its feed to begin again', async () => {
+    const other = await open()
+    const { position } = await store.revoke([])
+    await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
+    for (const of of [store, other]) {
+      expect((await of.feed(position, { waitMs: 0 })).reset).toBe(true)
+      const { entries } = await of.feed(null, { waitMs: 0 })
+      expect(entries.map(({ kind }) => kind)).toEqual(['all'])
+    }
+  })
+
+  test('is mended by many processes and calls at once', async () => {
+    const stores = await Promise.all(Array.from({ length: 5 }, open))
+    const before = await time()
+    await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
+    const calls = stores.flatMap((of) => Array.from({ length: 10 }, () => watermark(of)))
+    for (const found of await Promise.all(calls)) expect(found).toBeGreaterThanOrEqual(before)
+    expect(warnings).toHaveLength(5)
+    const { rows } = await pool.query(`select count(distinct epoch) as epochs from ${prefix}heads`)
+    expect(Number(rows[0]?.epochs)).toBe(1)
+    await stores[0]?.revoke([{ ...ENTRY, id: 'b' }])
+    for (const of of stores) expect(await of.lookup([{ kind: 'token', id: 'b' }])).toEqual([FOREVER])
+  })
+
+  test('answers nothing without its tables', async () => {
+    await pool.query(`drop table ${prefix}revocations`)
+    await expect(store.lookup([TOKEN])).rejects.toThrow('does not exist')
+    await expect(store.revoke([ENTRY])).rejects.toThrow('does not exist')
+    await expect(store.sessions!.rotate('x', 0, RULES)).rejects.toThrow('does not exist')
+  })
+})

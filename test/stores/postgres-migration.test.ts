@@ -1,0 +1,182 @@
+import pg from 'pg'
+import postgres from 'postgres'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createPostgresStore, migrationSql, type PostgresClient } from 'tokenlib/stores/postgres'
+import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+
+const NEEDS = { longestLifetime: 3_600_000 }
+const FOREVER = Number.MAX_SAFE_INTEGER
+const KEY = { kind: 'token', id: 'a' } as const
+const ENTRY = { ...KEY, notBefore: FOREVER, until: FOREVER }
+const WRONG = { code: 'CONFIGURATION_INVALID' }
+
+describeWithPostgres('the tables of the PostgreSQL store', (url) => {
+  const pool = new pg.Pool({ connectionString: url })
+  const withSetting = (setting: string) => new pg.Pool({ connectionString: url, options: `-c ${setting}` })
+  let prefix: string
+  let count = 0
+  beforeEach(() => void (prefix = `t${++count}_`))
+  afterAll(() => pool.end())
+
+  test('are created by ten processes that start at once', async () => {
+    for (let round = 0; round < 5; round++) {
+      const clients = Array.from({ length: 10 }, () => new pg.Client({ connectionString: url }))
+      await Promise.all(clients.map((client) => client.connect()))
+      const stores = clients.map((client) =>
+        createPostgresStore(client, { prefix: `round${round}_`, schema: `ten${round}` }),
+      )
+      await Promise.all(
+        stores.map(async (store) => {
+          await store.migrate()
+          await store.prepare(NEEDS)
+        }),
+      )
+      await stores[0]?.revoke([ENTRY])
+      for (const store of stores) expect(await store.lookup([KEY])).toEqual([FOREVER])
+      await Promise.all(clients.map((client) => client.end()))
+    }
+  })
+
+  test('are left as they are when they are there, without a word', async () => {
+    const notices: unknown[] = []
+    const sql = postgres(url, { onnotice: (notice) => notices.push(notice) })
+    const store = createPostgresStore(sql, { prefix, schema: 'quiet' })
+    await store.migrate()
+    await store.prepare(NEEDS)
+    await store.revoke([ENTRY])
+    await store.migrate()
+    expect(await store.lookup([KEY])).toEqual([FOREVER])
+    expect(notices).toEqual([])
+    await sql.end()
+  })
+
+  test('can be made by the printed SQL, also inside of a transaction that is undone', async () => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query('begin')
+    await client.query(migrationSql({ prefix }))
+    await client.query('rollback')
+    const store = createPostgresStore(pool, { prefix })
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject(WRONG)
+    await client.query(migrationSql({ prefix }))
+    await store.prepare(NEEDS)
+    await client.end()
+  })
+
+  test('are never made by prepare: it says what to do', async () => {
+    const sql = postgres(url)
+    for (const client of [pool, sql] as PostgresClient[]) {
+      const preparing = createPostgresStore(client, { prefix }).prepare(NEEDS)
+      await expect(preparing).rejects.toMatchObject({
+        ...WRONG,
+        message: expect.stringMatching(/migrate\(\).*migrationSql\(\)/) as string,
+      })
+    }
+    const { rows } = await pool.query('select from pg_tables where tablename like $1', [`${prefix}%`])
+    expect(rows).toEqual([])
+    await sql.end()
+  })
+
+  test('are refused when they are older than the library', async () => {
+    const store = createPostgresStore(pool, { prefix })
+    await store.migrate()
+    await pool.query(`update ${prefix}version set version = 0`)
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject(WRONG)
+  })
+
+  test('of another prefix, schema or namespace are another store', async () => {
+    const places = [{}, { prefix }, { schema: 'other' }, { namespace: 'other' }, { namespace: "it's" }]
+    const stores = places.map((place) => createPostgresStore(pool, place))
+    for (const store of stores) await store.migrate()
+    for (const store of stores) await store.prepare(NEEDS)
+    for (const [at, store] of stores.entries()) {
+      await store.revoke([{ ...ENTRY, id: `only-${at}` }])
+      const keys = stores.map((_, other) => ({ kind: 'token' as const, id: `only-${other}` }))
+      expect((await store.lookup(keys)).findIndex((found) => found !== undefined)).toBe(at)
+      expect((await store.feed(null, { waitMs: 0 })).entries.map(({ id }) => id)).toEqual([`only-${at}`])
+    }
+  })
+
+  test.each([
+    { prefix: 'a-b' },
+    { prefix: '' },
+    { prefix: '1a' },
+    { prefix: 'x"; drop table users; --' },
+    { prefix: 'a'.repeat(41) },
+    { schema: 'a.b' },
+    { schema: '' },
+    { schema: "a'b" },
+  ])('have names that are refused at once when they are none: %o', (place) => {
+    expect(() => createPostgresStore(pool, place)).toThrow(expect.objectContaining(WRONG))
+    expect(() => migrationSql(place)).toThrow(expect.objectContaining(WRONG))
+  })
+
+  test('need a client that is one', () => {
+    for (const client of [{}, () => undefined, { query: 'select' }]) {
+      expect(() => createPostgresStore(client as unknown as PostgresClient)).toThrow(
+        expect.objectContaining(WRONG),
+      )
+    }
+  })
+
+  test('are not used before prepare, or when it failed', async () => {
+    const store = createPostgresStore(pool, { prefix })
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject(WRONG)
+    await store.migrate()
+    await expect(store.lookup([KEY])).rejects.toThrow('not prepared')
+    await expect(store.revoke([ENTRY])).rejects.toThrow('not prepared')
+  })
+
+  test.each(['synchronous_commit=off', 'default_transaction_isolation=serializable'])(
+    'are refused where the connection has %s',
+    async (setting) => {
+      const careless = withSetting(setting)
+      const store = createPostgresStore(careless, { prefix })
+      await store.migrate()
+      await expect(store.prepare(NEEDS)).rejects.toMatchObject(WRONG)
+      await careless.end()
+    },
+  )
+
+  test('are used by those who know that a crash may lose something', async () => {
+    const careless = withSetting('synchronous_commit=off')
+    const store = createPostgresStore(careless, { prefix, allowVolatile: true })
+    await store.migrate()
+    await store.prepare(NEEDS)
+    await store.revoke([ENTRY])
+    expect(await store.lookup([KEY])).toEqual([FOREVER])
+    await careless.end()
+  })
+})
+
+describeWithPostgres('a role of the application', (url) => {
+  const pool = new pg.Pool({ connectionString: url })
+  const role = new URL(url).pathname.slice(1)
+  beforeAll(async () => {
+    await createPostgresStore(pool).migrate()
+    await pool.query(`create role ${role}`)
+  })
+  afterAll(async () => {
+    await pool.query(`drop owned by ${role}`)
+    await pool.query(`drop role ${role}`)
+    await pool.end()
+  })
+
+  test('needs no more than the four tables, and is told so', async () => {
+    const limited = new pg.Pool({ connectionString: url, options: `-c role=${role}` })
+    const store = createPostgresStore(limited)
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject({
+      ...WRONG,
+      message: expect.stringContaining('grant select') as string,
+    })
+    const tables = ['heads', 'revocations', 'sessions'].map((name) => `tokenlib_${name}`).join()
+    await pool.query(`grant select, insert, update, delete on ${tables} to ${role}`)
+    await pool.query(`grant select on tokenlib_version to ${role}`)
+    await store.prepare(NEEDS)
+    const { position } = await store.revoke([ENTRY])
+    expect(await store.lookup([KEY])).toEqual([FOREVER])
+    expect((await store.feed(position, { waitMs: 0 })).reset).toBe(false)
+    expect(await store.prune(10)).toBe(0)
+    await limited.end()
+  })
+})

@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { createRedisStore } from 'tokenlib/stores/redis'
+import { onTestFinished } from 'vitest'
+import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import type { RunningServer } from '../helpers/servers/server-process.js'
+import { type RedisSettings, startRedis } from '../helpers/servers/start-redis.js'
+
+/** In milliseconds. */
+export const HOUR = 3_600_000
+/** Rules of rotation that forgive nothing. */
+export const RULES = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
+/** The key of the watermark of all sessions. */
+export const ALL = { kind: 'all' as const, id: '' }
+/** The revocation of a token, for ever. */
+export const token = (id: string): Revocation => ({ kind: 'token', id, notBefore: FOREVER, until: FOREVER })
+/** A log-in that never ends. */
+export const session = (user = 'ada') => ({
+  user,
+  nonce: randomUUID().replaceAll('-', '').slice(0, 14),
+  expiresAt: FOREVER,
+  until: FOREVER,
+  ip: null,
+  userAgent: null,
+})
+
+/** A server and a client of its own, which go with the test. */
+export async function start(settings: RedisSettings = {}): Promise<{ server: RunningServer; client: Redis }> {
+  const server = await startRedis(settings)
+  const client = connect(server)
+  onTestFinished(() => server.stop())
+  return { server, client }
+}
+
+function connect(server: RunningServer): Redis {
+  const client = new Redis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 20 })
+  client.on('error', () => undefined)
+  onTestFinished(() => client.disconnect())
+  return client
+}
+
+/** A store that is ready. */
+export async function prepared(client: Redis): Promise<Required<RevocationStore>> {
+  const store = createRedisStore(client)
+  await store.prepare({ longestLifetime: HOUR })
+  return store as Required<RevocationStore>
+}

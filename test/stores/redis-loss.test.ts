@@ -1,0 +1,111 @@
+import { expect, test, vi } from 'vitest'
+import { FOREVER } from '../../src/revocation/revocation.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import { ALL, HOUR, prepared, RULES, session, start, token } from './redis-fixture.js'
+
+describeWithOwnServer('redis', 'What a Redis store does about lost data', () => {
+  test('after FLUSHALL every process revokes what was before, and log-ins go on', async () => {
+    const { client } = await start()
+    const [one, two] = [await prepared(client), await prepared(client)]
+    const { position } = await one.revoke([token('a')])
+    const { sid } = await one.sessions.open(session())
+    await client.flushall()
+    const before = Number((await client.time())[0]) * 1000
+    const looks = await Promise.all(
+      [one, two, one, two].map(async (store) => store.lookup([token('a'), ALL])),
+    )
+    for (const [, all] of looks) expect(all).toBeGreaterThanOrEqual(before)
+    expect(await one.sessions.rotate(sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    const page = await two.feed(position, { waitMs: 0 })
+    expect(page.reset).toBe(true)
+    expect((await two.feed(page.next, { waitMs: 0 })).entries).toEqual([
+      expect.objectContaining({ ...ALL, notBefore: expect.any(Number) }),
+    ])
+    const opened = await two.sessions.open(session())
+    expect((await one.sessions.rotate(opened.sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await two.sessions.list('ada')).length).toBe(1)
+  })
+
+  test('a loss does not shorten what any process asked for', async () => {
+    const { client } = await start()
+    const [long, short] = [await prepared(client), await prepared(client)]
+    await long.prepare({ longestLifetime: 9 * HOUR })
+    await long.prepare({ longestLifetime: HOUR })
+    await client.flushall()
+    for (const store of [long, short]) await store.lookup([ALL])
+    const { position } = await short.revoke([])
+    const { now } = await short.revoke([{ kind: 'user', id: 'ada', notBefore: 0, until: 0 }])
+    const { entries } = await short.feed(position, { waitMs: 0 })
+    expect(entries).toEqual([{ kind: 'user', id: 'ada', notBefore: now, until: now + 9 * HOUR }])
+  })
+
+  for (const [call, run] of Object.entries({
+    revoke: (store) => store.revoke([token('b')]),
+    open: (store) => store.sessions.open(session()),
+    rotate: (store) => store.sessions.rotate('sid', 0, RULES),
+    list: (store) => store.sessions.list('ada'),
+    feed: (store) => store.feed(null, { waitMs: 0 }),
+    prune: (store) => store.prune(10),
+    prepare: (store) => store.prepare({ longestLifetime: HOUR }),
+  } satisfies Record<string, (store: Required<RevocationStore>) => Promise<unknown>>)) {
+    test(`a loss that ${call} comes upon revokes what was before`, async () => {
+      const { client } = await start()
+      const store = await prepared(client)
+      await client.flushall()
+      await run(store)
+      expect(await (await prepared(client)).lookup([ALL])).toEqual([expect.any(Number)])
+    })
+  }
+
+  for (const lost of ['epoch', 'meta', 'log']) {
+    test(`a loss of ${lost} alone is noticed, and no entry goes with it`, async () => {
+      const { client } = await start()
+      const store = await prepared(client)
+      const { position } = await store.revoke([token('a'), token('b')])
+      await client.del(`{tokenlib:tokenlib}:${lost}`)
+      const page = await store.feed(position, { waitMs: 0 })
+      expect(page.reset).toBe(true)
+      const [a, all] = await store.lookup([token('a'), ALL])
+      expect(a).toBe(FOREVER)
+      expect(all).toBeGreaterThan(0)
+      await store.revoke([token('c')])
+      const ids = (await store.feed(page.next, { waitMs: 0 })).entries.map(({ id }) => id)
+      expect(ids).toEqual(lost === 'log' ? ['', 'c'] : ['a', 'b', '', 'c'])
+    })
+  }
+
+  test('a history that a failover threw away is not taken for the one that goes on', async () => {
+    const { server, client } = await start({ 'repl-diskless-sync-delay': '0' })
+    const { client: second } = await start({ replicaof: `127.0.0.1 ${server.port}` })
+    const store = await prepared(client)
+    const { position: shared } = await store.revoke([token('kept')])
+    await vi.waitFor(async () => expect(await second.exists('{tokenlib:tokenlib}:r:t:kept')).toBe(1), 20_000)
+    await second.replicaof('NO', 'ONE')
+    const { position: lost } = await store.revoke([token('lost')])
+
+    const promoted = await prepared(second)
+    expect((await promoted.feed(shared, { waitMs: 0 })).reset).toBe(false)
+    expect((await promoted.feed(lost, { waitMs: 0 })).reset).toBe(true)
+    for (const id of ['x', 'y', 'z']) {
+      await promoted.revoke([token(id)])
+      expect((await promoted.feed(lost, { waitMs: 0 })).reset).toBe(true)
+    }
+    const { entries } = await promoted.feed(shared, { waitMs: 0 })
+    expect(entries.map(({ id }) => id)).toEqual(['x', 'y', 'z'])
+  })
+
+  test('a reader that fell too far behind has to start again', async () => {
+    const { client } = await start()
+    const store = await prepared(client)
+    const { position: old } = await store.revoke([token('a')])
+    const { position: recent } = await store.revoke([token('b')])
+    await store.revoke([token('c')])
+    // As 10,000 more revocations would.
+    await client.ltrim('{tokenlib:tokenlib}:past', -2, -1)
+    expect((await store.feed(recent, { waitMs: 0 })).entries.map(({ id }) => id)).toEqual(['c'])
+    const page = await store.feed(old, { waitMs: 0 })
+    expect(page).toMatchObject({ reset: true, entries: [] })
+    expect((await store.feed(page.next, { waitMs: 0 })).entries.length).toBe(3)
+  })
+})
