@@ -48,8 +48,8 @@ export interface TokenIssuerOptions {
   readonly now: Clock
   readonly random: RandomBytes
   readonly emit: TokenEmitter['emit']
-  /** A new token must start after this; epoch milliseconds. */
-  revokedBefore(): number
+  /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
+  startToken(at: number): number
   /** Hears how long a token without a kept session can verify, in milliseconds, or `FOREVER`. */
   onLifetime(lifetime: number): void
 }
@@ -67,7 +67,7 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     session: SessionClaims | null,
   ): Record<string, unknown> => {
     const at = now()
-    const context = { now: at, start: Math.max(at, parts.revokedBefore() + 1), random, session }
+    const context = { now: at, start: parts.startToken(at), random, session }
     for (const [name, value] of Object.entries(options.headers ?? {})) assertSerializable(name, value)
     return createClaims(type, given, options, creation[type], context)
   }
@@ -115,7 +115,7 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   return {
     createToken: (type, given, options = {}) => create(type, given, options, null),
     createPair(given, { access, refresh, ...shared }, kept) {
-      const session = kept ?? { sid: createTimedId(Math.max(now(), parts.revokedBefore() + 1), random) }
+      const session = kept ?? { sid: createTimedId(parts.startToken(now()), random) }
       return {
         accessToken: create('access', given, mergeOptions(shared, access), session),
         refreshToken: create('refresh', given, mergeOptions(shared, refresh), session),

@@ -108,7 +108,7 @@ export class TokenManager<
       now,
       random: randomBytes,
       emit,
-      revokedBefore: () => store?.revoker.revokedBefore ?? 0,
+      startToken: (at) => store?.revoker.startToken(at) ?? at,
       onLifetime: (lifetime) => store?.expect(lifetime),
     })
     this.#authenticator = {

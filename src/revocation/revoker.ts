@@ -13,8 +13,8 @@ export interface Revoker {
   revokeUser(uid: string): Promise<void>
   revokeKey(kid: string): Promise<void>
   revokeAll(): Promise<void>
-  /** A new token must start after this, or a revocation of its user would take it along; epoch milliseconds. */
-  readonly revokedBefore: number
+  /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
+  startToken(at: number): number
 }
 
 /** What a revoker works with. */
@@ -28,6 +28,7 @@ export interface RevokerOptions {
 /** A revoker for one store. */
 export function createRevoker(store: StoreGuard, { now, leeway, emit }: RevokerOptions): Revoker {
   let revokedBefore = 0
+  let newestStart = 0
 
   const revoke = async (
     kind: RevocationKind,
@@ -45,14 +46,16 @@ export function createRevoker(store: StoreGuard, { now, leeway, emit }: RevokerO
 
   // The store raises it to its own clock: all processes agree on that one.
   const revokeBefore = async (kind: 'user' | 'all', id: string): Promise<void> => {
-    const notBefore = now()
+    // Tokens of this process that no store has seen may have started later than a clock now shows that was set back.
+    const notBefore = Math.max(now(), newestStart)
     const takenAt = await revoke(kind, [id], { notBefore, until: addTime(notBefore, store.longestLifetime) })
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
   }
 
   return {
-    get revokedBefore() {
-      return revokedBefore
+    startToken(at) {
+      newestStart = Math.max(newestStart, at, revokedBefore + 1)
+      return Math.max(at, revokedBefore + 1)
     },
     async revokeToken(payload) {
       const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)

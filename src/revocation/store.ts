@@ -14,7 +14,7 @@ export interface StoreNeeds {
 export interface Revoked {
   /** A position that includes the whole batch. */
   readonly position: Position
-  /** The store's clock when it took the batch, in epoch milliseconds. */
+  /** The store's clock when it took the batch, or a watermark of the batch that is later; epoch milliseconds. */
   readonly now: number
 }
 
@@ -56,8 +56,9 @@ export interface RevocationStore {
   /**
    * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
    *
-   * A watermark (`user`, `all`) is raised to the store's own clock, and lives for the longest lifetime from then on;
-   * an entry of kind `session` lives until the session's `until`, where the store has that session.
+   * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns,
+   * which a clock that was set back would miss; it lives for the longest lifetime from then on. An entry of kind
+   * `session` lives until the session's `until`, where the store has that session.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /** At once where the store can. An entry counts for as long as it is there, whatever its `until`. */

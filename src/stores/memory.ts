@@ -57,6 +57,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
   const sweepers = [createSweeper(entries), createSweeper(sessions)]
   let changes = 0
   let longestLifetime = 0
+  let newestStart = 0
 
   const sweep = (): void => {
     for (const drop of sweepers) drop(retire(), SWEEP_STEPS)
@@ -76,7 +77,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
   // What only the store knows: its clock, the longest lifetime, and when a session ends.
   const settle = (given: Revocation): { notBefore: number; until: number } => {
     if (isWatermark(given.kind)) {
-      const notBefore = Math.max(given.notBefore, now())
+      const notBefore = Math.max(given.notBefore, now(), newestStart)
       return { notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) }
     }
     const session = given.kind === 'session' ? sessions.get(given.id) : undefined
@@ -100,6 +101,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       )
       const startedAt = Math.max(now(), revokedBefore + 1)
       const sid = toTimedId(startedAt, nonce)
+      newestStart = Math.max(newestStart, startedAt)
       sessions.set(sid, { ...rest, sid, user, startedAt, lastUsedAt: startedAt, generation: 0 })
       return { sid, startedAt }
     },
@@ -140,7 +142,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
     async revoke(batch) {
       sweep()
       for (const entry of batch) merge(entry)
-      return { position: toPosition(epoch, changes), now: now() }
+      return { position: toPosition(epoch, changes), now: Math.max(now(), newestStart) }
     },
     lookup: (keys) => keys.map(find),
     feed: (after, wait) => pollFeed(() => readFeed(entries, epoch, after), wait),

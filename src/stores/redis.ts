@@ -69,6 +69,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
           ]),
         ],
       )
+      namespace.notice(Number(reply[1]))
       return { position: toPosition(reply), now: Number(reply[4]) }
     },
     async lookup(keys) {

@@ -85,13 +85,13 @@ export function revocationContract({ test, isShared, canWipe, canCount }: StoreT
   test('entries merge into the larger numbers, in whatever order they come', async ({ store, now }) => {
     const at = now() + HOUR
     const entries = [
-      { kind: 'user' as const, id: 'ada', notBefore: at + 5, until: at + 100 },
-      { kind: 'user' as const, id: 'ada', notBefore: at + 9, until: at + 50 },
-      { kind: 'user' as const, id: 'ada', notBefore: at + 1, until: at + 2 * HOUR },
+      { kind: 'token' as const, id: 'ada', notBefore: at + 5, until: at + 2 * HOUR },
+      { kind: 'token' as const, id: 'ada', notBefore: at + 1, until: at + 100 },
+      { kind: 'token' as const, id: 'ada', notBefore: at + 9, until: at + 50 },
     ]
     for (const given of entries) await store.revoke([given])
     await store.revoke(entries.map((given) => ({ ...given, id: 'grace' })).toReversed())
-    const keys = ['ada', 'grace'].map((id) => ({ kind: 'user' as const, id }))
+    const keys = ['ada', 'grace'].map((id) => ({ kind: 'token' as const, id }))
     deepEqual([...(await store.lookup(keys))], [at + 9, at + 9])
     const untils = new Set((await readAll(store)).map(({ until }) => until))
     deepEqual([...untils], [at + 2 * HOUR])
@@ -103,6 +103,8 @@ export function revocationContract({ test, isShared, canWipe, canCount }: StoreT
     equal(taken, now())
     deepEqual([...(await store.lookup([key]))], [now()])
     await store.revoke([{ ...key, notBefore: now() + 5000, until: 0 }])
+    deepEqual([...(await store.lookup([key]))], [now() + 5000])
+    await store.revoke([{ ...key, notBefore: 0, until: 0 }])
     deepEqual([...(await store.lookup([key]))], [now() + 5000])
   })
 

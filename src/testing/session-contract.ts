@@ -69,6 +69,32 @@ export function sessionContract(tests: StoreTests): void {
     )
   }
 
+  for (const kind of ['user', 'all'] as const) {
+    const entry = { kind, id: kind === 'user' ? 'ada' : '', notBefore: 0, until: 0 }
+
+    withSessions(`revoking ${kind} again ends what was opened since`, async (sessions, { store, now }) => {
+      await store.revoke([entry])
+      const { sid, startedAt } = await sessions.open(session({ now }))
+      const { now: taken } = await store.revoke([entry])
+      ok(taken >= startedAt)
+      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+    })
+
+    withSessions(
+      `revoking ${kind} by a clock that was set back`,
+      async (sessions, { store, now, advance }) => {
+        const { sid, startedAt } = await sessions.open(session({ now }))
+        advance(-60_000)
+        const { now: taken } = await store.revoke([entry])
+        ok(taken >= startedAt)
+        deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+        deepEqual(await sessions.list('ada'), [])
+        const next = await sessions.open(session({ now }, { until: now() + HOUR }))
+        equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
+      },
+    )
+  }
+
   withSessions(
     'a revoked session is remembered until it would have ended',
     async (sessions, { store, now }) => {

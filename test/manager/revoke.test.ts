@@ -78,6 +78,30 @@ describe('revokeUser', () => {
     expect(await outcomeOf(tokens.verifyToken(single))).toBe('ok')
   })
 
+  test('twice in one millisecond ends what was issued in between', async () => {
+    const { tokens } = createRevocable()
+    await tokens.revokeUser('ada')
+    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const single = tokens.createAccessToken({ uid: 'ada' })
+    await tokens.revokeUser('ada')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  })
+
+  test('F14 after a clock was set back ends what was issued before', async () => {
+    const { tokens, clock } = createRevocable({ JWT_DECODE_LEEWAY: 120 })
+    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const single = tokens.createAccessToken({ uid: 'ada' })
+    clock.seconds -= 60
+    await tokens.revokeUser('ada')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
+    const next = await tokens.createTokenPair({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  })
+
   test('reaches tokens that are refreshed later: they are as old as their session', async () => {
     const { tokens, store, clock } = createRevocable()
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })

@@ -95,6 +95,32 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
     expect(entries.map(({ id }) => id)).toEqual(['x', 'y', 'z'])
   })
 
+  test('an older copy of the data is noticed by every process that had seen more', async () => {
+    const { client } = await start()
+    const [writer, reader] = [await prepared(client), await prepared(client)]
+    await writer.revoke([token('kept')])
+    const names = await client.keys('{tokenlib:tokenlib}:*')
+    const copy = await Promise.all(names.map((name) => client.dumpBuffer(name)))
+    await writer.revoke([token('lost')])
+    expect(await reader.lookup([token('lost'), ALL])).toEqual([FOREVER, undefined])
+
+    await client.flushall()
+    for (const [at, name] of names.entries()) await client.restore(name, 0, copy[at] as Buffer)
+    const [lost, all] = await reader.lookup([token('lost'), ALL])
+    expect(lost).toBeUndefined()
+    expect(all).toBeGreaterThan(0)
+    const opened = await reader.sessions.open(session())
+    expect(opened.startedAt).toBeGreaterThan(all as number)
+    // The other process has seen as much, and revokes what began until then once more.
+    const [, again] = await writer.lookup([token('lost'), ALL])
+    expect(again).toBeGreaterThanOrEqual(all as number)
+    const settled = await Promise.all([reader, writer].map((store) => store.lookup([token('kept'), ALL])))
+    expect(settled).toEqual([
+      [FOREVER, again],
+      [FOREVER, again],
+    ])
+  })
+
   test('a reader that fell too far behind has to start again', async () => {
     const { client } = await start()
     const store = await prepared(client)

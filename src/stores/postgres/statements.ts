@@ -49,6 +49,8 @@ export function createRevocationStatements(tables: Tables): RevocationStatements
     where r.not_before < excluded.not_before or r.until < excluded.until`
   const lastChange = `(select coalesce(max(change), 0) from ${revocations} where namespace = $1)`
 
+  const newestStart = `(select max(s.started_at) from ${sessions} s where s.namespace = $1`
+
   return {
     // $2: an epoch for a namespace that has none, $3: the longest lifetime.
     enter: `with head as (
@@ -89,7 +91,10 @@ select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
   returning changes, longest_lifetime, ${nowSql('$4')} as now
 ), given as (
   select g.at, g.kind, g.id, g.until, h.changes, h.longest_lifetime, g.kind in ('user', 'all') as is_watermark,
-    case when g.kind in ('user', 'all') then greatest(g.not_before, h.now) else g.not_before end as not_before
+    case g.kind
+      when 'user' then greatest(g.not_before, h.now, ${newestStart} and s.user_id = g.id))
+      when 'all' then greatest(g.not_before, h.now, ${newestStart}))
+      else g.not_before end as not_before
   from head h, json_to_recordset($5::text::json)
     as g(at bigint, kind text, id text, not_before bigint, until bigint)
 ), taken as (
@@ -101,7 +106,8 @@ select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
   ${merge}
   returning 1
 )
-select json_build_object('changes', changes, 'now', now, 'timeline', ${timeline},
+select json_build_object('changes', changes, 'timeline', ${timeline},
+  'now', greatest(now, (select max(not_before) from given where is_watermark)),
   'taken', (select count(*) from taken))::text from head`,
 
     // $4: the keys, as pairs. One look at the index for each, whatever the planner believes of the table.

@@ -18,9 +18,11 @@ export const HEAD: string = `
 local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
 local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
 local log, past = base .. 'log', base .. 'past'
-local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept')
+local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
+-- The start of the newest session: a clock that was set back must not make a watermark miss it.
+local newest = tonumber(state[7]) or 0
 
 local now = tonumber(ARGV[2])
 if not now then
@@ -106,6 +108,7 @@ local function append(entries, nonce)
   local isSwept, gone, swept = pcall(ended, state[6] or '0', 2 + 2 * #entries, 2 + 2 * #entries)
   if not isSwept then gone, swept = {}, state[6] or '0' end
   redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', nonce, 'swept', swept)
+  redis.call('SET', base .. 'count', text(batches + 1))
   remove(log, gone)
   redis.call('RPUSH', past, nonce)
   redis.call('LTRIM', past, -${PAST}, -1)

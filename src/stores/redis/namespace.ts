@@ -10,11 +10,13 @@ import { runScript, type Script } from './script.js'
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
   key(name: string): string
+  /** Takes note of how many batches the history has. */
+  notice(batches: number): void
   /** Makes the namespace ready, and revokes everything from before when its data was lost. */
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
   run(script: Script, names: readonly string[], args: readonly string[]): Promise<readonly Reply[]>
-  /** The values of keys, as the primary has them. */
+  /** The values of keys, as the primary has them, in the history that this process knows. */
   read(names: readonly string[]): Promise<readonly Reply[]>
 }
 
@@ -33,15 +35,21 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
   const key = (part: string): string => `{tokenlib:${name}}:${part}`
   const meta = key('meta')
   // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
-  const keys = [meta, ...['epoch', 'log', 'past', 'r:a:'].map(key)]
+  const keys = [meta, ...['epoch', 'count', 'log', 'past', 'r:a:'].map(key)]
   // The random name of the history that this process knows.
   let epoch = ''
+  // How many batches of it were seen: fewer are an old copy.
+  let batches = 0
   let longest = 0
 
   const prepare = async (): Promise<void> => {
-    const args = [epoch, time(), String(longest), createNonce(systemRandom), meta]
-    epoch = String(await runScript(send, PREPARE, keys, args).catch(explain))
+    const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches)]
+    const found = String(await runScript(send, PREPARE, keys, args).catch(explain))
+    if (found !== epoch) batches = 0
+    epoch = found
   }
+
+  const notice = (count: number): void => void (batches = Math.max(batches, count))
 
   const retry = async (run: () => Promise<readonly Reply[] | null>): Promise<readonly Reply[]> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -54,6 +62,7 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
 
   return {
     key,
+    notice,
     async prepare(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
       await prepare()
@@ -65,15 +74,18 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
       }),
     read: (names) =>
       retry(async () => {
-        const expected = epoch
+        const [expected, seen] = [epoch, batches]
         // No script, because every request may come here. A replica refuses the first command, which writes nothing;
         // both go out together.
         const [, reply] = await Promise.all([
           send(meta, ['PERSIST', key('epoch')]).catch(allowFullDisk),
-          send(meta, ['MGET', key('epoch'), ...names.map(key)]),
+          send(meta, ['MGET', key('epoch'), key('count'), ...names.map(key)]),
         ])
-        const [known, ...values] = isList(reply) ? reply : []
-        return known === expected ? values : null
+        const [known, count, ...values] = isList(reply) ? reply : []
+        const found = Number(count ?? 0)
+        if (known !== expected || !(found >= seen)) return null
+        if (expected === epoch) notice(found)
+        return values
       }),
   }
 }

@@ -4,14 +4,16 @@ import { createScript, type Script } from './script.js'
 /**
  * Makes a namespace ready; after a loss of its data, everything from before is revoked.
  *
- * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more.
- * A log without the epoch in it is not the log of this namespace's history.
+ * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more, the
+ * count of batches that the caller has seen. A log without the epoch in it is not the log of this namespace's history,
+ * and a history that is shorter than it was is an old copy.
  */
 export const PREPARE: Script = createScript(
   HEAD,
   `
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
-local isSound = epoch and redis.call('ZSCORE', log, epoch)
+local isOldCopy = epoch == ARGV[1] and batches < tonumber(ARGV[6])
+local isSound = epoch and not isOldCopy and redis.call('ZSCORE', log, epoch)
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
 if isSound and isKnown and longest >= tonumber(ARGV[3]) then return refusal() or epoch end
 longest = math.max(longest, tonumber(ARGV[3]))
@@ -24,13 +26,14 @@ redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
   redis.call('HSET', meta, 'epoch', epoch, 'changes', text(changes), 'batches', '0', 'nonce', '')
   redis.call('SET', base .. 'epoch', epoch)
+  redis.call('SET', base .. 'count', '0')
   redis.call('DEL', past)
   redis.call('ZREMRANGEBYSCORE', log, 0, 0)
   redis.call('ZADD', log, 0, epoch)
 end
 if ARGV[1] ~= '' and ARGV[1] ~= epoch then
   local notBefore, ends = parse(all)
-  notBefore = math.max(notBefore, now)
+  notBefore = math.max(notBefore, now, newest)
   ends = math.max(ends, math.min(FOREVER, notBefore + longest))
   append({ { member = 'a:', notBefore = notBefore, ends = ends } }, ARGV[4])
 end
@@ -43,15 +46,16 @@ export const REVOKE: Script = createScript(
   HEAD,
   SAME_EPOCH,
   `
-local keys, known, merged, raised = {}, {}, {}, {}
+local keys, known, merged, raised, taken = {}, {}, {}, {}, now
 for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
 for at, value in ipairs(fetch(keys)) do known[keys[at]] = value end
 for at = 4, #ARGV, 3 do
   local member, notBefore, ends = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local kind = string.sub(member, 1, 1)
   if kind == 'u' or kind == 'a' then
-    notBefore = math.max(notBefore, now)
+    notBefore = math.max(notBefore, now, newest)
     ends = math.max(ends, math.min(FOREVER, notBefore + longest))
+    taken = math.max(taken, notBefore)
   elseif kind == 's' then
     local row = session(string.sub(member, 3))
     if row then ends = row[6] end
@@ -76,7 +80,7 @@ else
   local refused = refusal()
   if refused then return refused end
 end
-return { epoch, text(batches), state[5] or '', text(changes), text(now) }
+return { epoch, text(batches), state[5] or '', text(changes), text(taken) }
 `,
 )
 

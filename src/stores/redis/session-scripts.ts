@@ -45,6 +45,7 @@ end
 
 redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumber(ARGV[5]), tonumber(ARGV[6]),
   unmark(ARGV[7], false), unmark(ARGV[8], false) }))
+redis.call('HSET', meta, 'newest', text(math.max(newest, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
 remove(list, gone)
 if kept then

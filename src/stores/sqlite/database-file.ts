@@ -1,5 +1,6 @@
 import { type Stats, statfsSync, statSync } from 'node:fs'
 import { ConfigurationError } from '../../errors.js'
+import { monotonicNow } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
 
 /** The path of a database, or `null` for one that lives in this process only. */
@@ -24,21 +25,44 @@ export function isNetworkFileSystem(type: number): boolean {
   return [0x6969, 0x517b, 0xff534d42, 0xfe534d42].includes(type)
 }
 
+/** Throws when the files of a database are not the ones at their path any more. */
+export interface FileGuard {
+  assertInPlace(): void
+  /** The same for reads, which are many: it looks at most once in a millisecond. */
+  assertInPlaceLately(): void
+}
+
+/** For a database that has no file. */
+export const NO_FILE: FileGuard = { assertInPlace() {}, assertInPlaceLately() {} }
+
 /**
- * Remembers the files of a database in WAL mode; what it returns throws when they are not the ones at their path any more.
+ * Remembers the files of a database in WAL mode.
  *
  * A handle goes on reading and writing a file that was removed or replaced, and would never see a revocation again.
  * The WAL counts as much as the database: where a process reads the database file by other means, the kernel drops
  * SQLite's locks on it, and an older SQLite that is the next to close the file removes the WAL under this process.
  */
-export function createFileGuard(path: string): () => void {
+export function createFileGuard(path: string): FileGuard {
   const files = [path, `${path}-wal`].map((name) => ({ name, known: read(name) }))
-  return () => {
+  let seenAt = Number.NEGATIVE_INFINITY
+
+  const assertInPlace = (): void => {
     for (const { name, known } of files) {
       const found = read(name)
       // While a file is open, no other one of its device gets its number.
       if (found === undefined || found.ino !== known?.ino || found.dev !== known.dev) throw gone()
     }
+  }
+
+  return {
+    assertInPlace,
+    assertInPlaceLately() {
+      const now = monotonicNow()
+      // To open another file, set it up and revoke something in it takes several commits, and longer than this.
+      if (now - seenAt < 1) return
+      assertInPlace()
+      seenAt = now
+    },
   }
 }
 

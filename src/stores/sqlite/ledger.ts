@@ -1,6 +1,7 @@
 import { createId, systemRandom } from '../../claims/ids.js'
 import { addTime, type Revocation } from '../../revocation/revocation.js'
 import type { Clock } from '../../time.js'
+import type { FileGuard } from './database-file.js'
 import { isMissingTable, type SqliteDatabase } from './database.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
 import { transact, untilFree, type WhenBusy } from './transaction.js'
@@ -44,13 +45,8 @@ interface Meta extends Known {
   readonly longestLifetime: number
 }
 
-/** The ledger of a database; `assertInPlace` throws when its file is not the one it was. */
-export function createLedger(
-  database: SqliteDatabase,
-  tables: Tables,
-  now: Clock,
-  assertInPlace: () => void,
-): Ledger {
+/** The ledger of a database. */
+export function createLedger(database: SqliteDatabase, tables: Tables, now: Clock, file: FileGuard): Ledger {
   const { meta, revocations } = tables
   const readMeta = database.prepare(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
@@ -73,16 +69,16 @@ export function createLedger(
   let known: Known | null = null
   let longestLifetime = 0
 
-  const assertUsable = (): void => {
+  const assertNoTransaction = (): void => {
     // Within somebody else's transaction every read would show the moment when that began.
     if (database.isTransaction === true || database.inTransaction === true) {
       throw new Error('The SQLite store found a transaction open on its handle: it needs a handle of its own')
     }
-    assertInPlace()
   }
 
   const write = <T>(whenBusy: WhenBusy, work: (writing: Writing) => T): T => {
-    assertUsable()
+    assertNoTransaction()
+    file.assertInPlace()
     const [result, after] = transact(database, whenBusy, () => {
       const at = now()
       const found = readExistingMeta() ?? startHistory()
@@ -105,7 +101,7 @@ export function createLedger(
     })
     known = after
     // What went into a file that is gone by now must not be acknowledged.
-    assertInPlace()
+    file.assertInPlace()
     return result
   }
 
@@ -139,7 +135,8 @@ export function createLedger(
     write: (work) => untilFree(() => write('throw', work)),
     tryWrite: (work) => write('throw', work),
     read(attempt) {
-      assertUsable()
+      assertNoTransaction()
+      file.assertInPlaceLately()
       const answer = tryRead(attempt)
       if (answer !== undefined) return answer
       // A read answers at once, so it cannot let others work while it waits for its turn to write.

@@ -3,7 +3,7 @@ import type { SessionStore } from '../../revocation/session-store.js'
 import type { FeedPage, LookupAnswer, Position, Revoked } from '../../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock } from '../../time.js'
 import { configure } from './configure.js'
-import { assertLocal, createFileGuard, readPath } from './database-file.js'
+import { assertLocal, createFileGuard, NO_FILE, readPath } from './database-file.js'
 import type { SqliteDatabase } from './database.js'
 import { createFeedReader } from './feed.js'
 import { createHousekeeping, type Housekeeping } from './housekeeping.js'
@@ -42,7 +42,7 @@ export function openDatabase(
     database.exec(`DELETE FROM ${tables.meta} WHERE id = 0`)
   })
   const now = createCheckedClock(clock)
-  const ledger = createLedger(database, tables, now, path === null ? () => {} : createFileGuard(path))
+  const ledger = createLedger(database, tables, now, path === null ? NO_FILE : createFileGuard(path))
   return {
     raiseLongestLifetime: (longestLifetime) => ledger.raiseLongestLifetime(longestLifetime),
     revoke: createRevoke(database, tables, ledger),

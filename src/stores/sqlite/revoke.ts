@@ -12,10 +12,20 @@ export function createRevoke(
   ledger: Ledger,
 ): (batch: readonly Revocation[]) => Promise<Revoked> {
   const readEnd = database.prepare(`SELECT until FROM ${sessions} WHERE sid = ?`)
+  const readNewestStart = database.prepare(`SELECT max(started_at) AS startedAt FROM ${sessions}`)
+  // Two statements: one for both would read every session for each user that is revoked.
+  const readNewestStartOf = database.prepare(
+    `SELECT max(started_at) AS startedAt FROM ${sessions} WHERE user = ?`,
+  )
+
+  const newestStart = ({ kind, id }: Revocation): number => {
+    const row = kind === 'all' ? readNewestStart.get() : readNewestStartOf.get(id)
+    return (row as { readonly startedAt: number | null }).startedAt ?? 0
+  }
 
   const settle = (given: Revocation, { now, longestLifetime }: Writing): Revocation => {
     if (isWatermark(given.kind)) {
-      const notBefore = Math.max(given.notBefore, now)
+      const notBefore = Math.max(given.notBefore, now, newestStart(given))
       return { ...given, notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) }
     }
     const session = given.kind === 'session' ? readEnd.get(given.id) : undefined
@@ -24,7 +34,12 @@ export function createRevoke(
 
   return (batch) =>
     ledger.write((writing) => {
-      for (const given of batch) writing.merge(settle(given, writing))
-      return { position: toPosition(writing.known()), now: writing.now }
+      let { now } = writing
+      for (const given of batch) {
+        const entry = settle(given, writing)
+        writing.merge(entry)
+        if (isWatermark(entry.kind)) now = Math.max(now, entry.notBefore)
+      }
+      return { position: toPosition(writing.known()), now }
     })
 }
