@@ -27,6 +27,9 @@ export function isWatermark(kind: RevocationKind): boolean {
   return kind === 'user' || kind === 'all'
 }
 
+/** How far ahead of a store's clock a watermark may lie that a process gives it, in milliseconds. */
+export const MOST_AHEAD = 60_000
+
 /** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
 export function addTime(at: number, duration: number): number {
   return Math.min(FOREVER, at + duration)

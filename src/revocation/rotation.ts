@@ -27,5 +27,7 @@ export function judgeRotation(
   if (unusedFor > idleMs) return 'end'
   // A generation ahead of ours is signed all the same: the store lost a rotation, and catches up.
   if (presented >= session.generation) return 'rotate'
-  return presented === session.generation - 1 && unusedFor < graceMs ? 'replay' : 'reuse'
+  // A clock that was set back must not forgive for as long as it lags.
+  const isSoon = Math.abs(unusedFor) < graceMs
+  return presented === session.generation - 1 && isSoon ? 'replay' : 'reuse'
 }

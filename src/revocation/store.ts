@@ -50,6 +50,7 @@ export type LookupAnswer = readonly (number | undefined)[]
 export interface RevocationStore {
   /**
    * Called before anything else, and again whenever a need grows; needs of several managers merge by the larger.
+   * A longer lifetime lengthens the watermarks that are there, in the same step.
    * Rejects when the store cannot keep its promises, with a `ConfigurationError` that says what to change.
    */
   prepare(needs: StoreNeeds): Promise<void>
@@ -57,8 +58,9 @@ export interface RevocationStore {
    * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
    *
    * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns,
-   * which a clock that was set back would miss; it lives for the longest lifetime from then on. An entry of kind
-   * `session` lives until the session's `until`, where the store has that session.
+   * which a clock that was set back would miss; a given one that is further ahead than `MOST_AHEAD` is cut to that. It
+   * lives for the longest lifetime from then on. An entry of kind `session` lives until the session's `until`; where
+   * the store does not know the session, for the longest lifetime, or until the given `until` if that is later.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /** At once where the store can. An entry counts for as long as it is there, whatever its `until`. */

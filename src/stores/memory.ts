@@ -7,6 +7,7 @@ import {
   isWatermark,
   type Revocation,
   type RevocationKey,
+  MOST_AHEAD,
 } from '../revocation/revocation.js'
 import { judgeRotation } from '../revocation/rotation.js'
 import type { SessionStore, StoredSession } from '../revocation/session-store.js'
@@ -58,30 +59,39 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
   let changes = 0
   let longestLifetime = 0
   let newestStart = 0
+  let isClosed = false
+
+  // What was forgotten must not be answered with "not revoked".
+  const assertOpen = (): void => {
+    if (isClosed) throw new Error('The memory store is closed')
+  }
 
   const sweep = (): void => {
     for (const drop of sweepers) drop(retire(), SWEEP_STEPS)
   }
 
-  const merge = (given: Revocation): void => {
-    const key = toKey(given)
+  const merge = ({ kind, id, notBefore, until }: Revocation): void => {
+    const key = toKey({ kind, id })
     const known = entries.get(key)
-    const entry = settle(given)
-    const notBefore = Math.max(entry.notBefore, known?.notBefore ?? 0)
-    const until = Math.max(entry.until, known?.until ?? 0)
-    if (notBefore === known?.notBefore && until === known.until) return
+    const entry = {
+      notBefore: Math.max(notBefore, known?.notBefore ?? 0),
+      until: Math.max(until, known?.until ?? 0),
+    }
+    if (entry.notBefore === known?.notBefore && entry.until === known.until) return
     entries.delete(key)
-    entries.set(key, { kind: given.kind, id: given.id, notBefore, until, change: ++changes })
+    entries.set(key, { kind, id, ...entry, change: ++changes })
   }
 
   // What only the store knows: its clock, the longest lifetime, and when a session ends.
   const settle = (given: Revocation): { notBefore: number; until: number } => {
     if (isWatermark(given.kind)) {
-      const notBefore = Math.max(given.notBefore, now(), newestStart)
+      const notBefore = Math.max(Math.min(given.notBefore, now() + MOST_AHEAD), now(), newestStart)
       return { notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) }
     }
-    const session = given.kind === 'session' ? sessions.get(given.id) : undefined
-    return { notBefore: given.notBefore, until: session?.until ?? given.until }
+    if (given.kind !== 'session') return given
+    const session = sessions.get(given.id)
+    const until = session?.until ?? Math.max(given.until, addTime(now(), longestLifetime))
+    return { notBefore: given.notBefore, until }
   }
 
   const find = (key: RevocationKey): number | undefined => entries.get(toKey(key))?.notBefore
@@ -94,6 +104,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
 
   const sessionStore: SessionStore = {
     async open({ user, nonce, ...rest }) {
+      assertOpen()
       sweep()
       const revokedBefore = Math.max(
         find({ kind: 'user', id: user }) ?? 0,
@@ -137,21 +148,40 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
 
   return {
     async prepare(needs) {
-      longestLifetime = Math.max(longestLifetime, needs.longestLifetime)
+      assertOpen()
+      if (needs.longestLifetime <= longestLifetime) return
+      longestLifetime = needs.longestLifetime
+      for (const entry of [...entries.values()].filter(({ kind }) => isWatermark(kind))) {
+        merge({ ...entry, until: addTime(entry.notBefore, longestLifetime) })
+      }
     },
     async revoke(batch) {
+      assertOpen()
       sweep()
-      for (const entry of batch) merge(entry)
-      return { position: toPosition(epoch, changes), now: Math.max(now(), newestStart) }
+      let taken = now()
+      for (const entry of batch) {
+        const settled = settle(entry)
+        merge({ ...entry, ...settled })
+        if (isWatermark(entry.kind)) taken = Math.max(taken, settled.notBefore)
+      }
+      return { position: toPosition(epoch, changes), now: taken }
     },
-    lookup: (keys) => keys.map(find),
-    feed: (after, wait) => pollFeed(() => readFeed(entries, epoch, after), wait),
+    lookup(keys) {
+      assertOpen()
+      return keys.map(find)
+    },
+    feed: (after, wait) =>
+      pollFeed(() => {
+        assertOpen()
+        return readFeed(entries, epoch, after)
+      }, wait),
     async prune(limit) {
       return sweepers.reduce((dropped, drop) => dropped + drop(retire(), Number.POSITIVE_INFINITY, limit), 0)
     },
     connect: connectStore,
     sessions: sessionStore,
     async close() {
+      isClosed = true
       entries.clear()
       sessions.clear()
     },

@@ -31,6 +31,44 @@ export function rotationContract(tests: StoreTests): void {
     equal((await sessions.rotate(sid, 1, RULES)).outcome, 'rotated')
   })
 
+  withSessions('a replay does not lengthen the grace, nor change the session', async (sessions, fixture) => {
+    const { sid } = await sessions.open(session(fixture))
+    await sessions.rotate(sid, 0, RULES)
+    const before = await sessions.list('ada')
+    fixture.advance(9000)
+    await sessions.rotate(sid, 0, { ...RULES, ip: '192.0.2.9', userAgent: 'other' })
+    deepEqual(await sessions.list('ada'), before)
+    fixture.advance(1000)
+    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'reused', generation: 1 })
+  })
+
+  withSessions('a clock that was set back forgives no more than the grace', async (sessions, fixture) => {
+    const { sid } = await sessions.open(session(fixture))
+    await sessions.rotate(sid, 0, RULES)
+    fixture.advance(-10_000)
+    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'reused', generation: 1 })
+  })
+
+  withSessions('rotation moves neither the end of a session nor of its tokens', async (sessions, fixture) => {
+    const { sid } = await sessions.open(session(fixture))
+    const end = fixture.now() + HOUR
+    fixture.advance(HOUR / 2)
+    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'rotated', generation: 1, expiresAt: end })
+    fixture.advance(HOUR / 2 + 1000)
+    deepEqual(await sessions.rotate(sid, 1, RULES), { outcome: 'ended' })
+  })
+
+  withSessions(
+    'an old token of a session that nobody used is no reuse',
+    async (sessions, { store, now, advance }) => {
+      const { sid } = await sessions.open(session({ now }))
+      for (const generation of [0, 1]) await sessions.rotate(sid, generation, RULES)
+      advance(60_001)
+      deepEqual(await sessions.rotate(sid, 0, { ...RULES, idleMs: 60_000 }), { outcome: 'ended' })
+      deepEqual([...(await store.lookup([{ kind: 'session', id: sid }]))], [undefined])
+    },
+  )
+
   for (const [title, graceMs, wait] of [
     ['after the grace', 10_000, 10_000],
     ['without a grace', 0, 0],
@@ -60,13 +98,15 @@ export function rotationContract(tests: StoreTests): void {
 
   withSessions('a store that lost a rotation catches up', async (sessions, fixture) => {
     const { sid } = await sessions.open(session(fixture))
-    const rotation = await sessions.rotate(sid, 5, RULES)
-    deepEqual(rotation, { outcome: 'rotated', generation: 6, expiresAt: fixture.now() + HOUR })
-    equal((await sessions.rotate(sid, 6, RULES)).outcome, 'rotated')
+    const rotation = await sessions.rotate(sid, 5000, RULES)
+    deepEqual(rotation, { outcome: 'rotated', generation: 5001, expiresAt: fixture.now() + HOUR })
+    equal((await sessions.rotate(sid, 5001, RULES)).outcome, 'rotated')
   })
 
   withSessions('a session that is not known has ended', async (sessions) => {
-    deepEqual(await sessions.rotate('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES), { outcome: 'ended' })
+    for (const generation of [0, 1, 1000]) {
+      deepEqual(await sessions.rotate('AZxAAAAAAAAAAAAAAAAAAA', generation, RULES), { outcome: 'ended' })
+    }
     deepEqual(await sessions.rotate('', 0, RULES), { outcome: 'ended' })
   })
 

@@ -69,32 +69,6 @@ export function sessionContract(tests: StoreTests): void {
     )
   }
 
-  for (const kind of ['user', 'all'] as const) {
-    const entry = { kind, id: kind === 'user' ? 'ada' : '', notBefore: 0, until: 0 }
-
-    withSessions(`revoking ${kind} again ends what was opened since`, async (sessions, { store, now }) => {
-      await store.revoke([entry])
-      const { sid, startedAt } = await sessions.open(session({ now }))
-      const { now: taken } = await store.revoke([entry])
-      ok(taken >= startedAt)
-      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
-    })
-
-    withSessions(
-      `revoking ${kind} by a clock that was set back`,
-      async (sessions, { store, now, advance }) => {
-        const { sid, startedAt } = await sessions.open(session({ now }))
-        advance(-60_000)
-        const { now: taken } = await store.revoke([entry])
-        ok(taken >= startedAt)
-        deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
-        deepEqual(await sessions.list('ada'), [])
-        const next = await sessions.open(session({ now }, { until: now() + HOUR }))
-        equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
-      },
-    )
-  }
-
   withSessions(
     'a revoked session is remembered until it would have ended',
     async (sessions, { store, now }) => {
@@ -104,6 +78,7 @@ export function sessionContract(tests: StoreTests): void {
       await store.revoke([
         { ...given, id: sid },
         { ...given, id: 'not-known-here' },
+        { ...given, id: 'nor-here', until: 0 },
       ])
       const { entries } = await store.feed(position, { waitMs: 0 })
       deepEqual(
@@ -111,10 +86,32 @@ export function sessionContract(tests: StoreTests): void {
         new Map([
           [sid, HOUR + 1000],
           ['not-known-here', 9 * HOUR],
+          ['nor-here', HOUR],
         ]),
       )
     },
   )
+
+  withSessions(
+    'a revoked session is not forgotten earlier than it ends',
+    async (sessions, { store, now }) => {
+      const { sid } = await sessions.open(session({ now }))
+      const { position } = await store.revoke([])
+      await store.revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until: now() + 1 }])
+      const [found] = (await store.feed(position, { waitMs: 0 })).entries
+      equal(found?.until, now() + HOUR + 1000)
+    },
+  )
+
+  withSessions('users are kept apart to the last character', async (sessions, { store, now }) => {
+    const users = ['ada', 'Ada', 'ada ', 'x'.repeat(127), 'x'.repeat(128), `${'x'.repeat(127)}y`]
+    for (const user of users) await sessions.open(session({ now }, { user }))
+    for (const user of users) equal((await sessions.list(user)).length, 1, user)
+    await store.revoke([{ kind: 'user', id: 'ada', notBefore: 0, until: 0 }])
+    for (const user of users) equal((await sessions.list(user)).length, user === 'ada' ? 0 : 1, user)
+    for (let count = 0; count < 3; count++) await sessions.open(session({ now }, { user: 'Ada' }))
+    equal((await sessions.list('Ada')).length, 4)
+  })
 
   withSessions('sessions are listed newest first, with what is known of them', async (sessions, fixture) => {
     const client = { ip: '2001:db8::1', userAgent: 'Browser "Ä" \\ 漢字 🦊' }

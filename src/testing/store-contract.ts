@@ -4,6 +4,7 @@ import { revocationContract } from './revocation-contract.js'
 import { rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { type StoreTests, type StoreUnderTest, withFixture } from './store-fixture.js'
+import { watermarkContract } from './watermark-contract.js'
 
 /** Everything a revocation store promises; a new store's own test is this call. */
 export function storeContract(name: string, kind: StoreUnderTest, runner: ContractRunner): void {
@@ -14,6 +15,7 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
     test: (title, run) => runner.test(title, () => withFixture(kind, run)),
   }
   runner.describe(`${name}: revocations`, () => revocationContract(tests))
+  runner.describe(`${name}: watermarks`, () => watermarkContract(tests))
   runner.describe(`${name}: feed`, () => feedContract(tests))
   runner.describe(`${name}: sessions`, () => sessionContract(tests))
   runner.describe(`${name}: rotation`, () => rotationContract(tests))

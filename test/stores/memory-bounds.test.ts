@@ -39,6 +39,16 @@ test('what is held stays bounded by what is alive, without anybody pruning', asy
   expect(most).toBeLessThan(200)
 })
 
+test('a store that is closed answers nothing', async () => {
+  const store = createMemoryStore()
+  await store.revoke([entry('a', FOREVER)])
+  await store.close()
+  expect(() => store.lookup([entry('a', 0)])).toThrow(/closed/)
+  await expect(store.revoke([])).rejects.toThrow(/closed/)
+  await expect(store.prepare({ longestLifetime: 1 })).rejects.toThrow(/closed/)
+  await expect(store.feed(null, { waitMs: 0 })).rejects.toThrow(/closed/)
+})
+
 test('F14 a clock that jumps ahead and back drops nothing early', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const store = createMemoryStore()

@@ -1,9 +1,26 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { storeContract } from 'tokenlib/testing'
+import type { RevocationStore } from '../../src/index.js'
+
+const stores = new Map<string, RevocationStore>()
 
 storeContract(
   'memory',
-  { open: (_place, clock) => createMemoryStore({ clock }), isShared: false },
+  {
+    open(place, clock) {
+      const store = createMemoryStore({ clock })
+      stores.set(place, store)
+      return store
+    },
+    isShared: false,
+    async count(place) {
+      const store = stores.get(place)
+      const page = await store?.feed(null, { waitMs: 0 })
+      // What has ended is not listed; only its being pruned shows that it was there.
+      const sessions = (await store?.sessions?.list('ada')) ?? []
+      return (page?.entries.length ?? 0) + sessions.length
+    },
+  },
   { afterAll, beforeAll, describe, test },
 )
