@@ -1,6 +1,5 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './any-token-error.js'
-import type { RevocationUnavailableError } from './errors.js'
 
 /** What a manager tells its listeners, by event; never a token, a secret or a CSRF value. */
 export interface TokenEvents {
@@ -16,7 +15,8 @@ export interface TokenEvents {
   /** A request or a token was refused; the ids are known only of a genuine token. */
   readonly rejected: {
     readonly code: AnyTokenError['code']
-    readonly error: AnyTokenError
+    /** The message of the error. */
+    readonly reason: string
     readonly sub: string | null
     readonly jti: string | null
     readonly sid: string | null
@@ -50,7 +50,8 @@ export interface TokenEvents {
   /** The store did not answer, or not usably. */
   readonly storeUnavailable: {
     readonly operation: string
-    readonly error: RevocationUnavailableError
+    /** What the store or its client threw. */
+    readonly cause: unknown
   }
 }
 
@@ -89,7 +90,8 @@ export function createEmitter(): TokenEmitter {
       const published = channels.get(name)
       if (!heard?.size && !published?.hasSubscribers) return
       const event = Object.freeze(create())
-      for (const listener of heard ?? []) notify(listener, event as never)
+      // A copy: a listener may add or remove others, or itself.
+      for (const listener of [...(heard ?? [])]) notify(listener, event as never)
       published?.publish(event)
     },
   }
@@ -105,6 +107,11 @@ function notify(listener: TokenListener<never>, event: never): void {
 }
 
 function warn(error: unknown): void {
-  const reason = error instanceof Error ? `${error.name}: ${error.message}` : typeof error
+  let reason: string
+  try {
+    reason = String(error)
+  } catch {
+    reason = typeof error
+  }
   process.emitWarning(`A listener of tokenlib failed: ${reason}`, 'TokenListenerWarning')
 }

@@ -84,11 +84,12 @@ export {
   addTime,
   FOREVER,
   isWatermark,
+  MOST_AHEAD,
   type Revocation,
   type RevocationKey,
   type RevocationKind,
 } from './revocation/revocation.js'
-export type { CheckedToken } from './revocation/check.js'
+export type { RevocableToken } from './revocation/check.js'
 export { pollFeed } from './revocation/poll-feed.js'
 export type { Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'

@@ -109,6 +109,30 @@ test('a listener hears until it stops, as often as it was added, and cannot chan
   expect(heard).toBe(3)
 })
 
+test('a listener that adds itself again is not called without end', () => {
+  const { tokens } = createManager()
+  let heard = 0
+  const listener = (): void => {
+    heard++
+    tokens.on('issued', listener)
+  }
+  tokens.on('issued', listener)
+  tokens.createAccessToken({ uid: 'ada' })
+  expect(heard).toBe(1)
+})
+
+test('a listener whose error cannot be read changes nothing either', () => {
+  const { tokens } = createManager()
+  tokens.on('issued', () => {
+    throw {
+      toString() {
+        throw new Error('from the text')
+      },
+    }
+  })
+  expect(() => tokens.createAccessToken({ uid: 'ada' })).not.toThrow()
+})
+
 test('an event that does not exist, or a listener that is none, is a TypeError', () => {
   const { tokens } = createManager()
   expect(() => tokens.on('revokd' as never, () => {})).toThrow(TypeError)

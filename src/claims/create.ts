@@ -104,7 +104,7 @@ function assertGiven(given: GivenClaims, identityClaim: string): GivenClaims {
   return given
 }
 
-// Of a kept session the refresh token lives as long as the session may go unused, and nothing lives longer than it.
+// Of a kept session no token outlives the session, nor the time that it may go unused.
 function toSessionExpiry(
   type: TokenType,
   iat: number,
@@ -113,11 +113,7 @@ function toSessionExpiry(
   session: SessionClaims | null,
 ): number | null {
   if (session?.endsAt === undefined) return own
-  const limits = [
-    type === 'access' ? own : null,
-    type === 'refresh' && idle !== null ? iat + idle : null,
-    session.endsAt,
-  ]
+  const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, session.endsAt]
   const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
   return nearest === Number.POSITIVE_INFINITY ? null : nearest
 }

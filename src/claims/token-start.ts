@@ -1,8 +1,9 @@
 import { readTimedId } from './ids.js'
 import type { StandardClaims } from './payload.js'
 
-// How far the clock of a store may run ahead of the one that wrote `iat`, in milliseconds.
-const MOST_AHEAD = 60_000
+// How far a start may lie after `iat`: clocks of stores and processes differ. In milliseconds, and twice what a store
+// lets a watermark run ahead of its own.
+const MOST_AHEAD = 120_000
 
 /**
  * When the log-in behind a token began, in epoch milliseconds: what a revocation of a user compares with.
@@ -11,12 +12,13 @@ const MOST_AHEAD = 60_000
  * ours carry the start to the millisecond; `iat` alone, in seconds, would confuse the moments around a revocation.
  */
 export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | 'jti' | 'iat'>): number {
-  const issuedAt = iat === undefined ? null : iat * 1000
-  const latest = (issuedAt ?? Number.POSITIVE_INFINITY) + 999 + MOST_AHEAD
-  const session = sid === undefined ? null : readTimedId(sid)
-  if (session !== null && session <= latest) return session
-  const token = jti === undefined || issuedAt === null ? null : readTimedId(jti)
-  if (token !== null && issuedAt !== null && token >= issuedAt && token <= latest) return token
   // A token that says nothing of its age counts as older than any revocation.
-  return issuedAt ?? 0
+  if (iat === undefined) return 0
+  const issuedAt = iat * 1000
+  const latest = issuedAt + 999 + MOST_AHEAD
+  // Foreign ids may look like ours; a `jti` that agrees with `iat` shows that both are.
+  const token = jti === undefined ? null : readTimedId(jti)
+  if (token === null || token < Math.floor(issuedAt) || token > latest) return issuedAt
+  const session = sid === undefined ? null : readTimedId(sid)
+  return session !== null && session <= latest ? session : token
 }

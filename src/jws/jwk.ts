@@ -50,9 +50,9 @@ export function assertJwkUse(
 export const MAX_KID_LENGTH = 128
 
 /** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
-export function toKid(field: string, material: unknown, key: KeyObject, algorithm: Algorithm): string {
+export function toKid(field: string, material: unknown, key: KeyObject): string {
   const given = isJwk(material) ? material.kid : undefined
-  if (given === undefined) return key.type === 'secret' ? secretKid(key, algorithm) : thumbprint(key)
+  if (given === undefined) return deriveKid(key)
   if (typeof given !== 'string' || given === '' || given.length > MAX_KID_LENGTH) {
     throw new ConfigurationError(
       `${field} is a JWK whose "kid" is not a string of 1 to ${MAX_KID_LENGTH} characters`,
@@ -61,10 +61,14 @@ export function toKid(field: string, material: unknown, key: KeyObject, algorith
   return given
 }
 
+/** The id of a key that names itself: the same wherever the key is configured, in whatever form. */
+export function deriveKid(key: KeyObject): string {
+  return key.type === 'secret' ? secretKid(key) : thumbprint(key)
+}
+
 // RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC says no more than any token does.
-function secretKid(secret: KeyObject, algorithm: Algorithm): string {
-  const mac = createHmac('sha256', secret).update(`tokenlib kid ${algorithm}`).digest()
-  return mac.subarray(0, 12).toString('base64url')
+function secretKid(secret: KeyObject): string {
+  return createHmac('sha256', secret).update('tokenlib kid').digest().subarray(0, 12).toString('base64url')
 }
 
 // RFC 7638 §3.2: the required members only, in lexicographic order.

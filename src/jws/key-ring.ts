@@ -2,13 +2,15 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { type Algorithm, ALGORITHMS, readKeyMismatch } from './algorithms.js'
 import { importPrivateKey, importPublicKey, type KeyMaterial } from './asymmetric.js'
-import { assertJwkUse, isJwk, parseJwkText, toKid } from './jwk.js'
+import { assertJwkUse, deriveKid, isJwk, parseJwkText, toKid } from './jwk.js'
 import { importSecret, type SecretMaterial } from './secret.js'
 
 /** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
 export interface BoundKey {
   readonly algorithm: Algorithm
   readonly kid: string
+  /** The `kid`, and the one that the key names itself by where that is another. */
+  readonly ids: readonly string[]
   readonly key: KeyObject
 }
 
@@ -45,6 +47,10 @@ export function createKeyRing(sources: KeySources): KeyRing {
   return ring
 }
 
+function bindKey(algorithm: Algorithm, key: KeyObject, kid: string): BoundKey {
+  return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])] }
+}
+
 function isHmac(algorithm: Algorithm): boolean {
   return ALGORITHMS[algorithm].family === 'hmac'
 }
@@ -57,7 +63,7 @@ function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[])
   const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
     if (isJwk(material)) assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
     const key = importSecret(field, material, algorithm, allowWeakSecret)
-    return { algorithm, key, kid: toKid(field, material, key, algorithm) }
+    return bindKey(algorithm, key, toKid(field, material, key))
   }
   const current = algorithms.map(bind('JWT_SECRET_KEY', secret))
   const previous =
@@ -122,7 +128,7 @@ function bindPublic(imported: ImportedKey, algorithms: readonly Algorithm[]): Bo
   if (fitting.length === 0) throw unfit(imported, algorithms[0] as Algorithm)
   return fitting.map((algorithm) => {
     if (isJwk(material) && field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
-    return { algorithm, key, kid: toKid(field, material, key, algorithm) }
+    return bindKey(algorithm, key, toKid(field, material, key))
   })
 }
 

@@ -1,5 +1,5 @@
 import { toBase64url } from '../encoding.js'
-import { createSignature } from './signature.js'
+import { createSignature, signatureSize } from './signature.js'
 import { MAX_HEADER_LENGTH } from './verify.js'
 import type { BoundKey } from './key-ring.js'
 
@@ -21,8 +21,18 @@ const RESERVED_MEMBERS = new Set([
   'x5t#S256',
 ])
 
-/** A compact JWS (RFC 7515 §7.1) over a JSON text; `extra` are further header members. */
-export function signCompact(
+/** A compact JWS (RFC 7515 §7.1) of a signing input. */
+export function signCompact(key: BoundKey, input: string): string {
+  return `${input}.${createSignature(key, input).toString('base64url')}`
+}
+
+/** How long a compact JWS of a signing input will be, without making it. */
+export function measureCompact(key: BoundKey, input: string): number {
+  return input.length + 1 + Math.ceil((signatureSize(key) * 4) / 3)
+}
+
+/** The header and a JSON text, as they are signed; `extra` are further header members. */
+export function toSigningInput(
   key: BoundKey,
   payload: string,
   extra: Readonly<Record<string, unknown>> = {},
@@ -33,6 +43,5 @@ export function signCompact(
   const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid, ...extra }
   const encodedHeader = toBase64url(JSON.stringify(header))
   if (encodedHeader.length > MAX_HEADER_LENGTH) throw new TypeError('The header members are too long')
-  const input = `${encodedHeader}.${toBase64url(payload)}`
-  return `${input}.${createSignature(key, input).toString('base64url')}`
+  return `${encodedHeader}.${toBase64url(payload)}`
 }

@@ -21,6 +21,22 @@ export function createSignature(bound: BoundKey, input: string): Buffer {
   }
 }
 
+/** How many bytes the signatures of a key have. */
+export function signatureSize({ algorithm, key }: BoundKey): number {
+  const spec = ALGORITHMS[algorithm]
+  switch (spec.family) {
+    case 'hmac':
+      return spec.minSecretBytes
+    case 'rsa':
+    case 'rsa-pss':
+      return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)
+    case 'ecdsa':
+      return 2 * spec.size
+    case 'eddsa':
+      return 64
+  }
+}
+
 /** Whether `signature` is the one signature of `input` that a key's algorithm accepts. */
 export function isSignature(bound: BoundKey, input: string, signature: Uint8Array): boolean {
   const spec = ALGORITHMS[bound.algorithm]

@@ -15,8 +15,8 @@ export interface JwsHeader {
 export interface VerifiedJws {
   readonly header: JwsHeader
   readonly payload: Uint8Array
-  /** The id of the key that made the signature, also where the header names none. */
-  readonly kid: string
+  /** The ids of the key that made the signature: the one it is configured with, and the one it names itself by. */
+  readonly kids: readonly string[]
 }
 
 /** The longest encoded header that is read; the largest real ones stay below a quarter of it. */
@@ -33,7 +33,7 @@ export function verifyCompact(ring: KeyRing, token: string, maxLength: number): 
   const input = token.slice(0, encodedHeader.length + 1 + encodedPayload.length)
   const signer = selectKeys(ring, header).find((key) => isSignature(key, input, signature))
   if (signer === undefined) throw new TokenSignatureError()
-  return { header, payload, kid: signer.kid }
+  return { header, payload, kids: signer.ids }
 }
 
 // Three indexOf calls: splitting megabytes of dots would cost seconds and hundreds of megabytes.

@@ -7,7 +7,7 @@ import { missingToken, readToken } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
-import { assertNotRevoked, type CheckedToken } from '../revocation/check.js'
+import { assertNotRevoked, type RevocableToken } from '../revocation/check.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
@@ -106,7 +106,9 @@ function askOnce(
   const isRevoked = blocklist.callback
   if (isRevoked === null && store === null) return undefined
   const ask = (): Promise<void> => {
-    const checked = toChecked(token, verified, origin, settings.claims.leeway * 1000)
+    const { header, payload } = verified
+    const location = origin?.found.location ?? null
+    const checked = { ...toRevocable(verified, settings), token, header, type: payload.type, location }
     return assertNotRevoked(checked, { store, isRevoked, timeoutMs: settings.revocationTimeoutMs })
   }
   if (origin === null) return ask()
@@ -116,15 +118,14 @@ function askOnce(
   return answer
 }
 
-function toChecked(
-  token: string,
-  { header, payload, kid, start }: VerifiedToken,
-  origin: TokenOrigin | null,
-  leeway: number,
-): CheckedToken {
-  const lifetime = payload.exp === undefined ? FOREVER : addTime(payload.exp * 1000 - start, leeway)
-  const location = origin?.found.location ?? null
-  return { token, header, payload, type: payload.type, location, kid, start, lifetime }
+/** A verified token as its revocation depends on it. */
+export function toRevocable(
+  { payload, kids, start }: VerifiedToken,
+  { retentionMs }: Settings,
+): RevocableToken {
+  const { exp, iat } = payload
+  const isEndless = exp === undefined || iat === undefined
+  return { payload, kids, start, lifetime: isEndless ? FOREVER : addTime(exp * 1000 - start, retentionMs) }
 }
 
 // Where either type will do, a token must still be where its own type is looked for.

@@ -27,7 +27,7 @@ export function connect(
     emit,
     timeoutMs: settings.revocationTimeoutMs,
     longestLifetime: settings.longestLifetime,
-    leeway: settings.claims.leeway * 1000,
+    retentionMs: settings.retentionMs,
     graceMs: settings.refreshGraceMs,
     idleMs: idle === null ? FOREVER : idle * 1000,
   })

@@ -11,7 +11,8 @@ import { assertSerializable } from '../claims/serializable.js'
 import { isWithinJsonLimits } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
-import { signCompact } from '../jws/sign.js'
+import type { BoundKey } from '../jws/key-ring.js'
+import { measureCompact, signCompact, toSigningInput } from '../jws/sign.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { SessionClientOptions } from '../sessions/session-client.js'
 import { type Clock, toEpochSeconds } from '../time.js'
@@ -58,7 +59,6 @@ export interface TokenIssuerOptions {
 export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
-  const leeway = settings.claims.leeway * 1000
 
   const build = (
     type: TokenType,
@@ -73,21 +73,24 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   }
 
   // A token that our own verifier would refuse must not leave the house.
-  const sign = (claims: Record<string, unknown>, headers: CreateTokenOptions['headers']): string => {
-    if (keys.signing === null) {
-      throw new ConfigurationError(
-        'This manager only verifies tokens; JWT_PRIVATE_KEY is needed to create them',
-      )
-    }
+  const toInput = (claims: Record<string, unknown>, headers: CreateTokenOptions['headers']): string => {
     const text = JSON.stringify(claims)
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
-    const token = signCompact(keys.signing, text, headers)
-    if (token.length > maxTokenLength) {
+    const input = toSigningInput(signingKey(), text, headers)
+    const length = measureCompact(signingKey(), input)
+    if (length > maxTokenLength) {
       throw new TypeError(
-        `The claims make a token of ${token.length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
+        `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
       )
     }
-    return token
+    return input
+  }
+
+  const signingKey = (): BoundKey => {
+    if (keys.signing !== null) return keys.signing
+    throw new ConfigurationError(
+      'This manager only verifies tokens; JWT_PRIVATE_KEY is needed to create them',
+    )
   }
 
   const create = (
@@ -97,10 +100,10 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     session: SessionClaims | null,
   ): string => {
     const claims = build(type, given, options, session)
-    const token = sign(claims, options.headers)
+    const token = signCompact(signingKey(), toInput(claims, options.headers))
     const { jti, exp } = claims as { jti: string; exp?: number }
     if (session?.endsAt === undefined) {
-      parts.onLifetime(exp === undefined ? FOREVER : exp * 1000 - now() + leeway)
+      parts.onLifetime(exp === undefined ? FOREVER : exp * 1000 - now() + settings.retentionMs)
     }
     emit('issued', () => ({
       type,
@@ -124,9 +127,11 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     },
     planPair(given, { access, refresh, ...shared }) {
       const refreshOptions = mergeOptions(shared, refresh)
-      const placeholder = { sid: createTimedId(now(), random), generation: 0 }
-      build('access', given, mergeOptions(shared, access), placeholder)
-      build('refresh', given, refreshOptions, placeholder)
+      // As long as a session can get, so that what is planned can be made.
+      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER }
+      const accessOptions = mergeOptions(shared, access)
+      toInput(build('access', given, accessOptions, longest), accessOptions.headers)
+      toInput(build('refresh', given, refreshOptions, longest), refreshOptions.headers)
       return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
     },
   }

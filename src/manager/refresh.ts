@@ -1,11 +1,11 @@
 import type { CreateTokenOptions, GivenClaims } from '../claims/create.js'
 import type { TokenPayload } from '../claims/payload.js'
 import { extraClaims } from '../claims/read-payload.js'
-import { MissingTokenError } from '../errors.js'
+import { MissingTokenError, RevokedTokenError } from '../errors.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { SessionClientOptions } from '../sessions/session-client.js'
 import type { Sessions } from '../sessions/sessions.js'
-import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
+import { type Authenticator, authenticate, authenticateToken, toRevocable } from './authenticate.js'
 import type { TokenIssuer, TokenPair } from './issue.js'
 import { reportRejection } from './report-rejection.js'
 
@@ -43,6 +43,10 @@ export async function refreshPair<Input extends object>(
   const request = typeof source === 'string' ? {} : { request: source }
   try {
     const session = await sessions.rotate(verified, { ...request, ...client })
+    // Again: a key that was revoked since the check must not live on in a pair that another key signs.
+    if (await authenticator.store?.isRevoked(toRevocable(verified, authenticator.settings))) {
+      throw new RevokedTokenError(verified.payload, verified.header)
+    }
     return issuer.createPair(given, options, session)
   } catch (error) {
     reportRejection(authenticator, error, verified.claims)
@@ -51,6 +55,8 @@ export async function refreshPair<Input extends object>(
 }
 
 function toGiven(claims: TokenPayload, identityClaim: string, replacement: object | undefined): GivenClaims {
+  if (replacement !== undefined && 'uid' in replacement)
+    throw new TypeError('A refresh cannot change the uid')
   const extras: Record<string, unknown> = { ...extraClaims(claims) }
   delete extras[identityClaim]
   return { ...(replacement ?? extras), uid: claims.sub }

@@ -10,5 +10,6 @@ export function reportRejection(
 ): void {
   if (!isTokenError(error)) return
   const { sub = null, jti = null, sid = null } = known ?? {}
-  emit('rejected', () => ({ code: error.code, error, sub, jti, sid }))
+  const { code, message: reason } = error
+  emit('rejected', () => ({ code, reason, sub, jti, sid }))
 }

@@ -69,13 +69,14 @@ export abstract class RevocableTokens {
     const { sub, sid } = payload
     if (sid === undefined) throw new TypeError('The token belongs to no session')
     const revoker = this.#revoker('revokeOtherSessions')
-    let revoked = 0
-    // A list is bounded, and leaves out what is revoked: it is read until nothing else is on it.
+    const sessions = this.#sessions('revokeOtherSessions')
+    const revoked = new Set<string>()
+    // A list is bounded, and leaves out what is revoked: it is read until nothing new is on it.
     for (;;) {
-      const others = (await this.listSessions(sub)).map(({ id }) => id).filter((id) => id !== sid)
-      if (others.length === 0) return revoked
+      const others = (await sessions.listIds(sub)).filter((id) => id !== sid && !revoked.has(id))
+      if (others.length === 0) return revoked.size
       await revoker.revokeSessions(others)
-      revoked += others.length
+      for (const id of others) revoked.add(id)
     }
   }
 

@@ -19,6 +19,8 @@ export interface Settings {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly revocationTimeoutMs: number
+  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
+  readonly retentionMs: number
   /** How long a used refresh token may be sent again, in milliseconds. */
   readonly refreshGraceMs: number
   /** The longest time that a token of these settings can verify, leeway included; milliseconds, or `FOREVER`. */
@@ -48,6 +50,7 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
     revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
     refreshGraceMs: parseDuration(config.JWT_REFRESH_GRACE) * 1000,
+    retentionMs: resolveRetention(config),
     longestLifetime: resolveLongestLifetime(config),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
@@ -90,8 +93,15 @@ function resolveLongestLifetime(config: TokenConfig): number {
   const { JWT_ACCESS_TOKEN_EXPIRES: access, JWT_REFRESH_TOKEN_EXPIRES: refresh } = config
   if (access === false || refresh === false) return FOREVER
   const longest = Math.max(parseDuration(access), parseDuration(refresh))
-  return addTime((longest + parseDuration(config.JWT_DECODE_LEEWAY)) * 1000, 0)
+  return addTime(longest * 1000, resolveRetention(config))
 }
+
+// Another process on the same store may forgive more than this one.
+function resolveRetention(config: TokenConfig): number {
+  return Math.max(parseDuration(config.JWT_DECODE_LEEWAY) * 1000, LEAST_RETENTION)
+}
+
+const LEAST_RETENTION = 300_000
 
 function resolveReading(config: TokenConfig): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)

@@ -12,8 +12,8 @@ export interface VerifiedToken {
   readonly payload: TokenPayload
   /** The claims as they were signed, before a schema made others of them. */
   readonly claims: TokenPayload
-  /** The id of the key that verified it. */
-  readonly kid: string
+  /** The ids of the key that verified it. */
+  readonly kids: readonly string[]
   /** When its session began; epoch milliseconds. */
   readonly start: number
 }
@@ -38,7 +38,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const open = (token: string): VerifiedToken => {
     const jws = verifyCompact(keys, token, maxTokenLength)
     const payload = parseClaims(jws.payload, identityClaim)
-    return { header: jws.header, payload, claims: payload, kid: jws.kid, start: readTokenStart(payload) }
+    return { header: jws.header, payload, claims: payload, kids: jws.kids, start: readTokenStart(payload) }
   }
 
   return {

@@ -1,3 +1,4 @@
+import type { TokenPayload } from '../claims/payload.js'
 import { RevocationUnavailableError, RevokedTokenError } from '../errors.js'
 import { monotonicNow } from '../time.js'
 import type { RevocationContext, TokenBlocklistCallback } from './blocklist.js'
@@ -5,21 +6,26 @@ import { isThenable, withDeadline } from './deadline.js'
 
 /** What a token is checked against: a store, the application's callback, or both, in this order. */
 export interface RevocationSources {
-  readonly store: { isRevoked(token: CheckedToken): boolean | Promise<boolean> } | null
+  readonly store: { isRevoked(token: RevocableToken): boolean | Promise<boolean> } | null
   readonly isRevoked: TokenBlocklistCallback | null
   /** How long the callback may take, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** A token that has passed every other check. */
-export interface CheckedToken extends Omit<RevocationContext, 'signal'> {
-  readonly token: string
-  /** The id of the key that verified it. */
-  readonly kid: string
+/** What the revocation of a token depends on. */
+export interface RevocableToken {
+  readonly payload: TokenPayload
+  /** The ids of the key that verified it. */
+  readonly kids: readonly string[]
   /** When its session began; epoch milliseconds. */
   readonly start: number
   /** From its start to the last moment it can verify, in milliseconds. */
   readonly lifetime: number
+}
+
+/** A token that has passed every other check. */
+export interface CheckedToken extends RevocableToken, Omit<RevocationContext, 'signal' | 'payload'> {
+  readonly token: string
 }
 
 /**

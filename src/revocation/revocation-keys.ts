@@ -20,9 +20,10 @@ const DIGEST = 'sha256:'
 
 const ALL: RevocationKey = { kind: 'all', id: '' }
 
-/** Every key under which a token can be revoked; `kid` names the key that verified it. */
-export function revocationKeys(payload: TokenPayload, kid: string): readonly RevocationKey[] {
-  const keys = [ALL, toRevocationKey('user', payload.sub), toRevocationKey('key', kid)]
+/** Every key under which a token can be revoked; `kids` name the key that verified it. */
+export function revocationKeys(payload: TokenPayload, kids: readonly string[]): readonly RevocationKey[] {
+  const keys = [ALL, toRevocationKey('user', payload.sub)]
+  for (const kid of kids) keys.push(toRevocationKey('key', kid))
   if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid))
   if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti))
   return keys

@@ -20,13 +20,13 @@ export interface Revoker {
 /** What a revoker works with. */
 export interface RevokerOptions {
   readonly now: Clock
-  /** Milliseconds. */
-  readonly leeway: number
+  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
+  readonly retentionMs: number
   readonly emit: TokenEmitter['emit']
 }
 
 /** A revoker for one store. */
-export function createRevoker(store: StoreGuard, { now, leeway, emit }: RevokerOptions): Revoker {
+export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: RevokerOptions): Revoker {
   let revokedBefore = 0
   let newestStart = 0
 
@@ -59,7 +59,7 @@ export function createRevoker(store: StoreGuard, { now, leeway, emit }: RevokerO
     },
     async revokeToken(payload) {
       const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)
-      const until = payload.exp === undefined ? FOREVER : addTime(payload.exp * 1000, leeway)
+      const until = Number.isFinite(payload.exp) ? addTime(Number(payload.exp) * 1000, retentionMs) : FOREVER
       await revoke('token', [jti], { notBefore: FOREVER, until })
     },
     async revokeSessions(sids, reason) {
@@ -77,7 +77,9 @@ export function createRevoker(store: StoreGuard, { now, leeway, emit }: RevokerO
 }
 
 function parseRevoked(answer: Revoked): Revoked {
-  if (Number.isFinite((answer as Partial<Revoked> | undefined)?.now)) return answer
+  const { now = Number.NaN } = (answer ?? {}) as Partial<Revoked>
+  // Moments of ids have 48 bits.
+  if (now >= 0 && now < 2 ** 47) return answer
   throw new TypeError('The store answered a revocation with something else than its position and clock')
 }
 

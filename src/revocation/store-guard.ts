@@ -33,30 +33,62 @@ export interface StoreGuardOptions {
   readonly emit: TokenEmitter['emit']
 }
 
-// So many questions may wait in a client whose server is gone; from then on they are refused unasked.
-const MOST_PENDING = 1000
-// How often one is let through all the same, to see whether the server is back; milliseconds.
+// So many questions may wait in a client while none is answered, and so many while some are; more are refused unasked.
+const MOST_UNANSWERED = 1000
+const MOST_PENDING = 10_000
+// How often one is let through all the same, to see whether the server is back; milliseconds, doubling to the longest.
 const PROBE_INTERVAL = 100
+const LONGEST_PROBE_INTERVAL = 1000
+// A call that is not settled after this long is lost, and nothing waits for it any more; milliseconds.
+const LOST_AFTER = 60_000
 // A process that starts may wait for its store longer than a request may; milliseconds.
 const PATIENCE = 5000
+// Lifetimes are told to the store in steps, or every token that lives a little longer would be a write.
+const LIFETIME_STEP = 3_600_000
 
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreGuard(store: RevocationStore, options: StoreGuardOptions): StoreGuard {
   const { timeoutMs, emit } = options
   let { longestLifetime } = options
   let prepared = -1
-  let preparing: Promise<void> | null = null
+  let preparing: { readonly needs: number; readonly since: number; readonly done: Promise<void> } | null =
+    null
   let pending = 0
+  let isSilent = false
   let answeredAt = 0
   let probedAt = 0
+  let probeInterval = PROBE_INTERVAL
 
-  // Many questions at once are fine as long as answers come; without any, a client would queue them without end.
   const assertAnswering = (): void => {
-    if (pending < MOST_PENDING) return
+    if (pending < (isSilent ? MOST_UNANSWERED : MOST_PENDING)) return
     const now = monotonicNow()
-    if (now - answeredAt <= timeoutMs) return
-    if (now - probedAt < PROBE_INTERVAL) throw new Error('The store has stopped answering')
+    if (now - probedAt < probeInterval) throw new Error('The store has stopped answering')
     probedAt = now
+    probeInterval = Math.min(2 * probeInterval, LONGEST_PROBE_INTERVAL)
+  }
+
+  const track = (answer: Promise<unknown>): void => {
+    const startedAt = monotonicNow()
+    pending++
+    let isCounted = true
+    const forget = (): void => {
+      if (isCounted) pending--
+      isCounted = false
+    }
+    const late = setTimeout(() => {
+      if (answeredAt < startedAt) isSilent = true
+    }, timeoutMs)
+    const lost = setTimeout(forget, LOST_AFTER)
+    lost.unref()
+    const settle = (): void => {
+      clearTimeout(late)
+      clearTimeout(lost)
+      forget()
+      answeredAt = monotonicNow()
+      isSilent = false
+      probeInterval = PROBE_INTERVAL
+    }
+    answer.then(settle, settle)
   }
 
   const ask = <Value>(
@@ -64,39 +96,48 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   ): Value | Promise<Value> => {
     assertAnswering()
     const answer = run(store)
-    // Calls that a client has lost are never settled; an answer shows that they are not waiting any more.
-    const forgetLost = (): void => {
-      if (pending >= MOST_PENDING) pending = 0
-    }
     if (!isThenable(answer)) {
-      forgetLost()
+      isSilent = false
       return answer
     }
-    if (pending++ === 0) answeredAt = monotonicNow()
-    const settle = (): void => {
-      answeredAt = monotonicNow()
-      pending = Math.max(0, pending - 1)
-      forgetLost()
-    }
-    answer.then(settle, settle)
-    return withDeadline(answer, timeoutMs, tooLate)
+    // Once: a thenable may do its work anew each time it is asked.
+    const promise = Promise.resolve(answer)
+    track(promise)
+    return withDeadline(promise, timeoutMs, tooLate)
   }
 
   const tooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
 
-  // One at a time, and forgotten when it fails, so that the next call tries again.
+  // One at a time. What succeeds after the deadline of the call that began it is good for the next one.
   const prepare = async (): Promise<void> => {
-    const needs = { longestLifetime }
-    preparing ??= Promise.resolve(ask(() => store.prepare(needs)))
-      .then(() => void (prepared = Math.max(prepared, needs.longestLifetime)))
-      .finally(() => (preparing = null))
-    await preparing
-    if (prepared < longestLifetime) await prepare()
+    if (prepared >= longestLifetime) return
+    const now = monotonicNow()
+    if (preparing === null || preparing.needs < longestLifetime || now - preparing.since > timeoutMs) {
+      assertAnswering()
+      const needs = longestLifetime
+      const done = Promise.resolve(store.prepare({ longestLifetime: needs })).then(() => {
+        prepared = Math.max(prepared, needs)
+      })
+      const attempt = { needs, since: now, done }
+      preparing = attempt
+      track(done)
+      done
+        .finally(() => {
+          if (preparing === attempt) preparing = null
+        })
+        .catch(() => undefined)
+    }
+    await withDeadline(preparing.done, timeoutMs, tooLate)
+  }
+
+  const raise = (lifetime: number): void => {
+    if (lifetime <= longestLifetime) return
+    longestLifetime = Math.min(FOREVER, Math.ceil(lifetime / LIFETIME_STEP) * LIFETIME_STEP)
   }
 
   const unavailable = (operation: string, cause: unknown): RevocationUnavailableError => {
     const error = new RevocationUnavailableError(cause)
-    emit('storeUnavailable', () => ({ operation, error }))
+    emit('storeUnavailable', () => ({ operation, cause }))
     return error
   }
 
@@ -117,8 +158,9 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       run: (store: RevocationStore) => Value | PromiseLike<Value>,
       lifetime = 0,
     ): Value | Promise<Value> {
-      longestLifetime = Math.max(longestLifetime, lifetime)
-      if (prepared < longestLifetime) {
+      raise(lifetime)
+      // A longer lifetime that is under way holds up only the calls that it is about.
+      if (prepared < 0 || prepared < lifetime) {
         const answer = async (): Promise<Value> => {
           await prepare()
           return ask(run)
@@ -135,7 +177,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     },
     expect(lifetime) {
       if (lifetime <= longestLifetime) return
-      longestLifetime = Math.min(lifetime, FOREVER)
+      raise(lifetime)
       prepare().catch((cause: unknown) => void unavailable('prepare', cause))
     },
     async ready() {

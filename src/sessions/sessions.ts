@@ -4,7 +4,13 @@ import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '..
 import type { JwsHeader } from '../jws/verify.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
 import { toStoredId } from '../revocation/revocation-keys.js'
-import type { Rotation, SessionClient, SessionStore, StoredSession } from '../revocation/session-store.js'
+import type {
+  OpenedSession,
+  Rotation,
+  SessionClient,
+  SessionStore,
+  StoredSession,
+} from '../revocation/session-store.js'
 import type { StoreGuard } from '../revocation/store-guard.js'
 import { readSessionClient, type SessionClientOptions } from './session-client.js'
 import type { ConnectionOptions } from './token-store.js'
@@ -38,26 +44,31 @@ export interface Sessions {
     from: SessionClientOptions,
   ): Promise<SessionState>
   list(uid: string): Promise<readonly SessionInfo[]>
+  /** The ids of all of them, those included that were not used for too long. */
+  listIds(uid: string): Promise<readonly string[]>
 }
 
 /** Sessions in a store that keeps them. */
 export function createSessions(store: StoreGuard, options: ConnectionOptions): Sessions {
-  const { now, random, emit, leeway, graceMs, idleMs } = options
+  const { now, random, emit, retentionMs, graceMs, idleMs } = options
+
+  const list = (uid: string): Promise<readonly StoredSession[]> | readonly StoredSession[] =>
+    store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid))))
 
   return {
     async open(uid, endsAt, from) {
-      const expiresAt = endsAt === null ? FOREVER : endsAt * 1000
+      const expiresAt = endsAt === null ? FOREVER : addTime(endsAt * 1000, 0)
       const session = {
         user: toStoredId(uid),
         nonce: createNonce(random),
         expiresAt,
-        until: addTime(expiresAt, leeway),
+        until: addTime(expiresAt, retentionMs),
         ...readSessionClient(from),
       }
       const { sid } = await store.call(
         'open',
-        (target) => sessionsOf(target).open(session),
-        addTime(expiresAt - now(), leeway),
+        async (target) => parseOpened(await sessionsOf(target).open(session)),
+        addTime(expiresAt - now(), retentionMs),
       )
       return { sid, generation: 0, endsAt }
     },
@@ -68,25 +79,29 @@ export function createSessions(store: StoreGuard, options: ConnectionOptions): S
         throw new TokenDecodeError('Refresh token belongs to no session')
       }
       const client = readSessionClient(from)
-      const rules = { graceMs, idleMs, ...client }
-      const rotation = await store.call('rotate', async (target) =>
-        parseRotation(await sessionsOf(target).rotate(sid, presented, rules)),
-      )
-      const claims = payload as Record<string, unknown>
-      if (rotation.outcome === 'ended') throw new RevokedTokenError(claims, header)
+      const rotation = await store.call('rotate', async (target) => {
+        const rules = { graceMs, idleMs, ...client }
+        const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, rules)
+        // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
+        if (answer?.outcome === 'reused') {
+          emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
+          emit('reuseDetected', () => ({ sid, sub, presented, current: answer.generation, ...client }))
+        }
+        return parseRotation(answer, presented)
+      })
+      if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
+      if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
       const { generation } = rotation
-      if (rotation.outcome === 'reused') {
-        emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
-        emit('reuseDetected', () => ({ sid, sub, presented, current: generation, ...client }))
-        throw new RefreshTokenReusedError(claims, header)
-      }
       emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
       return { sid, generation, endsAt: toSeconds(rotation.expiresAt) }
     },
 
     async list(uid) {
-      const stored = await store.call('list', (target) => sessionsOf(target).list(toStoredId(uid)))
+      const stored = await list(uid)
       return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idleMs).map(toInfo)
+    },
+    async listIds(uid) {
+      return (await list(uid)).map(({ sid }) => sid)
     },
   }
 }
@@ -96,15 +111,26 @@ function sessionsOf({ sessions }: { readonly sessions?: SessionStore }): Session
   return sessions
 }
 
-function parseRotation(answer: Rotation): Rotation {
-  const { generation, expiresAt } = answer as Partial<Rotation & { outcome: 'rotated' }>
-  const needed = {
-    ended: [],
-    reused: [generation],
-    rotated: [generation, expiresAt],
-    replayed: [generation, expiresAt],
+function parseOpened(answer: OpenedSession): OpenedSession {
+  if (typeof answer?.sid === 'string' && answer.sid !== '') return answer
+  throw new TypeError('The store answered a new session with something else than its id')
+}
+
+function parseList(answer: readonly StoredSession[]): readonly StoredSession[] {
+  if (Array.isArray(answer) && answer.every((session: StoredSession) => typeof session?.sid === 'string'))
+    return answer
+  throw new TypeError('The store answered with something else than a list of sessions')
+}
+
+function parseRotation(answer: Rotation, presented: number): Rotation {
+  switch (answer?.outcome) {
+    case 'ended':
+    case 'reused':
+      return answer
+    case 'rotated':
+    case 'replayed':
+      if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
   }
-  if (needed[answer.outcome]?.every(Number.isSafeInteger)) return answer
   throw new TypeError('The store answered a rotation with something else than its outcome')
 }
 
@@ -117,8 +143,11 @@ function toInfo({ sid, startedAt, lastUsedAt, expiresAt, ip, userAgent }: Stored
     id: sid,
     createdAt: new Date(startedAt),
     lastUsedAt: new Date(lastUsedAt),
-    expiresAt: expiresAt === FOREVER ? null : new Date(expiresAt),
+    expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),
     ip,
     userAgent,
   }
 }
+
+// ECMA-262 §21.4.1.1: no Date is later.
+const LAST_DATE = 8.64e15

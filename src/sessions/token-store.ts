@@ -1,6 +1,6 @@
 import type { RandomBytes } from '../claims/ids.js'
 import type { TokenEmitter } from '../events.js'
-import type { CheckedToken } from '../revocation/check.js'
+import type { RevocableToken } from '../revocation/check.js'
 import type { Revoker } from '../revocation/revoker.js'
 import type { RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
@@ -18,7 +18,7 @@ export type ConnectStore = (store: RevocationStore, options: ConnectionOptions) 
 /** What a manager uses of its store. */
 export interface StoreConnection {
   /** Whether the store has revoked a token, at once where it can; `RevocationUnavailableError` when it cannot tell. */
-  isRevoked(token: CheckedToken): boolean | Promise<boolean>
+  isRevoked(token: RevocableToken): boolean | Promise<boolean>
   readonly revoker: Revoker
   /** `null` where the store keeps none. */
   readonly sessions: Sessions | null
@@ -37,8 +37,8 @@ export interface ConnectionOptions {
   readonly timeoutMs: number
   /** The longest lifetime of the manager's tokens, leeway included; milliseconds, or `FOREVER`. */
   readonly longestLifetime: number
-  /** Milliseconds. */
-  readonly leeway: number
+  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
+  readonly retentionMs: number
   /** How long a used refresh token may be sent again, in milliseconds. */
   readonly graceMs: number
   /** How long a session may go unused; milliseconds, or `FOREVER`. */

@@ -10,8 +10,8 @@ import type { ConnectStore } from '../sessions/token-store.js'
 export const connectStore: ConnectStore = (store, options) => {
   const guard = createStoreGuard(store, options)
   return {
-    isRevoked({ payload, kid, start, lifetime }) {
-      const keys = revocationKeys(payload, kid)
+    isRevoked({ payload, kids, start, lifetime }) {
+      const keys = revocationKeys(payload, kids)
       const check = (answer: LookupAnswer): LookupAnswer => {
         assertAnswers(answer, keys)
         return answer
@@ -20,7 +20,7 @@ export const connectStore: ConnectStore = (store, options) => {
         'lookup',
         (target) => {
           const answer = target.lookup(keys)
-          return isThenable(answer) ? answer.then(check) : check(answer)
+          return isThenable(answer) ? Promise.resolve(answer).then(check) : check(answer)
         },
         lifetime,
       )

@@ -31,7 +31,8 @@ const PRUNE_STEPS = 1000
 /**
  * A store in Redis or Valkey, by a client of `ioredis` or `redis` that belongs to you.
  *
- * Every change is one script on the primary, so that it happens as a whole or not at all.
+ * Every revocation and every change of a session is one script on the primary, so that it happens as a whole or not at
+ * all.
  *
  * @example
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
@@ -59,7 +60,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       const rows = batch.filter(({ kind }) => kind === 'session').map(({ id }) => `s:${id}`)
       const reply = await namespace.run(
         REVOKE,
-        ['log', 'past', ...members.map((member) => `r:${member}`), ...rows],
+        ['log', 'past', 'marks', ...members.map((member) => `r:${member}`), ...rows],
         [
           createNonce(systemRandom),
           ...batch.flatMap(({ notBefore, until }, at) => [
@@ -82,7 +83,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       let after = '0'
       do {
         const args = [after, PRUNE_STEPS, limit - dropped].map(String)
-        const [gone, next] = await namespace.run(PRUNE, ['log'], args)
+        const [gone, next] = await namespace.run(PRUNE, ['log', 'marks'], args)
         dropped += Number(gone)
         after = String(next)
       } while (after !== '0' && dropped < limit)

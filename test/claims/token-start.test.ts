@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTimedId, readTimedId, systemRandom, toTimedId } from '../../src/claims/ids.js'
+import { createId, createTimedId, readTimedId, systemRandom, toTimedId } from '../../src/claims/ids.js'
 import { readTokenStart } from '../../src/claims/token-start.js'
 import { NOW } from '../helpers/manager.js'
 
@@ -18,22 +18,31 @@ test.each(['', 'short', 'x'.repeat(21), 'x'.repeat(23), '!'.repeat(22), `${'A'.r
   (id) => expect(readTimedId(id)).toBeNull(),
 )
 
+const ours = { jti: idAt(ms), iat: NOW }
+
 test.each([
-  [
-    'the session of a refreshed token',
-    { sid: idAt(ms - 5_000_123), jti: idAt(ms), iat: NOW },
-    ms - 5_000_123,
-  ],
-  ['a session whose store runs a little ahead', { sid: idAt(ms + 60_999), iat: NOW }, ms + 60_999],
-  ['the issue date, where a session lies in the future', { sid: idAt(ms + 61_000), iat: NOW }, ms],
+  ['the session of a refreshed token', { ...ours, sid: idAt(ms - 5_000_123) }, ms - 5_000_123],
+  ['a session whose store runs a little ahead', { ...ours, sid: idAt(ms + 120_999) }, ms + 120_999],
+  ['the token, where a session lies in the future', { ...ours, sid: idAt(ms + 121_000) }, ms],
   ['the token itself, to the millisecond', { jti: idAt(ms + 456), iat: NOW }, ms + 456],
-  ['a token a little after its issue date', { jti: idAt(ms + 60_999), iat: NOW }, ms + 60_999],
+  ['a token a little after its issue date', { jti: idAt(ms + 120_999), iat: NOW }, ms + 120_999],
   ['the issue date, where the id is of another moment', { jti: idAt(ms - 1), iat: NOW }, ms],
-  ['the issue date, where the id is later than that', { jti: idAt(ms + 61_000), iat: NOW }, ms],
+  ['the issue date, where the id is later than that', { jti: idAt(ms + 121_000), iat: NOW }, ms],
   ['the issue date, where the ids are foreign', { sid: 'abc', jti: 'f81d4fae-7dec-11d0', iat: NOW }, ms],
-  ['the session, where there is no issue date', { sid: idAt(ms) }, ms],
-  ['before everything, where nothing is known', { jti: idAt(ms) }, 0],
+  [
+    'the issue date, where only the session looks like ours',
+    { sid: idAt(ms - 9000), jti: 'x', iat: NOW },
+    ms,
+  ],
+  ['the issue date, where the token has no id', { sid: idAt(ms - 9000), iat: NOW }, ms],
+  ['before everything, where there is no issue date', { sid: idAt(ms), jti: idAt(ms) }, 0],
   ['before everything, where there is nothing', {}, 0],
 ])('a token starts with %s', (_what, claims, start) => {
   expect(readTokenStart(claims)).toBe(start)
+})
+
+test('of foreign ids of the same shape next to none is taken for ours', () => {
+  const foreign = Array.from({ length: 20_000 }, () => createId(systemRandom))
+  const starts = foreign.map((sid) => readTokenStart({ sid, jti: createId(systemRandom), iat: NOW }))
+  expect(starts.filter((start) => start !== ms)).toEqual([])
 })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { FOREVER, TokenConfig, TokenManager } from '../../src/index.js'
@@ -123,6 +124,7 @@ describe('revokeUser', () => {
     expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_REVOKED')
     clock.seconds += 1
     expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_EXPIRED')
+    clock.seconds += 7200
     expect(await store.prune(1000)).toBe(1)
   })
 
@@ -212,6 +214,91 @@ test('revokeKey ends tokens of the key whose header names no key', async () => {
   expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
   await tokens.revokeKey(tokens.keyId ?? '')
   expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+})
+
+test('revokeKey ends tokens of the secret whatever their algorithm', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const leaked = `leaked ${SECRET}`
+  const signWith = (algorithm: 'HS256' | 'HS512') =>
+    createRevocable({ JWT_SECRET_KEY: leaked, JWT_ALGORITHM: algorithm }, { clock, store }).tokens
+  const { tokens } = createRevocable(
+    { JWT_PREVIOUS_SECRET_KEY: leaked, JWT_DECODE_ALGORITHMS: ['HS256', 'HS512'] },
+    { clock, store },
+  )
+  const issued = [signWith('HS256'), signWith('HS512')].map((old) => old.createAccessToken({ uid: 'ada' }))
+  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  await tokens.revokeKey(signWith('HS256').keyId ?? '')
+  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+})
+
+test('revokeKey reaches a key that is configured under another name elsewhere', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const k = Buffer.from(SECRET).toString('base64url')
+  const named = createRevocable({ JWT_SECRET_KEY: { kty: 'oct', k, kid: 'main' } }, { clock, store }).tokens
+  const { tokens } = createRevocable({}, { clock, store })
+  const token = named.createAccessToken({ uid: 'ada' })
+  await named.revokeKey(tokens.keyId ?? '')
+  expect(named.keyId).toBe('main')
+  expect(await outcomeOf(named.verifyToken(token))).toBe('TOKEN_REVOKED')
+})
+
+test('managers that forgive different times drop nothing early', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const strict = createRevocable({}, { clock, store }).tokens
+  const lenient = createRevocable({ JWT_DECODE_LEEWAY: '5m' }, { clock, store }).tokens
+  const single = strict.createAccessToken({ uid: 'ada' })
+  const pair = await strict.createTokenPair({ uid: 'ada' }, { refresh: { expiresIn: '15m' } })
+  await strict.revokeToken(await strict.verifyToken(single))
+  await strict.logout(await strict.verifyToken(pair.accessToken))
+  clock.seconds += 15 * 60 + 299
+  await store.prune(1000)
+  for (const token of [single, pair.accessToken, pair.refreshToken])
+    expect(await outcomeOf(lenient.verifyToken(token, { type: 'any' }))).toBe('TOKEN_REVOKED')
+})
+
+test('a token of another issuer that outlives everything stays revoked with its user', async () => {
+  const { tokens, clock, store } = createRevocable()
+  const foreign = await new SignJWT({ sub: 'ada', type: 'access', jti: 'x' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuedAt(clock.seconds - 5)
+    .setExpirationTime(clock.seconds + 365 * DAY)
+    .sign(Buffer.from(SECRET))
+  await tokens.revokeUser('ada')
+  expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('TOKEN_REVOKED')
+  clock.seconds += 364 * DAY
+  await store.prune(1000)
+  expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('TOKEN_REVOKED')
+})
+
+test('tokens without iat are older than every revocation, and announce their lifetime once', async () => {
+  const { tokens, clock, store } = createRevocable()
+  let prepared = 0
+  const { prepare } = store
+  store.prepare = (needs) => {
+    prepared++
+    return prepare(needs)
+  }
+  const issue = (seconds: number) =>
+    new SignJWT({ sub: 'ada', type: 'access', sid: randomBytes(16).toString('base64url') })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setExpirationTime(clock.seconds + seconds)
+      .sign(Buffer.from(SECRET))
+  const issued = await Promise.all(Array.from({ length: 50 }, (_, at) => issue(60 + at)))
+  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  expect(prepared).toBeLessThan(4)
+  await tokens.revokeUser('ada')
+  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+})
+
+test('revokeToken of a payload whose exp is no number is for ever', async () => {
+  const { tokens, store, clock } = createRevocable()
+  await tokens.revokeToken({ jti: 'j', exp: null as never })
+  clock.seconds += 10_000 * DAY
+  await store.prune(1000)
+  expect(await store.lookup([{ kind: 'token', id: 'j' }])).toEqual([FOREVER])
 })
 
 test('the callback keeps working beside a store, after it', async () => {

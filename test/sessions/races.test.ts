@@ -16,5 +16,5 @@ test('75 after logout resolved nothing of the session is accepted, over 2,000 sc
     refreshed += race.refreshed
   }
   // Otherwise there would have been no race.
-  expect(refreshed).toBeGreaterThan(500)
+  expect(refreshed).toBeGreaterThan(200)
 }, 120_000)

@@ -237,3 +237,72 @@ test('claims that make no pair open no session', async () => {
   )
   expect(await tokens.listSessions('ada')).toEqual([])
 })
+
+test('a pair that cannot be signed moves no session, and opens none', async () => {
+  const { tokens } = createRevocable({ JWT_MAX_TOKEN_LENGTH: 1000 })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const tooLarge = { text: 'x'.repeat(1000) }
+  await expect(tokens.refresh(refreshToken, { claims: tooLarge })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
+  await expect(tokens.createTokenPair({ uid: 'eve', ...tooLarge })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
+  const headers = { alg: 'none' }
+  await expect(tokens.createTokenPair({ uid: 'eve' }, { headers })).rejects.toThrow(/header member/)
+  expect(await tokens.listSessions('eve')).toEqual([])
+  const next = await tokens.refresh(refreshToken)
+  expect(claimsOf(next.refreshToken)['gen']).toBe(1)
+})
+
+test('a refresh cannot change whose it is', async () => {
+  const { tokens } = createRevocable()
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  await expect(tokens.refresh(refreshToken, { claims: { uid: 'eve' } })).rejects.toThrow(/uid/)
+  expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+})
+
+test('a key that is revoked while its token is refreshed does not live on', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const { sessions } = memory
+  if (sessions === undefined) throw new Error('The memory store keeps sessions')
+  const leaked = `leaked ${SECRET}`
+  const old = createRevocable({ JWT_SECRET_KEY: leaked }, { clock, store: memory }).tokens
+  const { refreshToken } = await old.createTokenPair({ uid: 'ada' })
+  const rotate: typeof sessions.rotate = async (...given) => {
+    await old.revokeKey(old.keyId ?? '')
+    return sessions.rotate(...given)
+  }
+  const store = { ...memory, sessions: { ...sessions, rotate } }
+  const { tokens } = createRevocable({ JWT_PREVIOUS_SECRET_KEY: leaked }, { clock, store })
+  expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+})
+
+test('an alarm that comes too late for the request is raised all the same', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const { sessions } = memory
+  if (sessions === undefined) throw new Error('The memory store keeps sessions')
+  let answer: () => void = () => {}
+  const rotate: typeof sessions.rotate = async (...given) => {
+    const rotation = await sessions.rotate(...given)
+    if (rotation.outcome === 'reused') await new Promise<void>((resolve) => (answer = resolve))
+    return rotation
+  }
+  const store = { ...memory, sessions: { ...sessions, rotate } }
+  const { tokens } = createRevocable(
+    { JWT_REFRESH_GRACE: 0, JWT_REVOCATION_TIMEOUT: '20ms' },
+    { clock, store },
+  )
+  const heard: unknown[] = []
+  tokens.on('reuseDetected', (event) => heard.push(event))
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  await tokens.refresh(refreshToken)
+  expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+  expect(heard).toEqual([])
+  answer()
+  await expect.poll(() => heard.length).toBe(1)
+})
+
+test('no token outlives the time that its session may go unused', async () => {
+  const { tokens } = createRevocable({ JWT_REFRESH_IDLE_EXPIRES: '5m', JWT_ACCESS_TOKEN_EXPIRES: '1h' })
+  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  expect(claimsOf(accessToken)['exp']).toBe(NOW + 300)
+})

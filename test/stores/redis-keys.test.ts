@@ -90,7 +90,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     expect((await names()).filter((name) => /^[rsu]:/.test(name)).length).toBe(7)
     await until(async () => {
       const left = (await names()).map((name) => name.replace(/^s:.*/, 's:'))
-      expect(left).toEqual(['count', 'epoch', 'log', 'meta', 'past', 'r:k:k', 's:', 'u:grace'])
+      expect(left).toEqual(['count', 'epoch', 'log', 'marks', 'meta', 'past', 'r:k:k', 's:', 'u:grace'])
     })
   })
 

@@ -58,7 +58,7 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
     })
   }
 
-  for (const lost of ['epoch', 'meta', 'log']) {
+  for (const lost of ['epoch', 'meta', 'log', 'marks']) {
     test(`a loss of ${lost} alone is noticed, and no entry goes with it`, async () => {
       const { client } = await start()
       const store = await prepared(client)
@@ -114,7 +114,9 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
     // The other process has seen as much, and revokes what began until then once more.
     const [, again] = await writer.lookup([token('lost'), ALL])
     expect(again).toBeGreaterThanOrEqual(all as number)
-    const settled = await Promise.all([reader, writer].map((store) => store.lookup([token('kept'), ALL])))
+    const settled = await Promise.all(
+      [reader, writer].map(async (store) => store.lookup([token('kept'), ALL])),
+    )
     expect(settled).toEqual([
       [FOREVER, again],
       [FOREVER, again],

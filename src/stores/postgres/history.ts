@@ -38,6 +38,11 @@ interface Head {
   readonly changes: number
 }
 
+interface EnterAnswer extends Head {
+  /** Whether the watermarks that are there are known to last for the longest lifetime. */
+  readonly isExtended: boolean
+}
+
 const ATTEMPTS = 3
 
 /** Follows the history of a namespace, and notices when it is lost. */
@@ -52,7 +57,10 @@ export function createHistory(
 
   const heal = async (lost: string): Promise<void> => {
     const values = [namespace, createId(systemRandom), lost, readClock(clock), longest]
-    known = await database.ask<Head>(statements.heal, values)
+    const head = await database.ask<Head>(statements.heal, values)
+    // What is left may have been written for shorter lives. Where this fails, the next call finds the loss again.
+    if (head !== null) await database.ask(statements.extend, [namespace, head.epoch, head.changes])
+    known = head
     onWarning(
       'The PostgreSQL store has lost its data, or is another one than before: every session that began before now ' +
         'is revoked',
@@ -90,8 +98,10 @@ export function createHistory(
   return {
     async enter(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
-      const head = await database.ask<Head>(statements.enter, [namespace, createId(systemRandom), longest])
+      const values = [namespace, createId(systemRandom), longest]
+      const head = await database.ask<EnterAnswer>(statements.enter, values)
       known ??= head
+      if (head?.isExtended !== true) await ask(statements.extend, [])
       await ask(statements.lookup, ['[]'])
     },
     ask,

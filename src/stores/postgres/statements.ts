@@ -1,4 +1,4 @@
-import { FOREVER } from '../../revocation/revocation.js'
+import { FOREVER, MOST_AHEAD } from '../../revocation/revocation.js'
 import type { Tables } from './tables.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
@@ -27,6 +27,7 @@ export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_
 export interface RevocationStatements {
   readonly enter: string
   readonly heal: string
+  readonly extend: string
   readonly revoke: string
   readonly lookup: string
   readonly feed: string
@@ -50,6 +51,7 @@ export function createRevocationStatements(tables: Tables): RevocationStatements
   const lastChange = `(select coalesce(max(change), 0) from ${revocations} where namespace = $1)`
 
   const newestStart = `(select max(s.started_at) from ${sessions} s where s.namespace = $1`
+  const notFarAhead = `least(g.not_before, h.now + ${MOST_AHEAD})`
 
   return {
     // $2: an epoch for a namespace that has none, $3: the longest lifetime.
@@ -57,11 +59,13 @@ export function createRevocationStatements(tables: Tables): RevocationStatements
   insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
   values ($1, $2, ${lastChange}, $3::bigint)
   on conflict (namespace) do update set longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
-  returning epoch, changes
+  returning epoch, changes, longest_lifetime
 ), mark as (
   ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head where epoch = $2
 )
-select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
+select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exists (
+  select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = epoch
+    and m.not_before >= longest_lifetime))::text from head`,
 
     // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
     // $5: the longest lifetime. Whoever comes second finds the epoch of the first, and keeps it.
@@ -81,6 +85,31 @@ select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
 )
 select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
 
+    // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
+    // raised it, because that one does not see what was written while it waited for the head: every watermark is
+    // either from before the raise, which this one began after, so that it is seen here; or its writer had the head
+    // after the raise, and went by the new lifetime. The row of the epoch keeps, as its not_before, the lifetime
+    // that this was done for, so that a process that ends between the two leaves the rest to the next one.
+    // Only the lifetime that was seen here counts for that: whoever raises it meanwhile comes here too.
+    extend: `with goal as materialized (
+  select longest_lifetime from ${heads} where namespace = $1
+), short as materialized (
+  select r.kind, r.id, e.until, row_number() over (order by r.change) as step
+  from goal g, ${revocations} r,
+    lateral (select least(${FOREVER}, r.not_before + g.longest_lifetime) as until) e
+  where r.namespace = $1 and r.kind in ('user', 'all') and r.until < e.until
+), head as (
+  update ${heads} h set changes = changes + (select count(*) from short) where ${isKnownHead(tables, 'h')}
+  returning changes
+), extended as (
+  update ${revocations} r set until = s.until, change = h.changes + 1 - s.step from head h, short s
+  where r.namespace = $1 and r.kind = s.kind and r.id = s.id and r.until < s.until
+), mark as (
+  update ${revocations} m set not_before = greatest(m.not_before, g.longest_lifetime) from head, goal g
+  where m.namespace = $1 and m.kind = 'epoch' and m.id = $2
+)
+select json_build_object('changes', changes)::text from head`,
+
     // $4: a clock, $5: the batch, each key once, $6: how many. The lock of the head's row is held until the commit,
     // so the order of changes is the order of commits, and a reader of the feed never meets a gap that is filled
     // later. Everything else is locked after it, so writers wait for each other here, and never in a circle.
@@ -90,17 +119,20 @@ select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
   update ${heads} h set changes = changes + $6::bigint where ${isKnownHead(tables, 'h')}
   returning changes, longest_lifetime, ${nowSql('$4')} as now
 ), given as (
-  select g.at, g.kind, g.id, g.until, h.changes, h.longest_lifetime, g.kind in ('user', 'all') as is_watermark,
+  select g.at, g.kind, g.id, g.until, h.now, h.changes, h.longest_lifetime,
+    g.kind in ('user', 'all') as is_watermark,
     case g.kind
-      when 'user' then greatest(g.not_before, h.now, ${newestStart} and s.user_id = g.id))
-      when 'all' then greatest(g.not_before, h.now, ${newestStart}))
+      when 'user' then greatest(${notFarAhead}, h.now, ${newestStart} and s.user_id = g.id))
+      when 'all' then greatest(${notFarAhead}, h.now, ${newestStart}))
       else g.not_before end as not_before
   from head h, json_to_recordset($5::text::json)
     as g(at bigint, kind text, id text, not_before bigint, until bigint)
 ), taken as (
   ${insert} select $1, g.kind, g.id, g.not_before,
     case when is_watermark then greatest(g.until, least(${FOREVER}, g.not_before + g.longest_lifetime))
-      else coalesce(s.until, g.until) end,
+      when g.kind = 'session' then
+        coalesce(s.until, greatest(g.until, least(${FOREVER}, g.now + g.longest_lifetime)))
+      else g.until end,
     g.changes - g.at
   from given g left join ${sessions} s on g.kind = 'session' and s.namespace = $1 and s.sid = g.id
   ${merge}

@@ -9,7 +9,7 @@ const PAGE = 1000
 /** One page of the history of a namespace. */
 export async function readFeed(namespace: Namespace, after: Position | null): Promise<FeedPage> {
   const from = after === null ? ['', '', '', ''] : readPosition(after)
-  const reply = await namespace.run(FEED, ['log', 'past'], [String(PAGE), ...from])
+  const reply = await namespace.run(FEED, ['log', 'past', 'marks'], [String(PAGE), ...from])
   const [outcome, ...rest] = reply.slice(4)
   const entries: Revocation[] = []
   for (let at = 0; at < rest.length; at += 2) {

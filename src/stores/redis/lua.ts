@@ -17,7 +17,7 @@ const PAST = 10_000
 export const HEAD: string = `
 local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
 local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
-local log, past = base .. 'log', base .. 'past'
+local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
 local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
@@ -32,6 +32,11 @@ end
 
 local function text(number)
   return string.format('%.0f', number)
+end
+
+-- The end of whatever starts at a moment.
+local function reach(moment)
+  return math.min(FOREVER, moment + longest)
 end
 
 -- How long a key is kept, or nil for ever.
@@ -76,6 +81,16 @@ local function session(sid)
   return row and cmsgpack.unpack(row)
 end
 
+local function isWatermark(member)
+  local kind = string.sub(member, 1, 1)
+  return kind == 'u' or kind == 'a'
+end
+
+-- Whether the log and the marks are those of this history.
+local function isWhole()
+  return redis.call('ZSCORE', log, epoch) and redis.call('ZSCORE', marks, epoch)
+end
+
 local function notBeforeOf(member)
   return (parse(fetch({ base .. 'r:' .. member })[1]))
 end
@@ -84,6 +99,21 @@ local function remove(key, members)
   for from = 1, #members, 1000 do
     redis.call('ZREM', key, unpack(members, from, math.min(from + 999, #members)))
   end
+end
+
+-- Of pairs: a score, then its member.
+local function add(key, scores)
+  for from = 1, #scores, 1000 do
+    redis.call('ZADD', key, unpack(scores, from, math.min(from + 999, #scores)))
+  end
+end
+
+-- The marks are the watermarks of the log, by the longest lifetime that each reaches: those that a longer one concerns
+-- are found without a walk through the log, and again where a raise was cut short.
+local function mark(members)
+  local scores = {}
+  for at, member in ipairs(members) do scores[2 * at - 1], scores[2 * at] = text(longest), member end
+  add(marks, scores)
 end
 
 -- Members of the log, at most steps of them after a change, whose entry the server has dropped; and where to go on.
@@ -104,16 +134,21 @@ end
 -- Everything is read before anything is written, and the first write is one that a full server refuses: then it
 -- refuses all of them. The log forgets what has ended twice as fast as it grows.
 local function append(entries, nonce)
-  redis.call('EXISTS', log, past)
+  redis.call('EXISTS', log, past, marks)
   local isSwept, gone, swept = pcall(ended, state[6] or '0', 2 + 2 * #entries, 2 + 2 * #entries)
   if not isSwept then gone, swept = {}, state[6] or '0' end
   redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', nonce, 'swept', swept)
   redis.call('SET', base .. 'count', text(batches + 1))
   remove(log, gone)
+  remove(marks, gone)
   redis.call('RPUSH', past, nonce)
   redis.call('LTRIM', past, -${PAST}, -1)
-  local scores = {}
+  local scores, watermarks = {}, {}
   for at, entry in ipairs(entries) do
+    if isWatermark(entry.member) then
+      entry.ends = math.max(entry.ends, reach(entry.notBefore))
+      watermarks[#watermarks + 1] = entry.member
+    end
     local key = base .. 'r:' .. entry.member
     local value = text(entry.ends)
     if entry.notBefore < FOREVER then value = text(entry.notBefore) .. ':' .. value end
@@ -121,9 +156,8 @@ local function append(entries, nonce)
     if kept then redis.call('SET', key, value, 'PX', text(kept)) else redis.call('SET', key, value) end
     scores[2 * at - 1], scores[2 * at] = text(changes + at), entry.member
   end
-  for from = 1, #scores, 1000 do
-    redis.call('ZADD', log, unpack(scores, from, math.min(from + 999, #scores)))
-  end
+  add(log, scores)
+  mark(watermarks)
   changes = changes + #entries
   batches, state[5] = batches + 1, nonce
 end

@@ -35,7 +35,7 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
   const key = (part: string): string => `{tokenlib:${name}}:${part}`
   const meta = key('meta')
   // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
-  const keys = [meta, ...['epoch', 'count', 'log', 'past', 'r:a:'].map(key)]
+  const keys = [meta, ...['epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)]
   // The random name of the history that this process knows.
   let epoch = ''
   // How many batches of it were seen: fewer are an old copy.
@@ -43,10 +43,16 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
   let longest = 0
 
   const prepare = async (): Promise<void> => {
-    const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches)]
-    const found = String(await runScript(send, PREPARE, keys, args).catch(explain))
-    if (found !== epoch) batches = 0
-    epoch = found
+    let progress: Reply | undefined
+    do {
+      const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches)]
+      const reply = await runScript(send, PREPARE, keys, args).catch(explain)
+      const [found, count, ...rest] = reply as readonly Reply[]
+      if (found !== epoch) batches = 0
+      epoch = String(found)
+      notice(Number(count))
+      progress = rest[0]
+    } while (progress === 'more')
   }
 
   const notice = (count: number): void => void (batches = Math.max(batches, count))

@@ -1,5 +1,9 @@
+import { MOST_AHEAD } from '../../revocation/revocation.js'
 import { HEAD, SAME_EPOCH } from './lua.js'
 import { createScript, type Script } from './script.js'
+
+/** How many watermarks one script makes longer. */
+const RAISE_STEPS = 1000
 
 /**
  * Makes a namespace ready; after a loss of its data, everything from before is revoked.
@@ -7,21 +11,43 @@ import { createScript, type Script } from './script.js'
  * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more, the
  * count of batches that the caller has seen. A log without the epoch in it is not the log of this namespace's history,
  * and a history that is shorter than it was is an old copy.
+ *
+ * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
  */
 export const PREPARE: Script = createScript(
   HEAD,
   `
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
 local isOldCopy = epoch == ARGV[1] and batches < tonumber(ARGV[6])
-local isSound = epoch and not isOldCopy and redis.call('ZSCORE', log, epoch)
+local isSound = epoch and not isOldCopy and isWhole()
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
-if isSound and isKnown and longest >= tonumber(ARGV[3]) then return refusal() or epoch end
+local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
+local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
+local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
+if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), progress } end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
 end
+local isLost = ARGV[1] ~= '' and ARGV[1] ~= epoch
 local all = fetch({ base .. 'r:a:' })[1]
+local keys, raised, same, gone = {}, {}, {}, {}
+for at, member in ipairs(short) do keys[at] = base .. 'r:' .. member end
+for at, value in ipairs(fetch(keys)) do
+  local member, notBefore, ends = short[at], parse(value)
+  if not value then
+    gone[#gone + 1] = member
+  elseif ends >= reach(notBefore) then
+    same[#same + 1] = member
+  elseif not (isLost and member == 'a:') then
+    raised[#raised + 1] = { member = member, notBefore = notBefore, ends = ends }
+  end
+end
+if isLost then
+  local notBefore, ends = parse(all)
+  raised[#raised + 1] = { member = 'a:', notBefore = math.max(notBefore, now, newest), ends = ends }
+end
 redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
   redis.call('HSET', meta, 'epoch', epoch, 'changes', text(changes), 'batches', '0', 'nonce', '')
@@ -30,14 +56,13 @@ if not isSound then
   redis.call('DEL', past)
   redis.call('ZREMRANGEBYSCORE', log, 0, 0)
   redis.call('ZADD', log, 0, epoch)
+  redis.call('ZREMRANGEBYSCORE', marks, '+inf', '+inf')
+  redis.call('ZADD', marks, '+inf', epoch)
 end
-if ARGV[1] ~= '' and ARGV[1] ~= epoch then
-  local notBefore, ends = parse(all)
-  notBefore = math.max(notBefore, now, newest)
-  ends = math.max(ends, math.min(FOREVER, notBefore + longest))
-  append({ { member = 'a:', notBefore = notBefore, ends = ends } }, ARGV[4])
-end
-return epoch
+remove(marks, gone)
+mark(same)
+if #raised > 0 then append(raised, ARGV[4]) end
+return { epoch, text(batches), progress }
 `,
 )
 
@@ -51,14 +76,13 @@ for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
 for at, value in ipairs(fetch(keys)) do known[keys[at]] = value end
 for at = 4, #ARGV, 3 do
   local member, notBefore, ends = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  local kind = string.sub(member, 1, 1)
-  if kind == 'u' or kind == 'a' then
-    notBefore = math.max(notBefore, now, newest)
-    ends = math.max(ends, math.min(FOREVER, notBefore + longest))
+  if isWatermark(member) then
+    notBefore = math.max(math.min(notBefore, now + ${MOST_AHEAD}), now, newest)
+    ends = math.max(ends, reach(notBefore))
     taken = math.max(taken, notBefore)
-  elseif kind == 's' then
+  elseif string.sub(member, 1, 1) == 's' then
     local row = session(string.sub(member, 3))
-    if row then ends = row[6] end
+    ends = row and row[6] or math.max(ends, reach(now))
   end
   local entry = merged[member]
   if not entry then
@@ -96,7 +120,7 @@ export const FEED: Script = createScript(
   `
 local refused = refusal()
 if refused then return refused end
-if not redis.call('ZSCORE', log, epoch) then return false end
+if not isWhole() then return false end
 local nonce, after, size = state[5] or '', ARGV[7], tonumber(ARGV[3])
 if ARGV[4] == '' then
   after = '0'
@@ -129,6 +153,7 @@ export const PRUNE: Script = createScript(
   `
 local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
 remove(log, gone)
+remove(marks, gone)
 return { text(#gone), after }
 `,
 )

@@ -83,7 +83,7 @@ if presented >= generation then
   redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
   return { 'rotated', text(presented + 1), text(expiresAt) }
 end
-if presented == generation - 1 and unused < tonumber(ARGV[6]) then
+if presented == generation - 1 and math.abs(unused) < tonumber(ARGV[6]) then
   return refusal() or { 'replayed', text(generation), text(expiresAt) }
 end
 append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])

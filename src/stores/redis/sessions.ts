@@ -20,7 +20,7 @@ export function createSessions(namespace: Namespace): SessionStore {
     async rotate(sid, generation, { graceMs, idleMs, ip, userAgent }) {
       const reply = await namespace.run(
         ROTATE,
-        ['log', 'past', `s:${sid}`, `r:s:${sid}`],
+        ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`],
         [
           createNonce(systemRandom),
           sid,

@@ -1,5 +1,5 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import { addTime, type Revocation } from '../../revocation/revocation.js'
+import { addTime, FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { Clock } from '../../time.js'
 import type { FileGuard } from './database-file.js'
 import { isMissingTable, type SqliteDatabase } from './database.js'
@@ -27,7 +27,7 @@ export interface Writing {
 
 /** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
 export interface Ledger {
-  /** Makes sure that watermarks live for this long, in milliseconds, also those that other processes write. */
+  /** Makes sure that every watermark lives for this long, in milliseconds, whoever wrote it or will write it. */
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
   write<T>(work: (writing: Writing) => T): Promise<T>
@@ -66,6 +66,13 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
        until = max(until, excluded.until)
      WHERE excluded.not_before > not_before OR excluded.until > until`,
   )
+  const end = `min(${FOREVER}, not_before + ?)`
+  const extend = database.prepare(
+    `UPDATE ${revocations} SET change = ? + step, until = later FROM (
+       SELECT change AS former, row_number() OVER (ORDER BY change) AS step, ${end} AS later
+       FROM ${revocations} WHERE kind IN ('user', 'all') AND until < ${end})
+     WHERE change = former`,
+  )
   let known: Known | null = null
   let longestLifetime = 0
 
@@ -87,6 +94,10 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
       const epoch = isOldCopy ? createId(systemRandom) : found.epoch
       longestLifetime = Math.max(longestLifetime, found.longestLifetime)
       let { changes } = found
+      // Here and not only in prepare: an older copy may have been put back, or a prepare failed.
+      if (longestLifetime > found.longestLifetime) {
+        changes += Number(extend.run(changes, longestLifetime, longestLifetime).changes)
+      }
       const merge = ({ kind, id, notBefore, until }: Revocation): void => {
         if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
       }
@@ -113,8 +124,9 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
     // Where only the count was lost, no new entry may get the number of an old one.
     const { changes } = readLastChange.get() as { readonly changes: number }
     const epoch = createId(systemRandom)
-    saveMeta.run(epoch, changes, longestLifetime)
-    return { epoch, changes, longestLifetime }
+    // With the count, the lifetime that its entries were made for was lost as well.
+    saveMeta.run(epoch, changes, 0)
+    return { epoch, changes, longestLifetime: 0 }
   }
 
   const tryRead = <T>(attempt: (known: Known) => T | undefined): T | undefined => {

@@ -16,7 +16,7 @@ import { transact } from './transaction.js'
 
 /** A database that is ready for use. */
 export interface OpenDatabase {
-  /** Makes sure that watermarks live for this long, in milliseconds, also those that other processes write. */
+  /** Makes sure that every watermark lives for this long, in milliseconds, whoever wrote it or will write it. */
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   lookup(keys: readonly RevocationKey[]): LookupAnswer

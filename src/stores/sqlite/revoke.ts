@@ -1,4 +1,4 @@
-import { addTime, isWatermark, type Revocation } from '../../revocation/revocation.js'
+import { addTime, isWatermark, MOST_AHEAD, type Revocation } from '../../revocation/revocation.js'
 import type { Revoked } from '../../revocation/store.js'
 import type { SqliteDatabase } from './database.js'
 import { toPosition } from './feed.js'
@@ -25,11 +25,13 @@ export function createRevoke(
 
   const settle = (given: Revocation, { now, longestLifetime }: Writing): Revocation => {
     if (isWatermark(given.kind)) {
-      const notBefore = Math.max(given.notBefore, now, newestStart(given))
+      const notBefore = Math.max(Math.min(given.notBefore, now + MOST_AHEAD), now, newestStart(given))
       return { ...given, notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) }
     }
-    const session = given.kind === 'session' ? readEnd.get(given.id) : undefined
-    return session === undefined ? given : { ...given, ...(session as { readonly until: number }) }
+    if (given.kind !== 'session') return given
+    const session = readEnd.get(given.id) as { readonly until: number } | undefined
+    const until = session?.until ?? Math.max(given.until, addTime(now, longestLifetime))
+    return { ...given, until }
   }
 
   return (batch) =>
