@@ -46,6 +46,11 @@ const PATIENCE = 5000
 // Lifetimes are told to the store in steps, or every token that lives a little longer would be a write.
 const LIFETIME_STEP = 3_600_000
 
+interface Preparation {
+  readonly needs: number
+  readonly done: Promise<void>
+}
+
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreGuard(store: RevocationStore, options: StoreGuardOptions): StoreGuard {
   const { timeoutMs, emit } = options
@@ -108,26 +113,26 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
 
   const tooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
 
-  // One at a time. What succeeds after the deadline of the call that began it is good for the next one.
+  // One at a time. What succeeds after its deadline is good for the calls that follow.
   const prepare = async (): Promise<void> => {
     if (prepared >= longestLifetime) return
-    const now = monotonicNow()
-    if (preparing === null || preparing.needs < longestLifetime || now - preparing.since > timeoutMs) {
-      assertAnswering()
-      const needs = longestLifetime
-      const done = Promise.resolve(store.prepare({ longestLifetime: needs })).then(() => {
-        prepared = Math.max(prepared, needs)
-      })
-      const attempt = { needs, since: now, done }
-      preparing = attempt
-      track(done)
-      done
-        .finally(() => {
-          if (preparing === attempt) preparing = null
-        })
-        .catch(() => undefined)
+    const attempt =
+      preparing !== null && preparing.needs >= longestLifetime ? preparing : beginPreparing(longestLifetime)
+    preparing = attempt
+    try {
+      await withDeadline(attempt.done, timeoutMs, tooLate)
+    } finally {
+      if (preparing === attempt) preparing = null
     }
-    await withDeadline(preparing.done, timeoutMs, tooLate)
+  }
+
+  const beginPreparing = (needs: number): Preparation => {
+    assertAnswering()
+    const done = Promise.resolve(store.prepare({ longestLifetime: needs })).then(() => {
+      prepared = Math.max(prepared, needs)
+    })
+    track(done)
+    return { needs, done }
   }
 
   const raise = (lifetime: number): void => {
