@@ -56,8 +56,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   const { timeoutMs, emit } = options
   let { longestLifetime } = options
   let prepared = -1
-  let preparing: { readonly needs: number; readonly since: number; readonly done: Promise<void> } | null =
-    null
+  let preparing: Preparation | null = null
   let pending = 0
   let isSilent = false
   let answeredAt = 0
