@@ -85,6 +85,7 @@ export {
   FOREVER,
   isWatermark,
   MOST_AHEAD,
+  MOST_SET_BACK,
   type Revocation,
   type RevocationKey,
   type RevocationKind,

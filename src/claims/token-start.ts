@@ -19,6 +19,5 @@ export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | '
   // Foreign ids may look like ours; a `jti` that agrees with `iat` shows that both are.
   const token = jti === undefined ? null : readTimedId(jti)
   if (token === null || token < Math.floor(issuedAt) || token > latest) return issuedAt
-  const session = sid === undefined ? null : readTimedId(sid)
-  return session !== null && session <= latest ? session : token
+  return (sid === undefined ? null : readTimedId(sid)) ?? token
 }

@@ -67,7 +67,7 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     session: SessionClaims | null,
   ): Record<string, unknown> => {
     const at = now()
-    const context = { now: at, start: parts.startToken(at), random, session }
+    const context = { now: at, start: session === null ? parts.startToken(at) : at, random, session }
     for (const [name, value] of Object.entries(options.headers ?? {})) assertSerializable(name, value)
     return createClaims(type, given, options, creation[type], context)
   }

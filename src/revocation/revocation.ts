@@ -30,6 +30,9 @@ export function isWatermark(kind: RevocationKind): boolean {
 /** How far ahead of a store's clock a watermark may lie that a process gives it, in milliseconds. */
 export const MOST_AHEAD = 60_000
 
+/** How far ahead of a store's clock sessions are believed to have started, in milliseconds: a clock was set back. */
+export const MOST_SET_BACK = 3_600_000
+
 /** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
 export function addTime(at: number, duration: number): number {
   return Math.min(FOREVER, at + duration)

@@ -58,7 +58,7 @@ export interface RevocationStore {
    * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
    *
    * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns,
-   * which a clock that was set back would miss; a given one that is further ahead than `MOST_AHEAD` is cut to that. It
+   * which a clock that was set back would miss, by `MOST_SET_BACK` at most; a given one that is further ahead than `MOST_AHEAD` is cut to that. It
    * lives for the longest lifetime from then on. An entry of kind `session` lives until the session's `until`; where
    * the store does not know the session, for the longest lifetime, or until the given `until` if that is later.
    */

@@ -8,6 +8,7 @@ import {
   type Revocation,
   type RevocationKey,
   MOST_AHEAD,
+  MOST_SET_BACK,
 } from '../revocation/revocation.js'
 import { judgeRotation } from '../revocation/rotation.js'
 import type { SessionStore, StoredSession } from '../revocation/session-store.js'
@@ -85,7 +86,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
   // What only the store knows: its clock, the longest lifetime, and when a session ends.
   const settle = (given: Revocation): { notBefore: number; until: number } => {
     if (isWatermark(given.kind)) {
-      const notBefore = Math.max(Math.min(given.notBefore, now() + MOST_AHEAD), now(), newestStart)
+      const notBefore = Math.max(
+        now(),
+        Math.min(given.notBefore, now() + MOST_AHEAD),
+        Math.min(newestStart, now() + MOST_SET_BACK),
+      )
       return { notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) }
     }
     if (given.kind !== 'session') return given

@@ -94,7 +94,12 @@ export function createPostgresStore(
     if (monotonicNow() - prunedAt < PRUNE_INTERVAL) return
     prunedAt = monotonicNow()
     // Whatever is left behind is dropped by the next one; it counts for nothing until then.
-    prune(PRUNE_BATCH).catch(() => undefined)
+    prune(PRUNE_BATCH)
+      .then((dropped) => {
+        // As long as there is more, every write is followed by another batch.
+        if (dropped >= PRUNE_BATCH && Number.isFinite(prunedAt)) prunedAt = Number.NEGATIVE_INFINITY
+      })
+      .catch(() => undefined)
   }
 
   return {

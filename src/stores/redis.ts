@@ -70,7 +70,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
           ]),
         ],
       )
-      namespace.notice(Number(reply[1]))
+      namespace.notice(String(reply[0]), Number(reply[1]))
       return { position: toPosition(reply), now: Number(reply[4]) }
     },
     async lookup(keys) {

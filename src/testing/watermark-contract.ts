@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { FOREVER, MOST_AHEAD } from '../revocation/revocation.js'
+import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../revocation/revocation.js'
 import { entry, readAll } from './read-feed.js'
 import { RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
@@ -69,6 +69,18 @@ export function watermarkContract(tests: StoreTests): void {
       ok(taken >= startedAt)
       deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
     })
+
+    withSessions(
+      `${kind}: a log-in by a wrong clock does not lock the others out`,
+      async (sessions, fixture) => {
+        const { store, now, advance } = fixture
+        advance(100 * HOUR)
+        await sessions.open(session({ now }))
+        advance(-100 * HOUR)
+        const { now: taken } = await store.revoke([given])
+        ok(taken <= now() + MOST_SET_BACK)
+      },
+    )
 
     withSessions(`${kind}: by a clock that was set back`, async (sessions, { store, now, advance }) => {
       const { sid, startedAt } = await sessions.open(session({ now }))

@@ -22,8 +22,8 @@ const ours = { jti: idAt(ms), iat: NOW }
 
 test.each([
   ['the session of a refreshed token', { ...ours, sid: idAt(ms - 5_000_123) }, ms - 5_000_123],
-  ['a session whose store runs a little ahead', { ...ours, sid: idAt(ms + 120_999) }, ms + 120_999],
-  ['the token, where a session lies in the future', { ...ours, sid: idAt(ms + 121_000) }, ms],
+  ['a session whose store runs ahead', { ...ours, sid: idAt(ms + 3_600_000) }, ms + 3_600_000],
+  ['the token, where the session is of another make', { ...ours, sid: 'abc' }, ms],
   ['the token itself, to the millisecond', { jti: idAt(ms + 456), iat: NOW }, ms + 456],
   ['a token a little after its issue date', { jti: idAt(ms + 120_999), iat: NOW }, ms + 120_999],
   ['the issue date, where the id is of another moment', { jti: idAt(ms - 1), iat: NOW }, ms],

@@ -62,6 +62,7 @@ begin
     ) with (fillfactor = 85);
     create index on ${sessions} (namespace, user_id);
     create index on ${sessions} (namespace, until);
+    create index on ${sessions} (namespace, started_at);
     update ${version} set version = 1;
   end if;
 end

@@ -1,4 +1,4 @@
-import { FOREVER, MOST_AHEAD } from '../../revocation/revocation.js'
+import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../../revocation/revocation.js'
 import type { Tables } from './tables.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
@@ -50,7 +50,7 @@ export function createRevocationStatements(tables: Tables): RevocationStatements
     where r.not_before < excluded.not_before or r.until < excluded.until`
   const lastChange = `(select coalesce(max(change), 0) from ${revocations} where namespace = $1)`
 
-  const newestStart = `(select max(s.started_at) from ${sessions} s where s.namespace = $1`
+  const newestStart = `(select coalesce(max(s.started_at), 0) from ${sessions} s where s.namespace = $1`
   const notFarAhead = `least(g.not_before, h.now + ${MOST_AHEAD})`
 
   return {
@@ -80,7 +80,8 @@ select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exist
 ), mark as (
   ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head on conflict do nothing
 ), watermark as (
-  ${insert} select $1, 'all', '', now, least(${FOREVER}, now + longest_lifetime), changes from head
+  ${insert} select $1, 'all', '', moment, least(${FOREVER}, moment + longest_lifetime), changes
+  from head, greatest(now, least(now + ${MOST_SET_BACK}, ${newestStart}))) as moment
   ${merge}
 )
 select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
@@ -122,8 +123,8 @@ select json_build_object('changes', changes)::text from head`,
   select g.at, g.kind, g.id, g.until, h.now, h.changes, h.longest_lifetime,
     g.kind in ('user', 'all') as is_watermark,
     case g.kind
-      when 'user' then greatest(${notFarAhead}, h.now, ${newestStart} and s.user_id = g.id))
-      when 'all' then greatest(${notFarAhead}, h.now, ${newestStart}))
+      when 'user' then greatest(${notFarAhead}, h.now, least(h.now + ${MOST_SET_BACK}, ${newestStart} and s.user_id = g.id)))
+      when 'all' then greatest(${notFarAhead}, h.now, least(h.now + ${MOST_SET_BACK}, ${newestStart})))
       else g.not_before end as not_before
   from head h, json_to_recordset($5::text::json)
     as g(at bigint, kind text, id text, not_before bigint, until bigint)

@@ -5,7 +5,7 @@ export interface IoredisClient {
   call(command: string, args: string[]): Promise<unknown>
 }
 
-/** A client or a pool of `redis` (node-redis). */
+/** A client of `redis` (node-redis). */
 export interface NodeRedisClient {
   sendCommand(args: string[]): Promise<unknown>
 }
@@ -49,9 +49,16 @@ function findSend(client: RedisClient): (key: string, args: string[]) => Promise
       'createRedisStore needs a client of ioredis (new Redis(), new Cluster()) or of redis (createClient(), createCluster())',
     )
   }
+  assertOneConnection(client)
   if ('slots' in client) return (key, args) => client.sendCommand(key, false, args)
   if ('getSentinelNode' in client) return (_key, args) => client.sendCommand(false, args)
   return (_key, args) => (client as NodeRedisClient).sendCommand(args)
+}
+
+/** Two commands that belong together may go over two connections of a pool, to two servers after a failover. */
+function assertOneConnection(client: object): void {
+  if (!('totalClients' in client)) return
+  throw new ConfigurationError('The Redis store needs a client of its own: pass createClient(), not a pool')
 }
 
 /** What a replica does not know yet, it would call not revoked. */

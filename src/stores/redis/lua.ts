@@ -1,3 +1,5 @@
+import { MOST_SET_BACK } from '../../revocation/revocation.js'
+
 /**
  * How long an entry outlives its `until`, in milliseconds.
  *
@@ -29,6 +31,9 @@ if not now then
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
+
+-- Not without bound: one log-in by a wrong clock would lock everybody out.
+local newestBelieved = math.min(newest, now + ${MOST_SET_BACK})
 
 local function text(number)
   return string.format('%.0f', number)

@@ -10,8 +10,8 @@ import { runScript, type Script } from './script.js'
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
   key(name: string): string
-  /** Takes note of how many batches the history has. */
-  notice(batches: number): void
+  /** Takes note of how many batches a history has. */
+  notice(epoch: string, batches: number): void
   /** Makes the namespace ready, and revokes everything from before when its data was lost. */
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
@@ -50,12 +50,14 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
       const [found, count, ...rest] = reply as readonly Reply[]
       if (found !== epoch) batches = 0
       epoch = String(found)
-      notice(Number(count))
+      notice(epoch, Number(count))
       progress = rest[0]
     } while (progress === 'more')
   }
 
-  const notice = (count: number): void => void (batches = Math.max(batches, count))
+  const notice = (name: string, count: number): void => {
+    if (name === epoch) batches = Math.max(batches, count)
+  }
 
   const retry = async (run: () => Promise<readonly Reply[] | null>): Promise<readonly Reply[]> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -90,7 +92,7 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
         const [known, count, ...values] = isList(reply) ? reply : []
         const found = Number(count ?? 0)
         if (known !== expected || !(found >= seen)) return null
-        if (expected === epoch) notice(found)
+        notice(expected, found)
         return values
       }),
   }

@@ -19,7 +19,8 @@ export const PREPARE: Script = createScript(
   `
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
 local isOldCopy = epoch == ARGV[1] and batches < tonumber(ARGV[6])
-local isSound = epoch and not isOldCopy and isWhole()
+local isCounted = tonumber(redis.call('GET', base .. 'count') or -1) == batches
+local isSound = epoch and not isOldCopy and isCounted and isWhole()
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
 local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
@@ -46,7 +47,7 @@ for at, value in ipairs(fetch(keys)) do
 end
 if isLost then
   local notBefore, ends = parse(all)
-  raised[#raised + 1] = { member = 'a:', notBefore = math.max(notBefore, now, newest), ends = ends }
+  raised[#raised + 1] = { member = 'a:', notBefore = math.max(notBefore, now, newestBelieved), ends = ends }
 end
 redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
@@ -77,7 +78,7 @@ for at, value in ipairs(fetch(keys)) do known[keys[at]] = value end
 for at = 4, #ARGV, 3 do
   local member, notBefore, ends = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   if isWatermark(member) then
-    notBefore = math.max(math.min(notBefore, now + ${MOST_AHEAD}), now, newest)
+    notBefore = math.max(math.min(notBefore, now + ${MOST_AHEAD}), now, newestBelieved)
     ends = math.max(ends, reach(notBefore))
     taken = math.max(taken, notBefore)
   elseif string.sub(member, 1, 1) == 's' then

@@ -43,7 +43,8 @@ export const NO_FILE: FileGuard = { assertInPlace() {}, assertInPlaceLately() {}
  * SQLite's locks on it, and an older SQLite that is the next to close the file removes the WAL under this process.
  */
 export function createFileGuard(path: string): FileGuard {
-  const files = [path, `${path}-wal`].map((name) => ({ name, known: read(name) }))
+  const files = [path, `${path}-wal`, `${path}-shm`].map((name) => ({ name, known: read(name) }))
+  assertOneName(files.map(({ known }) => known))
   let seenAt = Number.NEGATIVE_INFINITY
 
   const assertInPlace = (): void => {
@@ -64,6 +65,16 @@ export function createFileGuard(path: string): FileGuard {
       seenAt = now
     },
   }
+}
+
+// Through another name of the file (a hard link, a file that was mounted by itself) other processes have another WAL.
+function assertOneName([database, ...beside]: readonly (Stats | undefined)[]): void {
+  const isOneDevice = beside.every((file) => file === undefined || file.dev === database?.dev)
+  if (database !== undefined && database.nlink === 1 && isOneDevice) return
+  throw new ConfigurationError(
+    'The SQLite database file has another name, or is mounted by itself: processes would miss revocations. ' +
+      'Use one path for it, and mount its folder instead of the file',
+  )
 }
 
 function read(path: string): Stats | undefined {

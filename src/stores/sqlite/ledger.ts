@@ -1,5 +1,5 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import { addTime, FOREVER, type Revocation } from '../../revocation/revocation.js'
+import { addTime, FOREVER, type Revocation, MOST_SET_BACK } from '../../revocation/revocation.js'
 import type { Clock } from '../../time.js'
 import type { FileGuard } from './database-file.js'
 import { isMissingTable, type SqliteDatabase } from './database.js'
@@ -47,7 +47,7 @@ interface Meta extends Known {
 
 /** The ledger of a database. */
 export function createLedger(database: SqliteDatabase, tables: Tables, now: Clock, file: FileGuard): Ledger {
-  const { meta, revocations } = tables
+  const { meta, revocations, sessions } = tables
   const readMeta = database.prepare(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
   )
@@ -58,6 +58,7 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
     `SELECT changes FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`,
   )
   const readLastChange = database.prepare(`SELECT coalesce(max(change), 0) AS changes FROM ${revocations}`)
+  const readNewestStart = database.prepare(`SELECT max(started_at) AS startedAt FROM ${sessions}`)
   const upsert = database.prepare(
     `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kind, id) DO UPDATE SET
@@ -102,7 +103,9 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
         if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
       }
       if (known !== null && known.epoch !== epoch) {
-        merge({ kind: 'all', id: '', notBefore: at, until: addTime(at, longestLifetime) })
+        const { startedAt } = readNewestStart.get() as { readonly startedAt: number | null }
+        const notBefore = Math.max(at, Math.min(startedAt ?? 0, at + MOST_SET_BACK))
+        merge({ kind: 'all', id: '', notBefore, until: addTime(notBefore, longestLifetime) })
       }
       const answer = work({ now: at, longestLifetime, merge, known: () => ({ epoch, changes }) })
       const isNew =

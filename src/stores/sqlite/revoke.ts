@@ -1,4 +1,10 @@
-import { addTime, isWatermark, MOST_AHEAD, type Revocation } from '../../revocation/revocation.js'
+import {
+  addTime,
+  isWatermark,
+  MOST_AHEAD,
+  MOST_SET_BACK,
+  type Revocation,
+} from '../../revocation/revocation.js'
 import type { Revoked } from '../../revocation/store.js'
 import type { SqliteDatabase } from './database.js'
 import { toPosition } from './feed.js'
@@ -25,7 +31,11 @@ export function createRevoke(
 
   const settle = (given: Revocation, { now, longestLifetime }: Writing): Revocation => {
     if (isWatermark(given.kind)) {
-      const notBefore = Math.max(Math.min(given.notBefore, now + MOST_AHEAD), now, newestStart(given))
+      const notBefore = Math.max(
+        now,
+        Math.min(given.notBefore, now + MOST_AHEAD),
+        Math.min(newestStart(given), now + MOST_SET_BACK),
+      )
       return { ...given, notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) }
     }
     if (given.kind !== 'session') return given

@@ -58,6 +58,7 @@ export function createTables(database: SqliteDatabase, { meta, revocations, sess
     );
     CREATE INDEX IF NOT EXISTS ${sessions}_user ON ${sessions} (user, started_at);
     CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
+    CREATE INDEX IF NOT EXISTS ${sessions}_start ON ${sessions} (started_at);
   `)
   const row = database.prepare(`SELECT version FROM ${meta} WHERE id = 1`).get()
   const { version } = (row ?? { version: SCHEMA_VERSION }) as { readonly version: number }
