@@ -91,7 +91,7 @@ export function createEmitter(): TokenEmitter {
       if (!heard?.size && !published?.hasSubscribers) return
       const event = Object.freeze(create())
       // A copy: a listener may add or remove others, or itself.
-      for (const listener of [...(heard ?? [])]) notify(listener, event as never)
+      for (const listener of Array.from(heard ?? [])) notify(listener, event as never)
       published?.publish(event)
     },
   }

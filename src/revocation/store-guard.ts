@@ -127,9 +127,11 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
 
   const beginPreparing = (needs: number): Preparation => {
     assertAnswering()
-    const done = Promise.resolve(store.prepare({ longestLifetime: needs })).then(() => {
+    const prepareStore = async (): Promise<void> => {
+      await store.prepare({ longestLifetime: needs })
       prepared = Math.max(prepared, needs)
-    })
+    }
+    const done = prepareStore()
     track(done)
     return { needs, done }
   }

@@ -117,9 +117,9 @@ function parseOpened(answer: OpenedSession): OpenedSession {
 }
 
 function parseList(answer: readonly StoredSession[]): readonly StoredSession[] {
-  if (Array.isArray(answer) && answer.every((session: StoredSession) => typeof session?.sid === 'string'))
-    return answer
-  throw new TypeError('The store answered with something else than a list of sessions')
+  const isList = Array.isArray(answer) && answer.every((item: StoredSession) => typeof item?.sid === 'string')
+  if (!isList) throw new TypeError('The store answered with something else than a list of sessions')
+  return answer
 }
 
 function parseRotation(answer: Rotation, presented: number): Rotation {

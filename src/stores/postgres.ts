@@ -90,16 +90,17 @@ export function createPostgresStore(
     return (await database.ask<number>(statements.prune, values)) ?? 0
   }
 
+  const pruneOn = async (): Promise<void> => {
+    const dropped = await prune(PRUNE_BATCH)
+    // As long as there is more, every write is followed by another batch.
+    if (dropped >= PRUNE_BATCH && Number.isFinite(prunedAt)) prunedAt = Number.NEGATIVE_INFINITY
+  }
+
   const afterWrite = (): void => {
     if (monotonicNow() - prunedAt < PRUNE_INTERVAL) return
     prunedAt = monotonicNow()
     // Whatever is left behind is dropped by the next one; it counts for nothing until then.
-    prune(PRUNE_BATCH)
-      .then((dropped) => {
-        // As long as there is more, every write is followed by another batch.
-        if (dropped >= PRUNE_BATCH && Number.isFinite(prunedAt)) prunedAt = Number.NEGATIVE_INFINITY
-      })
-      .catch(() => undefined)
+    pruneOn().catch(() => undefined)
   }
 
   return {

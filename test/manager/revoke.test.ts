@@ -276,7 +276,7 @@ test('a token of another issuer that outlives everything stays revoked with its 
 test('tokens without iat are older than every revocation, and announce their lifetime once', async () => {
   const { tokens, clock, store } = createRevocable()
   let prepared = 0
-  const { prepare } = store
+  const prepare = store.prepare.bind(store)
   store.prepare = (needs) => {
     prepared++
     return prepare(needs)
