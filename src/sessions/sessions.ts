@@ -117,7 +117,8 @@ function parseOpened(answer: OpenedSession): OpenedSession {
 }
 
 function parseList(answer: readonly StoredSession[]): readonly StoredSession[] {
-  const isList = Array.isArray(answer) && answer.every((item: StoredSession) => typeof item?.sid === 'string')
+  const items: unknown = answer
+  const isList = Array.isArray(items) && answer.every((item) => typeof item?.sid === 'string')
   if (!isList) throw new TypeError('The store answered with something else than a list of sessions')
   return answer
 }
