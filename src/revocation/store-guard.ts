@@ -34,7 +34,8 @@ export interface StoreGuardOptions {
 }
 
 // So many questions may wait in a client while none is answered, and so many while some are; more are refused unasked.
-const MOST_UNANSWERED = 1000
+// Few, because a server that is back has to answer them all before the next one.
+const MOST_UNANSWERED = 200
 const MOST_PENDING = 10_000
 // How often one is let through all the same, to see whether the server is back; milliseconds, doubling to the longest.
 const PROBE_INTERVAL = 100

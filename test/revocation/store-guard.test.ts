@@ -237,7 +237,7 @@ describe('while a store is gone', () => {
       )
       expect(new Set(outcomes)).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
     }
-    expect(calls.length).toBeLessThan(1300)
+    expect(calls.length).toBeLessThan(500)
     mend()
     await expect.poll(() => outcomeOf(tokens.verifyToken(token)), { timeout: 5000 }).toBe('ok')
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')

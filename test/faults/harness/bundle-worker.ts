@@ -1,0 +1,40 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+/** The program of the child processes, in plain JavaScript. */
+export interface WorkerProgram {
+  readonly path: string
+  readonly remove: () => void
+}
+
+/** Bundles the program of the child processes from the sources as they are. */
+export async function bundleWorker(): Promise<WorkerProgram> {
+  const root = findRoot(fileURLToPath(import.meta.url))
+  mkdirSync(join(root, 'build'), { recursive: true })
+  // Inside of the repository, so that the packages it imports are found.
+  const folder = mkdtempSync(join(root, 'build', 'faults-'))
+  const remove = (): void => {
+    process.off('exit', remove)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  process.on('exit', remove)
+  const path = join(folder, 'worker.mjs')
+  await build({
+    entryPoints: [join(root, 'test/faults/harness/worker.ts')],
+    outfile: path,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+  })
+  return { path, remove }
+}
+
+// Not relative to this file: `npm run faults` runs a bundle of it, from another folder.
+function findRoot(path: string): string {
+  const folder = dirname(path)
+  return existsSync(join(folder, 'package.json')) ? folder : findRoot(folder)
+}

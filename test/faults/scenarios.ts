@@ -1,0 +1,174 @@
+import { join } from 'node:path'
+import type { RunningServer } from '../helpers/servers/server-process.js'
+import type { RunningPostgres } from '../helpers/servers/start-postgres.js'
+import { badNetworkFigures, runBadNetwork } from './bad-network.js'
+import { flappingStoreFigures, runFlappingStore } from './flapping-store.js'
+import { type FigureLine, toLines } from './harness/figures.js'
+import type { ClientName, Place } from './harness/place.js'
+import { killApplicationFigures, runKillApplication } from './kill-application.js'
+import { killStoreFigures, runKillStore } from './kill-store.js'
+import { millionFigures, runMillionInMemory, runMillionInRedis, runMillionInTables } from './million.js'
+import { raceLogoutFigures, runRaceLogout } from './race-logout.js'
+import { refreshRaceFigures, runRefreshRace } from './refresh-race.js'
+import { runStoppedStore, stoppedStoreFigures } from './stopped-store.js'
+
+/** What a scenario runs on. */
+export interface Equipment {
+  /** The program of the child processes. */
+  readonly program: string
+  /** A folder for SQLite files. */
+  readonly folder: string
+  readonly redis: RunningServer
+  /** One that has written what it acknowledges. */
+  readonly durableRedis: RunningServer
+  readonly postgres: RunningPostgres
+}
+
+/** How large everything is. */
+export interface Sizes {
+  readonly rounds: number
+  readonly kills: number
+  readonly stoppedMs: number
+  readonly troubleMs: number
+  readonly flaps: number
+  readonly schedules: number
+  readonly entries: number
+}
+
+/** The sizes that the promises are made for. */
+export const FULL: Sizes = {
+  rounds: 200,
+  kills: 50,
+  stoppedMs: 10_000,
+  troubleMs: 3000,
+  flaps: 20,
+  schedules: 2000,
+  entries: 1_000_000,
+}
+
+/** Sizes for a first look. */
+export const QUICK: Sizes = {
+  rounds: 20,
+  kills: 8,
+  stoppedMs: 4000,
+  troubleMs: 1000,
+  flaps: 4,
+  schedules: 200,
+  entries: 20_000,
+}
+
+/** Runs one thing after the other, and gives the figures of each as they come. */
+export type Scenario = (equipment: Equipment, sizes: Sizes) => AsyncGenerator<FigureLine[]>
+
+/** All of them, by the name that `--only` takes. */
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  'refresh-race': async function* ({ program, redis, postgres }, { rounds }) {
+    const sizes = { rounds, perProcess: 25 }
+    for (const place of places(redis, postgres)) {
+      const outcome = await runRefreshRace(program, place, sizes)
+      yield toLines(where(place.client), outcome, refreshRaceFigures(sizes))
+    }
+  },
+  'kill-application': async function* ({ program, folder, redis, postgres }, { kills }) {
+    const sizes = { kills, seed: 1 }
+    for (const place of [...places(redis, postgres), inFile(folder, 'killed')]) {
+      const outcome = await runKillApplication(program, place, sizes)
+      yield toLines(where(place.client), outcome, killApplicationFigures(sizes))
+    }
+  },
+  'kill-store': async function* ({ redis, durableRedis, postgres }, { kills }) {
+    const onRedis = { kills, clients: REDIS_CLIENTS, signals: ['SIGKILL'] as const }
+    for (const [server, isDurable] of [
+      [durableRedis, true],
+      [redis, false],
+    ] as const) {
+      const sizes = { ...onRedis, isDurable }
+      const outcome = await runKillStore(server, sizes)
+      const name = `${where(...REDIS_CLIENTS)}, appendfsync ${isDurable ? 'always' : 'everysec'}`
+      yield toLines(name, outcome, killStoreFigures(sizes))
+    }
+    const onPostgres = { kills, clients: POSTGRES_CLIENTS, signals: POSTGRES_SIGNALS, isDurable: true }
+    const outcome = await runKillStore(postgres, onPostgres)
+    yield toLines(where(...POSTGRES_CLIENTS), outcome, killStoreFigures(onPostgres))
+  },
+  'stopped-store': async function* ({ redis, postgres }, { stoppedMs }) {
+    for (const [server, client] of servers(redis, postgres)) {
+      const sizes = { client, stoppedMs, perSecond: 300, config: {} }
+      yield toLines(where(client), await runStoppedStore(server, sizes), stoppedStoreFigures(sizes, DEADLINE))
+    }
+    // What nobody waits for any more leaves the pool by itself, instead of being asked first when the server is back.
+    const options = { poolWaitMs: DEADLINE }
+    const sizes = { client: 'pg', stoppedMs, perSecond: 300, config: {}, options } as const
+    const outcome = await runStoppedStore(postgres, sizes)
+    const name = `${where('pg')}, connectionTimeoutMillis: ${DEADLINE}`
+    yield toLines(name, outcome, stoppedStoreFigures(sizes, DEADLINE))
+  },
+  'bad-network': async function* ({ redis, postgres }, { troubleMs }) {
+    for (const [server, client] of servers(redis, postgres)) {
+      const outcome = await runBadNetwork(server, { client, troubleMs, perSecond: 300, config: {} })
+      yield toLines(where(client), outcome, badNetworkFigures(DEADLINE))
+    }
+  },
+  'flapping-store': async function* ({ durableRedis, postgres }, { flaps }) {
+    for (const [server, clients] of [
+      [durableRedis, REDIS_CLIENTS],
+      [postgres, POSTGRES_CLIENTS],
+    ] as const) {
+      const sizes = { flaps, clients }
+      yield toLines(where(...clients), await runFlappingStore(server, sizes), flappingStoreFigures(sizes))
+    }
+  },
+  'race-logout': async function* ({ redis, postgres }, { schedules }) {
+    for (const place of places(redis, postgres)) {
+      const outcome = await runRaceLogout(place, { schedules, seed: 1 })
+      yield toLines(where(place.client), outcome, raceLogoutFigures())
+    }
+  },
+  million: async function* ({ program, folder, redis, postgres }, { entries }) {
+    const sizes = { count: entries, batch: 1000, pruneLimit: 10_000 }
+    const figures = millionFigures(sizes)
+    yield toLines('memory', await runMillionInMemory(program, sizes), figures)
+    yield toLines('SQLite', await runMillionInTables(inFile(folder, 'million'), sizes), figures)
+    const database = { client: 'pg', url: await postgres.createDatabase() } as const
+    yield toLines(where('pg'), await runMillionInTables(database, sizes), figures)
+    const outcome = await runMillionInRedis({ client: 'ioredis', url: redis.url }, sizes)
+    yield toLines(where('ioredis'), outcome, figures)
+  },
+}
+
+/** The deadline of a check unless the application sets another, in milliseconds. */
+const DEADLINE = 250
+const REDIS_CLIENTS = ['ioredis', 'redis'] as const
+const POSTGRES_CLIENTS = ['pg', 'postgres'] as const
+/** Mostly what `pg_ctl stop -m immediate` sends. */
+const POSTGRES_SIGNALS = ['SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGKILL'] as const
+
+const NAMES: Readonly<Record<ClientName, string>> = {
+  ioredis: 'Redis by ioredis',
+  redis: 'Redis by redis',
+  pg: 'PostgreSQL by pg',
+  postgres: 'PostgreSQL by postgres',
+  sqlite: 'SQLite',
+}
+
+function where(...clients: readonly ClientName[]): string {
+  return clients.map((client) => NAMES[client]).join(' and ')
+}
+
+function places(redis: RunningServer, postgres: RunningServer): Place[] {
+  return [
+    { client: 'ioredis', url: redis.url },
+    { client: 'pg', url: postgres.url },
+  ]
+}
+
+function servers(redis: RunningServer, postgres: RunningServer): [RunningServer, ClientName][] {
+  return [
+    ...REDIS_CLIENTS.map((client): [RunningServer, ClientName] => [redis, client]),
+    ...POSTGRES_CLIENTS.map((client): [RunningServer, ClientName] => [postgres, client]),
+  ]
+}
+
+function inFile(folder: string, name: string): Place {
+  return { client: 'sqlite', url: join(folder, `${name}.db`) }
+}
