@@ -83,8 +83,11 @@ function print(lines: readonly FigureLine[]): void {
 async function withEquipment(use: (equipment: Equipment) => Promise<void>): Promise<void> {
   const worker = await bundleWorker()
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-faults-'))
-  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true })
-  process.once('exit', removeFolder)
+  const removeFolder = (): void => {
+    process.off('exit', removeFolder)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  process.on('exit', removeFolder)
   const running: RunningServer[] = []
   const keep = <Server extends RunningServer>(server: Server): Server => {
     running.push(server)
