@@ -70,7 +70,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
           ]),
         ],
       )
-      namespace.notice(String(reply[0]), Number(reply[1]))
+      const [epoch, batches, nonce] = reply
+      namespace.notice({ epoch: String(epoch), batches: Number(batches), nonce: String(nonce) })
       return { position: toPosition(reply), now: Number(reply[4]) }
     },
     async lookup(keys) {

@@ -123,6 +123,41 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
     ])
   })
 
+  test('an older copy that others have written to since is noticed too', async () => {
+    const { client } = await start()
+    const [writer, other] = [await prepared(client), await prepared(client)]
+    await writer.revoke([token('kept')])
+    await other.lookup([ALL])
+    const names = await client.keys('{tokenlib:tokenlib}:*')
+    const copy = await Promise.all(names.map((name) => client.dumpBuffer(name)))
+    await writer.revoke([token('lost')])
+    await client.flushall()
+    for (const [at, name] of names.entries()) await client.restore(name, 0, copy[at] as Buffer)
+
+    // As many batches as the writer has seen, and more: the last one it knows is not among them.
+    for (const id of ['x', 'y']) {
+      await other.revoke([token(id)])
+    }
+    const [lost, all] = await writer.lookup([token('lost'), ALL])
+    expect(lost).toBeUndefined()
+    expect(all).toBeGreaterThan(0)
+  })
+
+  test('a process that revokes on an older copy notices it as well', async () => {
+    const { client } = await start()
+    const store = await prepared(client)
+    await store.revoke([token('kept')])
+    const names = await client.keys('{tokenlib:tokenlib}:*')
+    const copy = await Promise.all(names.map((name) => client.dumpBuffer(name)))
+    await store.revoke([token('lost')])
+    await client.flushall()
+    for (const [at, name] of names.entries()) await client.restore(name, 0, copy[at] as Buffer)
+    await store.revoke([token('later')])
+    const [later, all] = await store.lookup([token('later'), ALL])
+    expect(later).toBe(FOREVER)
+    expect(all).toBeGreaterThan(0)
+  })
+
   test('a reader that fell too far behind has to start again', async () => {
     const { client } = await start()
     const store = await prepared(client)

@@ -13,7 +13,7 @@ const PAST = 10_000
 /**
  * What every script begins with: names, numbers and the state of the namespace.
  *
- * ARGV[1] is the epoch that the caller knows, ARGV[2] the time, or '' for the server's own.
+ * ARGV[1] is the history that the caller knows, ARGV[2] the time, or '' for the server's own.
  * Numbers pass through `text`, because Lua writes large ones as 9.007e+15.
  */
 export const HEAD: string = `
@@ -92,6 +92,16 @@ local function isWatermark(member)
 end
 
 -- Whether the log and the marks are those of this history.
+-- Whether a batch that somebody has seen is in this history; of one that is too long ago nobody can tell.
+local function isProven(count, nonce)
+  local behind = batches - count
+  if count == 0 then return true end
+  if behind < 0 then return false end
+  if behind == 0 then return nonce == (state[5] or '') end
+  local proof = redis.call('LINDEX', past, -1 - behind)
+  return not proof or proof == nonce
+end
+
 local function isWhole()
   return redis.call('ZSCORE', log, epoch) and redis.call('ZSCORE', marks, epoch)
 end
@@ -143,7 +153,7 @@ local function append(entries, nonce)
   local isSwept, gone, swept = pcall(ended, state[6] or '0', 2 + 2 * #entries, 2 + 2 * #entries)
   if not isSwept then gone, swept = {}, state[6] or '0' end
   redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', nonce, 'swept', swept)
-  redis.call('SET', base .. 'count', text(batches + 1))
+  redis.call('SET', base .. 'count', text(batches + 1) .. ':' .. nonce)
   remove(log, gone)
   remove(marks, gone)
   redis.call('RPUSH', past, nonce)
@@ -170,5 +180,6 @@ end
 
 /** Ends a script, before it has done anything, that works with an epoch which is not the namespace's. */
 export const SAME_EPOCH = `
-if epoch ~= ARGV[1] then return false end
+local knownEpoch, knownBatches, knownNonce = string.match(ARGV[1], '^([^|]*)|(%d+)|(.*)$')
+if epoch ~= knownEpoch or not isProven(tonumber(knownBatches), knownNonce) then return false end
 `

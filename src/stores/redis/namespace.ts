@@ -10,14 +10,22 @@ import { runScript, type Script } from './script.js'
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
   key(name: string): string
-  /** Takes note of how many batches a history has. */
-  notice(epoch: string, batches: number): void
+  /** Takes note of how far the history goes. */
+  notice(found: Seen): void
   /** Makes the namespace ready, and revokes everything from before when its data was lost. */
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
   run(script: Script, names: readonly string[], args: readonly string[]): Promise<readonly Reply[]>
   /** The values of keys, as the primary has them, in the history that this process knows. */
   read(names: readonly string[]): Promise<readonly Reply[]>
+}
+
+/** How far a history was seen. */
+export interface Seen {
+  readonly epoch: string
+  readonly batches: number
+  /** Of the last batch; empty when there was none. */
+  readonly nonce: string
 }
 
 /** More than one loss between a script and its repeat is no accident any more. */
@@ -36,64 +44,68 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
   const meta = key('meta')
   // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
   const keys = [meta, ...['epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)]
-  // The random name of the history that this process knows.
-  let epoch = ''
-  // How many batches of it were seen: fewer are an old copy.
-  let batches = 0
+  // How far this process has seen a history: its random name, its count of batches, and the nonce of the last one. A
+  // history that has another batch there is not the one that was seen, however long it is by now.
+  let seen: Seen = { epoch: '', batches: 0, nonce: '' }
   let longest = 0
+  let preparing: Promise<void> | null = null
 
   const prepare = async (): Promise<void> => {
     let progress: Reply | undefined
     do {
-      const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches)]
+      const { epoch, batches, nonce } = seen
+      const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches), nonce]
       const reply = await runScript(send, PREPARE, keys, args).catch(explain)
-      const [found, count, ...rest] = reply as readonly Reply[]
-      if (found !== epoch) batches = 0
-      epoch = String(found)
-      notice(epoch, Number(count))
+      const [found, count, last, ...rest] = reply as readonly Reply[]
+      notice({ epoch: String(found), batches: Number(count), nonce: String(last) }, true)
       progress = rest[0]
     } while (progress === 'more')
   }
 
-  const notice = (name: string, count: number): void => {
-    if (name === epoch) batches = Math.max(batches, count)
+  const prepareOnce = (): Promise<void> => (preparing ??= prepare().finally(() => (preparing = null)))
+
+  const notice = (found: Seen, isVerified: boolean): void => {
+    if (found.epoch === seen.epoch ? found.batches > seen.batches : isVerified) seen = found
   }
 
   const retry = async (run: () => Promise<readonly Reply[] | null>): Promise<readonly Reply[]> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const reply = await run()
       if (reply !== null) return reply
-      await prepare()
+      await prepareOnce()
     }
     throw new Error('The data of the Redis store was removed again and again')
   }
 
   return {
     key,
-    notice,
+    notice: (found) => notice(found, false),
     async prepare(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
       await prepare()
     },
     run: (script, names, args) =>
       retry(async () => {
-        const reply = await runScript(send, script, [meta, ...names.map(key)], [epoch, time(), ...args])
+        const proof = `${seen.epoch}|${seen.batches}|${seen.nonce}`
+        const reply = await runScript(send, script, [meta, ...names.map(key)], [proof, time(), ...args])
         return isList(reply) ? reply : null
       }),
     read: (names) =>
       retry(async () => {
-        const [expected, seen] = [epoch, batches]
+        const { epoch, batches, nonce } = seen
         // No script, because every request may come here. A replica refuses the first command, which writes nothing;
         // both go out together.
         const [, reply] = await Promise.all([
           send(meta, ['PERSIST', key('epoch')]).catch(allowFullDisk),
           send(meta, ['MGET', key('epoch'), key('count'), ...names.map(key)]),
         ])
-        const [known, count, ...values] = isList(reply) ? reply : []
-        const found = Number(count ?? 0)
-        if (known !== expected || !(found >= seen)) return null
-        notice(expected, found)
-        return values
+        const [found, count, ...values] = isList(reply) ? reply : []
+        const [length, last] = String(count ?? '0:').split(':')
+        const isSame = Number(length) === batches && last === nonce
+        if (found !== epoch || !(isSame || Number(length) > batches)) return null
+        // Longer than it was: a script looks whether it is the same one.
+        if (!isSame) await prepareOnce()
+        return seen.epoch === epoch ? values : null
       }),
   }
 }

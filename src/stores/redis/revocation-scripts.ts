@@ -9,8 +9,8 @@ const RAISE_STEPS = 1000
  * Makes a namespace ready; after a loss of its data, everything from before is revoked.
  *
  * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more, the
- * count of batches that the caller has seen. A log without the epoch in it is not the log of this namespace's history,
- * and a history that is shorter than it was is an old copy.
+ * count of batches that the caller has seen and the nonce of the last. A log without the epoch in it is not the log of
+ * this namespace's history, and a history without that batch is an old copy, or one that went on from one.
  *
  * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
  */
@@ -18,15 +18,15 @@ export const PREPARE: Script = createScript(
   HEAD,
   `
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
-local isOldCopy = epoch == ARGV[1] and batches < tonumber(ARGV[6])
-local isCounted = tonumber(redis.call('GET', base .. 'count') or -1) == batches
+local isOldCopy = epoch == ARGV[1] and not isProven(tonumber(ARGV[6]), ARGV[7])
+local isCounted = redis.call('GET', base .. 'count') == text(batches) .. ':' .. (state[5] or '')
 local isSound = epoch and not isOldCopy and isCounted and isWhole()
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
 local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
 local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
 local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
-if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), progress } end
+if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress } end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
@@ -53,7 +53,8 @@ redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
   redis.call('HSET', meta, 'epoch', epoch, 'changes', text(changes), 'batches', '0', 'nonce', '')
   redis.call('SET', base .. 'epoch', epoch)
-  redis.call('SET', base .. 'count', '0')
+  redis.call('SET', base .. 'count', '0:')
+  state[5] = ''
   redis.call('DEL', past)
   redis.call('ZREMRANGEBYSCORE', log, 0, 0)
   redis.call('ZADD', log, 0, epoch)
@@ -63,7 +64,7 @@ end
 remove(marks, gone)
 mark(same)
 if #raised > 0 then append(raised, ARGV[4]) end
-return { epoch, text(batches), progress }
+return { epoch, text(batches), state[5] or '', progress }
 `,
 )
 
