@@ -40,7 +40,7 @@ function revokeOn(store: PostgresStore, name: string) {
 
 const CLIENTS: Record<string, (url: string) => [PostgresClient, () => Promise<void>]> = {
   'a Pool of pg': (connectionString) => {
-    const pool = new pg.Pool({ connectionString })
+    const pool = new pg.Pool({ connectionString }).on('error', () => undefined)
     // Without a listener, the loss of an idle connection ends the process.
     pool.on('error', () => undefined)
     return [pool, () => pool.end()]
@@ -133,7 +133,7 @@ describeWithOwnServer('postgres', 'a PostgreSQL that fails', () => {
 describeWithOwnServer('postgres', 'a PostgreSQL that is careless', () => {
   test.each(['fsync', 'full_page_writes'])('is refused with %s off', async (setting) => {
     const server = await startPostgres({ [setting]: 'off' })
-    const pool = new pg.Pool({ connectionString: server.url })
+    const pool = new pg.Pool({ connectionString: server.url }).on('error', () => undefined)
     await createPostgresStore(pool).migrate()
     await expect(createPostgresStore(pool).prepare(NEEDS)).rejects.toMatchObject(WRONG)
     await createPostgresStore(pool, { allowVolatile: true }).prepare(NEEDS)

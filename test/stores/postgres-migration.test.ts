@@ -11,8 +11,9 @@ const ENTRY = { ...KEY, notBefore: FOREVER, until: FOREVER }
 const WRONG = { code: 'CONFIGURATION_INVALID' }
 
 describeWithPostgres('the tables of the PostgreSQL store', (url) => {
-  const pool = new pg.Pool({ connectionString: url })
-  const withSetting = (setting: string) => new pg.Pool({ connectionString: url, options: `-c ${setting}` })
+  const pool = new pg.Pool({ connectionString: url }).on('error', () => undefined)
+  const withSetting = (setting: string) =>
+    new pg.Pool({ connectionString: url, options: `-c ${setting}` }).on('error', () => undefined)
   let prefix: string
   let count = 0
   beforeEach(() => void (prefix = `t${++count}_`))
@@ -150,7 +151,7 @@ describeWithPostgres('the tables of the PostgreSQL store', (url) => {
 })
 
 describeWithPostgres('a role of the application', (url) => {
-  const pool = new pg.Pool({ connectionString: url })
+  const pool = new pg.Pool({ connectionString: url }).on('error', () => undefined)
   const role = new URL(url).pathname.slice(1)
   beforeAll(async () => {
     await createPostgresStore(pool).migrate()
@@ -163,7 +164,10 @@ describeWithPostgres('a role of the application', (url) => {
   })
 
   test('needs no more than the four tables, and is told so', async () => {
-    const limited = new pg.Pool({ connectionString: url, options: `-c role=${role}` })
+    const limited = new pg.Pool({ connectionString: url, options: `-c role=${role}` }).on(
+      'error',
+      () => undefined,
+    )
     const store = createPostgresStore(limited)
     await expect(store.prepare(NEEDS)).rejects.toMatchObject({
       ...WRONG,

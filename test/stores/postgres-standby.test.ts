@@ -62,7 +62,9 @@ describeWithOwnServer('postgres', 'a standby of PostgreSQL', () => {
   })
 
   test('is not taken for a store that lost its data, when a proxy sends it what only reads', async () => {
-    const pools = [primary.url, standbyUrl].map((connectionString) => new pg.Pool({ connectionString }))
+    const pools = [primary.url, standbyUrl].map((connectionString) =>
+      new pg.Pool({ connectionString }).on('error', () => undefined),
+    )
     const [writing, late] = pools as [pg.Pool, pg.Pool]
     let reading = writing
     const client: PgClient = {
@@ -92,7 +94,9 @@ describeWithOwnServer('postgres', 'a standby of PostgreSQL', () => {
   })
 
   test('is refused until it is promoted, and then begins another history', async () => {
-    const pools = [primary.url, standbyUrl].map((connectionString) => new pg.Pool({ connectionString }))
+    const pools = [primary.url, standbyUrl].map((connectionString) =>
+      new pg.Pool({ connectionString }).on('error', () => undefined),
+    )
     const [current, next] = pools as [pg.Pool, pg.Pool]
     // As a name that is moved from one server to the other.
     const client: Pick<pg.Pool, 'query'> = { query: current.query.bind(current) }

@@ -14,11 +14,11 @@ interface Connection {
 
 const CLIENTS: Record<string, (url: string) => Connection> = {
   'a Pool of pg': (connectionString) => {
-    const client = new pg.Pool({ connectionString })
+    const client = new pg.Pool({ connectionString }).on('error', () => undefined)
     return { client, end: () => client.end() }
   },
   'a Pool of pg with named statements': (connectionString) => {
-    const client = new pg.Pool({ connectionString })
+    const client = new pg.Pool({ connectionString }).on('error', () => undefined)
     return { client, options: { namedStatements: true }, end: () => client.end() }
   },
   'a Client of pg': (connectionString) => {
@@ -41,7 +41,7 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
 
 for (const [name, connect] of Object.entries(CLIENTS)) {
   describeWithPostgres(`PostgreSQL through ${name}`, (url) => {
-    const admin = new pg.Pool({ connectionString: url, max: 2 })
+    const admin = new pg.Pool({ connectionString: url, max: 2 }).on('error', () => undefined)
     const connection = connect(url)
     beforeAll(async () => {
       await connection.open?.()

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, inject, test } from 'vitest'
 import type { DeskAnswer } from './global-setup.js'
 import type { ServerKind } from './missing-server.js'
@@ -15,10 +16,7 @@ export function describeWithPostgres(name: string, body: (url: string) => void):
     const database = createDatabaseName()
     beforeAll(async () => void (await createDatabase(url, database)), HOOK_LIMIT)
     // Registered first, so it runs last, after the hooks that close connections.
-    afterAll(
-      async () => void (await runSql(url, `DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`)),
-      HOOK_LIMIT,
-    )
+    afterAll(() => dropDatabase(url, database), HOOK_LIMIT)
     body(withDatabase(url, database))
   })
 }
@@ -43,4 +41,17 @@ function describeWith(
     if (answer.fails) throw new Error(answer.reason)
     test.skip(answer.reason)
   })
+}
+
+// A client that was closed may still be saying good-bye; cutting it off would be an error without a listener.
+async function dropDatabase(url: string, database: string): Promise<void> {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const isDropped = await runSql(url, `DROP DATABASE IF EXISTS "${database}"`).then(
+      () => true,
+      () => false,
+    )
+    if (isDropped) return
+    await sleep(100)
+  }
+  await runSql(url, `DROP DATABASE IF EXISTS "${database}" WITH (FORCE)`)
 }
