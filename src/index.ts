@@ -112,8 +112,9 @@ export type {
   Revoked,
   StoreNeeds,
 } from './revocation/store.js'
+export type { ConnectionOptions } from './sessions/connection-options.js'
 export type { SessionClientOptions } from './sessions/session-client.js'
 export type { SessionInfo, Sessions, SessionState } from './sessions/sessions.js'
-export type { ConnectionOptions, ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
+export type { ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
 export type { TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

@@ -3,7 +3,7 @@ import type { StandardClaims } from './payload.js'
 
 // How far a start may lie after `iat`: clocks of stores and processes differ. In milliseconds, and twice what a store
 // lets a watermark run ahead of its own.
-const MOST_AHEAD = 120_000
+const LONGEST_LEAD = 120_000
 
 /**
  * When the log-in behind a token began, in epoch milliseconds: what a revocation of a user compares with.
@@ -15,7 +15,7 @@ export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | '
   // A token that says nothing of its age counts as older than any revocation.
   if (iat === undefined) return 0
   const issuedAt = iat * 1000
-  const latest = issuedAt + 999 + MOST_AHEAD
+  const latest = issuedAt + 999 + LONGEST_LEAD
   // Foreign ids may look like ours; a `jti` that agrees with `iat` shows that both are.
   const token = jti === undefined ? null : readTimedId(jti)
   if (token === null || token < Math.floor(issuedAt) || token > latest) return issuedAt

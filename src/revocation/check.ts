@@ -33,7 +33,9 @@ export interface CheckedToken extends RevocableToken, Omit<RevocationContext, 's
  * question is not a "no", and letting the request through would un-revoke every token.
  */
 export async function assertNotRevoked(checked: CheckedToken, sources: RevocationSources): Promise<void> {
-  if (sources.store !== null && (await sources.store.isRevoked(checked))) throw revoked(checked)
+  if (sources.store !== null && (await sources.store.isRevoked(checked))) {
+    throw new RevokedTokenError(checked.payload, checked.header)
+  }
   if (sources.isRevoked !== null) await assertNotListed(checked, sources.isRevoked, sources.timeoutMs)
 }
 
@@ -53,17 +55,13 @@ async function assertNotListed(
   } catch (cause) {
     throw new RevocationUnavailableError(cause)
   }
-  if (answer === true) throw revoked({ payload, header })
+  if (answer === true) throw new RevokedTokenError(payload, header)
   if (answer !== false) {
     const type = answer === null ? 'null' : typeof answer
     throw new RevocationUnavailableError(
       new TypeError(`The revocation callback answered ${type}, not true or false`),
     )
   }
-}
-
-function revoked({ payload, header }: Pick<CheckedToken, 'payload' | 'header'>): RevokedTokenError {
-  return new RevokedTokenError(payload, header)
 }
 
 // The signal is made only for a callback that asks for it: most do not, and this is done for every request.

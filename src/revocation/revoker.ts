@@ -54,8 +54,9 @@ export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: Rev
 
   return {
     startToken(at) {
-      newestStart = Math.max(newestStart, at, revokedBefore + 1)
-      return Math.max(at, revokedBefore + 1)
+      const start = Math.max(at, revokedBefore + 1)
+      newestStart = Math.max(newestStart, start)
+      return start
     },
     async revokeToken(payload) {
       const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)

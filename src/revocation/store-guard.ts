@@ -17,7 +17,7 @@ export interface StoreGuard {
     run: (store: RevocationStore) => Value | PromiseLike<Value>,
     lifetime?: number,
   ): Value | Promise<Value>
-  /** Lets the store know of a longer lifetime, soon; whatever is asked of it next waits for that. */
+  /** Lets the store know of a longer lifetime, soon; only calls about tokens that live as long wait for that. */
   expect(lifetime: number): void
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   ready(): Promise<void>
@@ -50,6 +50,8 @@ const LIFETIME_STEP = 3_600_000
 interface Preparation {
   readonly needs: number
   readonly done: Promise<void>
+  /** The error of whoever waits for it too long. */
+  readonly createReason: () => Error
 }
 
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
@@ -72,28 +74,29 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     probeInterval = Math.min(2 * probeInterval, LONGEST_PROBE_INTERVAL)
   }
 
-  const track = (answer: Promise<unknown>): void => {
+  // Counts a call for as long as its client may hold on to it. What it returns makes the error of a call that is late.
+  const track = (answer: Promise<unknown>): (() => Error) => {
     const startedAt = monotonicNow()
-    pending++
+    let lost: NodeJS.Timeout | undefined
     let isCounted = true
     const forget = (): void => {
       if (isCounted) pending--
       isCounted = false
     }
-    const late = setTimeout(() => {
-      if (answeredAt < startedAt) isSilent = true
-    }, timeoutMs)
-    const lost = setTimeout(forget, LOST_AFTER)
-    lost.unref()
     const settle = (): void => {
-      clearTimeout(late)
       clearTimeout(lost)
       forget()
       answeredAt = monotonicNow()
       isSilent = false
       probeInterval = PROBE_INTERVAL
     }
+    pending++
     answer.then(settle, settle)
+    return () => {
+      if (answeredAt < startedAt) isSilent = true
+      lost ??= setTimeout(forget, LOST_AFTER).unref()
+      return tooLate()
+    }
   }
 
   const ask = <Value>(
@@ -107,8 +110,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     }
     // Once: a thenable may do its work anew each time it is asked.
     const promise = Promise.resolve(answer)
-    track(promise)
-    return withDeadline(promise, timeoutMs, tooLate)
+    return withDeadline(promise, timeoutMs, track(promise))
   }
 
   const tooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
@@ -120,7 +122,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       preparing !== null && preparing.needs >= longestLifetime ? preparing : beginPreparing(longestLifetime)
     preparing = attempt
     try {
-      await withDeadline(attempt.done, timeoutMs, tooLate)
+      await withDeadline(attempt.done, timeoutMs, attempt.createReason)
     } finally {
       if (preparing === attempt) preparing = null
     }
@@ -133,8 +135,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       prepared = Math.max(prepared, needs)
     }
     const done = prepareStore()
-    track(done)
-    return { needs, done }
+    return { needs, done, createReason: track(done) }
   }
 
   const raise = (lifetime: number): void => {

@@ -13,7 +13,7 @@ import type {
 } from '../revocation/session-store.js'
 import type { StoreGuard } from '../revocation/store-guard.js'
 import { readSessionClient, type SessionClientOptions } from './session-client.js'
-import type { ConnectionOptions } from './token-store.js'
+import type { ConnectionOptions } from './connection-options.js'
 
 /** A session as its tokens carry it. */
 export interface SessionState {

@@ -1,9 +1,7 @@
-import type { RandomBytes } from '../claims/ids.js'
-import type { TokenEmitter } from '../events.js'
 import type { RevocableToken } from '../revocation/check.js'
 import type { Revoker } from '../revocation/revoker.js'
 import type { RevocationStore } from '../revocation/store.js'
-import type { Clock } from '../time.js'
+import type { ConnectionOptions } from './connection-options.js'
 import type { Sessions } from './sessions.js'
 
 /** A store that a manager can be given. */
@@ -26,21 +24,4 @@ export interface StoreConnection {
   ready(): Promise<void>
   /** Lets the store know of a token that lives longer than any before, in milliseconds. */
   expect(lifetime: number): void
-}
-
-/** What a store is connected with. */
-export interface ConnectionOptions {
-  readonly now: Clock
-  readonly random: RandomBytes
-  readonly emit: TokenEmitter['emit']
-  /** The deadline of every call, in milliseconds. */
-  readonly timeoutMs: number
-  /** The longest lifetime of the manager's tokens, leeway included; milliseconds, or `FOREVER`. */
-  readonly longestLifetime: number
-  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
-  readonly retentionMs: number
-  /** How long a used refresh token may be sent again, in milliseconds. */
-  readonly graceMs: number
-  /** How long a session may go unused; milliseconds, or `FOREVER`. */
-  readonly idleMs: number
 }

@@ -17,7 +17,6 @@ storeContract(
     async count(place) {
       const store = stores.get(place)
       const page = await store?.feed(null, { waitMs: 0 })
-      // What has ended is not listed; only its being pruned shows that it was there.
       const sessions = (await store?.sessions?.list('ada')) ?? []
       return (page?.entries.length ?? 0) + sessions.length
     },
