@@ -215,7 +215,7 @@ export class RevocationUnavailableError extends TokenError {
   readonly code = 'REVOCATION_UNAVAILABLE'
 
   constructor(cause: unknown) {
-    super('The revocation check could not be answered', { cause })
+    super('Revocation could not be checked or kept', { cause })
   }
 }
 

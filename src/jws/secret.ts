@@ -3,6 +3,7 @@ import { readBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import { ALGORITHMS, type Algorithm } from './algorithms.js'
 import { isJwk, type Jwk } from './jwk.js'
+import { readWeakness } from './weak-secret.js'
 
 /** A signing secret: a text (its UTF-8 bytes count), bytes, an `oct` JWK or a secret `KeyObject`. */
 export type SecretMaterial = string | Uint8Array | Jwk | KeyObject
@@ -18,19 +19,25 @@ export function importSecret(
   if (bytes.length === 0) throw new ConfigurationError(`${field} is empty`)
   if (looksLikeKey(bytes)) {
     throw new ConfigurationError(
-      `${field} holds a public or private key, which must not be used as an HMAC secret; ` +
-        'put it in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY and choose an asymmetric JWT_ALGORITHM',
+      `${field} holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY, with another JWT_ALGORITHM`,
     )
   }
+  if (!allowWeak) assertStrong(field, bytes, algorithm)
+  return createSecretKey(bytes)
+}
+
+function assertStrong(field: string, bytes: Buffer, algorithm: Algorithm): void {
   const spec = ALGORITHMS[algorithm]
   const minimum = spec.family === 'hmac' ? spec.minSecretBytes : 0
-  if (bytes.length < minimum && !allowWeak) {
-    throw new ConfigurationError(
-      `${field} has ${bytes.length} bytes; ${algorithm} needs at least ${minimum} (RFC 7518 section 3.2). Make one with: ` +
-        `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
-    )
-  }
-  return createSecretKey(bytes)
+  const weakness =
+    bytes.length < minimum
+      ? `has ${bytes.length} bytes; ${algorithm} needs at least ${minimum} (RFC 7518 section 3.2)`
+      : readWeakness(bytes)
+  if (weakness === null) return
+  throw new ConfigurationError(
+    `${field} ${weakness}. Make one with: ` +
+      `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
+  )
 }
 
 function toBytes(field: string, material: SecretMaterial): Buffer {
@@ -48,15 +55,31 @@ function toBytes(field: string, material: SecretMaterial): Buffer {
 // reads one of them: recognising keys by their look has failed in library after library.
 function looksLikeKey(bytes: Buffer): boolean {
   const text = bytes.toString('latin1')
-  if (text.includes('-----BEGIN ') || /(?:^|\s)(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+) /.test(text))
-    return true
-  if (/"kty"\s*:\s*"(?:RSA|EC|OKP)"/.test(text)) return true
-  return canParse(() => createPublicKey({ key: bytes, format: 'der', type: 'spki' })) || isCertificate(bytes)
+  // Encoded too: the body of a PEM file without its first and last line, or a whole file made fit for a variable.
+  return [bytes, Buffer.from(text, 'base64'), Buffer.from(text, 'hex')].some(holdsKey)
 }
 
-function isCertificate(bytes: Buffer): boolean {
-  return canParse(() => new X509Certificate(bytes))
+function holdsKey(bytes: Buffer): boolean {
+  const text = resolveEscapes(bytes.toString('latin1'))
+  return (
+    text.includes('-----BEGIN ') ||
+    SSH_KEY.test(text) ||
+    ASYMMETRIC_JWK.test(text) ||
+    DER_TYPES.some((type) => canParse(() => createPublicKey({ key: bytes, format: 'der', type }))) ||
+    canParse(() => new X509Certificate(bytes))
+  )
 }
+
+// JSON may spell any character by its number, and text within text has more backslashes.
+function resolveEscapes(text: string): string {
+  return text
+    .replace(/\\+u00(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replaceAll('\\', '')
+}
+
+const SSH_KEY = /(?:^|\s)(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+) /
+const ASYMMETRIC_JWK = /"kty"\s*:\s*"(?:RSA|EC|OKP)"/
+const DER_TYPES = ['spki', 'pkcs1'] as const
 
 function canParse(parse: () => unknown): boolean {
   try {

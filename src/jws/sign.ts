@@ -1,25 +1,10 @@
 import { toBase64url } from '../encoding.js'
 import { createSignature, signatureSize } from './signature.js'
-import { MAX_HEADER_LENGTH } from './verify.js'
+import { MAX_HEADER_LENGTH, REFUSED_MEMBERS } from './verify.js'
 import type { BoundKey } from './key-ring.js'
 
-// What these say is decided by the key, or changes how the rest is read (RFC 7515 §4.1, RFC 7797, RFC 7516).
-const RESERVED_MEMBERS = new Set([
-  'alg',
-  'typ',
-  'kid',
-  'crit',
-  'b64',
-  'zip',
-  'enc',
-  'cty',
-  'jku',
-  'jwk',
-  'x5u',
-  'x5c',
-  'x5t',
-  'x5t#S256',
-])
+// What these say is decided by the key, or changes how the rest is read.
+const RESERVED_MEMBERS = new Set(['alg', 'typ', 'kid', 'x5t', 'x5t#S256', ...REFUSED_MEMBERS])
 
 /** A compact JWS (RFC 7515 §7.1) of a signing input. */
 export function signCompact(key: BoundKey, input: string): string {

@@ -22,6 +22,22 @@ export interface VerifiedJws {
 /** The longest encoded header that is read; the largest real ones stay below a quarter of it. */
 export const MAX_HEADER_LENGTH = 2048
 
+/**
+ * Header members that no token may have: extensions we do not understand (RFC 7515 §4.1.11), other encodings (RFC 7797,
+ * RFC 7516), nesting, and keys that the token brings or points to itself. None has a meaning that is safe to ignore.
+ */
+export const REFUSED_MEMBERS: readonly string[] = [
+  'crit',
+  'b64',
+  'zip',
+  'enc',
+  'cty',
+  'jku',
+  'jwk',
+  'x5u',
+  'x5c',
+]
+
 /** Verifies a compact JWS in its one canonical spelling, or throws `TokenDecodeError` or `TokenSignatureError`. */
 export function verifyCompact(ring: KeyRing, token: string, maxLength: number): VerifiedJws {
   const { encodedHeader, encodedPayload, encodedSignature } = splitToken(token, maxLength)
@@ -62,17 +78,20 @@ function parseHeader(encoded: string): JwsHeader {
     if (Object.hasOwn(header, name))
       throw new TokenDecodeError(`Token header member "${name}" is not accepted`)
   }
-  const { alg, kid } = header
+  const { alg, kid, typ } = header
   if (typeof alg !== 'string') throw new TokenDecodeError('Token header has no algorithm')
   if (Object.hasOwn(header, 'kid') && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH)) {
     throw new TokenDecodeError('Token header has a malformed "kid"')
   }
+  if (Object.hasOwn(header, 'typ') && (typeof typ !== 'string' || !TOKEN_TYPE.test(typ))) {
+    throw new TokenDecodeError('Token header has the "typ" of another kind of token')
+  }
   return header as JwsHeader
 }
 
-// Extensions we do not understand (crit), other encodings (b64, zip), encryption (enc), nesting (cty), and keys
-// that the token brings or points to itself: none has a meaning here that is safe to ignore.
-const REFUSED_MEMBERS = ['crit', 'b64', 'zip', 'enc', 'cty', 'jku', 'jwk', 'x5u', 'x5c'] as const
+// RFC 8725 §3.11: a JWT of another kind, signed with the same key, is no token of ours. RFC 7515 §4.1.9 lets a media
+// type be written in any case, and without "application/".
+const TOKEN_TYPE = /^(?:application\/)?(?:at\+)?jwt$/i
 
 // The header chooses among keys that are already bound; it can never choose how a key is used.
 function selectKeys(ring: KeyRing, header: JwsHeader): readonly BoundKey[] {

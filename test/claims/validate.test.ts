@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { TokenConfigOptions } from '../../src/index.js'
 import {
@@ -122,7 +123,7 @@ describe('issuer and audience', () => {
 })
 
 test('VAL-02 ERR-09 a wrong signature is a signature error, which is a decode error', () => {
-  const token = createManager({ JWT_SECRET_KEY: 'x'.repeat(32) }).tokens.createAccessToken({ uid: 'u' })
+  const token = createManager({ JWT_SECRET_KEY: randomBytes(32) }).tokens.createAccessToken({ uid: 'u' })
   const verify = () => createManager().tokens.verifyTokenWithoutRevocation(token)
   expect(verify).toThrow(TokenSignatureError)
   expect(verify).toThrow(TokenDecodeError)

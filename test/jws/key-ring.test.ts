@@ -177,7 +177,11 @@ describe('weak and mistaken secrets', () => {
     ['HS512', 64],
   ])('%s needs %d bytes', (algorithm, size) => {
     const build = (length: number, extra: object = {}) =>
-      createManager({ JWT_ALGORITHM: algorithm, JWT_SECRET_KEY: 'é'.repeat(length / 2), ...extra })
+      createManager({
+        JWT_ALGORITHM: algorithm,
+        JWT_SECRET_KEY: 'éàñöçþßæ'.repeat(8).slice(0, length / 2),
+        ...extra,
+      })
     expect(() => build(size)).not.toThrow()
     expect(() => build(size - 2)).toThrow(/randomBytes/)
     expect(() => build(size - 2, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
@@ -189,6 +193,9 @@ describe('weak and mistaken secrets', () => {
     ['PEM', pem(publicKey)],
     ['PEM after white space', `\r\n\t ${pem(publicKey)}`],
     ['PEM after other text', `# comment\u200B${pem(publicKey)}`],
+    ['PEM in base64', Buffer.from(pem(publicKey)).toString('base64')],
+    ['the body of a PEM file', pem(publicKey).split('\n').slice(1, -2).join('')],
+    ['PKCS #1 DER', publicKey.export({ format: 'der', type: 'pkcs1' })],
     ['SSH', `ssh-rsa ${'A'.repeat(64)} me@host`],
     ['JWK', JSON.stringify(jwk(publicKey))],
     ['JWKS, nested and pretty', JSON.stringify({ a: [{ keys: [jwk(publicKey)] }] }, null, 2)],

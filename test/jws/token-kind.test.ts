@@ -1,0 +1,42 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { TokenDecodeError } from '../../src/index.js'
+import { createManager, NOW, SECRET } from '../helpers/manager.js'
+
+const { tokens } = createManager()
+
+const signWithType = (typ: unknown): string => {
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { sub: 'ada', type: 'access', exp: NOW + 60 }
+  const input = `${encode({ alg: 'HS256', ...(typ !== undefined && { typ }) })}.${encode(claims)}`
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+}
+
+describe('the kind of token that a header names (RFC 8725 §3.11)', () => {
+  test.each(['JWT', 'jwt', 'at+jwt', 'AT+JWT', 'application/jwt', 'Application/AT+JWT', undefined])(
+    '%j is one of ours',
+    (typ) => {
+      expect(tokens.verifyTokenWithoutRevocation(signWithType(typ)).sub).toBe('ada')
+    },
+  )
+
+  test.each([
+    'dpop+jwt',
+    'secevent+jwt',
+    'logout+jwt',
+    'JOSE',
+    'application/',
+    'text/jwt',
+    'jwt ',
+    'ſwt',
+    '',
+    null,
+    1,
+    ['JWT'],
+    { typ: 'JWT' },
+  ])('%j is not', (typ) => {
+    const token = signWithType(typ)
+    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenDecodeError)
+    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(/another kind of token/)
+  })
+})

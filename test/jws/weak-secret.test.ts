@@ -1,0 +1,70 @@
+import { createSecretKey, randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError, type TokenConfigOptions } from '../../src/index.js'
+import { PUBLISHED_SECRETS } from '../../src/jws/published-secrets.js'
+import { createManager } from '../helpers/manager.js'
+
+// From the tutorial of a widely used framework, copied into many applications since.
+const PUBLISHED = '09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7'
+
+const build = (JWT_SECRET_KEY: unknown, options: TokenConfigOptions = {}) =>
+  createManager({ JWT_SECRET_KEY, ...options } as TokenConfigOptions)
+
+describe('a secret that anyone can look up', () => {
+  test.each<[string, unknown]>([
+    ['as text', PUBLISHED],
+    ['as bytes', Buffer.from(PUBLISHED)],
+    ['as a KeyObject', createSecretKey(Buffer.from(PUBLISHED))],
+    ['as a JWK', { kty: 'oct', k: Buffer.from(PUBLISHED).toString('base64url') }],
+    ['with the line end of a file', `${PUBLISHED}\r\n`],
+    ['with spaces around', `  ${PUBLISHED} `],
+    ['decoded from hexadecimal', Buffer.from(PUBLISHED, 'hex')],
+    [
+      'decoded from base64',
+      Buffer.from(
+        'ODM3NWVmMGJmYTMwNTFkODU0MzY5MTRiYTg3NGYwNmEzZDgyMTc5NmY4N2NiNmQ3ZDIwYWMwNTFmOGFhYWYzZjIyZTkzYzJmYjc2OGYyYjU2YjJmZTZjZmMxYzVjOTRhNjFkMTVjNzgxYmY1MDU1ZTU0NmQyNGZiZGEwZTA3ZDk=',
+        'base64',
+      ),
+    ],
+  ])('%s is refused, and the message shows how to make another', (_, secret) => {
+    expect(() => build(secret)).toThrow(ConfigurationError)
+    expect(() => build(secret)).toThrow(/JWT_SECRET_KEY is on a published list of secrets.*randomBytes\(32\)/)
+  })
+
+  test('is refused as the previous secret, too', () => {
+    expect(() => createManager({ JWT_PREVIOUS_SECRET_KEY: PUBLISHED })).toThrow(/JWT_PREVIOUS_SECRET_KEY/)
+  })
+
+  test('passes only where weak secrets are allowed', () => {
+    expect(() => build(PUBLISHED, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
+  })
+
+  test('is known by little data', () => {
+    expect(Buffer.from(PUBLISHED_SECRETS, 'base64').length).toBeLessThanOrEqual(16_000)
+  })
+})
+
+describe('a secret that repeats itself', () => {
+  test.each(['x'.repeat(64), 'abc'.repeat(22), '0123456'.repeat(10)])('%s is refused', (secret) => {
+    expect(() => build(secret)).toThrow(/repeats a few characters.*randomBytes\(32\)/)
+    expect(() => build(secret, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
+  })
+
+  test('eight different characters are enough', () => {
+    expect(() => build('01234567'.repeat(8))).not.toThrow()
+  })
+})
+
+test('random secrets pass, as bytes and as text', () => {
+  for (let round = 0; round < 200; round++) {
+    const bytes = randomBytes(32)
+    for (const secret of [
+      bytes,
+      bytes.toString('hex'),
+      bytes.toString('base64'),
+      bytes.toString('base64url'),
+    ]) {
+      expect(() => build(secret)).not.toThrow()
+    }
+  }
+})
