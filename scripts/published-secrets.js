@@ -8,10 +8,17 @@ const LEAST_BYTES = 32
 const FINGERPRINT_BYTES = 5
 const LINE_LENGTH = 110
 
+// Of the example tokens at jwt.io for 256, 384 and 512 bits, which are newer than the list.
+const EXAMPLES = [
+  'a-string-secret-at-least-256-bits-long',
+  'a-valid-string-secret-that-is-at-least-384-bits-long',
+  'a-valid-string-secret-that-is-at-least-512-bits-long-which-is-very-long',
+]
+
 const root = fileURLToPath(new URL('..', import.meta.url))
 const lines = readFileSync(`${root}../shared/vectors/weak-secrets/jwt.secrets.list`).toString().split('\n')
 const long = lines.filter((line) => Buffer.byteLength(line) >= LEAST_BYTES)
-const fingerprints = long.map((line) =>
+const fingerprints = [...long, ...EXAMPLES].map((line) =>
   createHash('sha256')
     .update(line.trim()) // some lines end as files of other systems do
     .digest('hex')
@@ -25,7 +32,8 @@ const text = bytes
 
 writeFileSync(
   `${root}src/jws/published-secrets.ts`,
-  `// Made by scripts/published-secrets.js from the list of wallarm/jwt-secrets: those of ${LEAST_BYTES} bytes and more.
+  `// Made by scripts/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io: those of
+// ${LEAST_BYTES} bytes and more.
 
 /** How many bytes of its SHA-256 digest each secret is known by. */
 export const FINGERPRINT_BYTES = ${FINGERPRINT_BYTES}

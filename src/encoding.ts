@@ -6,8 +6,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** How deep a JWT header or claims set may be nested. */
 export const MAX_JSON_DEPTH = 32
 
-// Members of objects and elements of lists, together.
-const MAX_JSON_MEMBERS = 1024
+// Commas: between members of objects and elements of lists, together.
+const MAX_JSON_COMMAS = 1024
 
 /** The base64url spelling (RFC 7515 §2, no padding) of bytes or of a text in UTF-8. */
 export function toBase64url(value: Uint8Array | string): string {
@@ -50,12 +50,12 @@ function deepFreeze<Value extends object>(value: Value): Value {
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string): boolean {
   let depth = 0
-  let members = 0
+  let commas = 0
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
     if (char === QUOTE) at = endOfString(text, at)
     else if (char === COMMA) {
-      if (++members > MAX_JSON_MEMBERS) return false
+      if (++commas > MAX_JSON_COMMAS) return false
     } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
       if (++depth > MAX_JSON_DEPTH) return false
     } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) depth--
@@ -89,12 +89,13 @@ export function hasDuplicateMembers(bytes: Uint8Array): boolean {
   return false
 }
 
-/** Compares two texts in time that depends only on their lengths; any lengths and characters are fine. */
+/** Compares two texts in time that depends only on their lengths, which are no secret; any characters are fine. */
 export function isEqualConstantTime(left: string, right: string): boolean {
   // UTF-16 keeps every code unit apart; UTF-8 would fold all lone surrogates into one replacement character.
-  const a = Buffer.from(left, 'utf16le')
-  const b = Buffer.from(right, 'utf16le')
-  return timingSafeEqual(a, a.length === b.length ? b : a) && a.length === b.length
+  return (
+    left.length === right.length &&
+    timingSafeEqual(Buffer.from(left, 'utf16le'), Buffer.from(right, 'utf16le'))
+  )
 }
 
 const QUOTE = 0x22

@@ -77,7 +77,7 @@ export function parseClaims(bytes: Uint8Array, identityClaim: string): TokenPayl
 
   return toPayload(claims, {
     sub: identity,
-    ...(typeof claims['scopes'] === 'string' && { scopes: parseScopes(claims['scopes']) }),
+    ...(typeof claims['scopes'] === 'string' && { scopes: Object.freeze(parseScopes(claims['scopes'])) }),
   })
 }
 

@@ -17,12 +17,12 @@ export function importSecret(
 ): KeyObject {
   const bytes = toBytes(field, material)
   if (bytes.length === 0) throw new ConfigurationError(`${field} is empty`)
+  if (!allowWeak) assertStrong(field, bytes, algorithm)
   if (looksLikeKey(bytes)) {
     throw new ConfigurationError(
       `${field} holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY, with another JWT_ALGORITHM`,
     )
   }
-  if (!allowWeak) assertStrong(field, bytes, algorithm)
   return createSecretKey(bytes)
 }
 

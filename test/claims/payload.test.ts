@@ -177,4 +177,11 @@ describe('helpers', () => {
     const holder = verify({ sub: 'u', type: 'access', ...(scopes !== undefined && { scopes }) })
     expect(hasScopes(holder, ...required)).toBe(expected)
   })
+
+  test('a list made of a scope text cannot be changed, or the next check of the token would find what was added', () => {
+    const token = sign({ sub: 'u', type: 'access', scopes: 'read write' })
+    const first = tokens.verifyTokenWithoutRevocation(token).scopes as string[]
+    expect(() => first.push('admin')).toThrow(TypeError)
+    expect(tokens.verifyTokenWithoutRevocation(token).scopes).toEqual(['read', 'write'])
+  })
 })

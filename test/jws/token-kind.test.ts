@@ -27,6 +27,8 @@ describe('the kind of token that a header names (RFC 8725 §3.11)', () => {
     'JOSE',
     'application/',
     'text/jwt',
+    'jwapplication/t',
+    'application/application/jwt',
     'jwt ',
     'ſwt',
     '',

@@ -1,0 +1,72 @@
+import { type Algorithm, ALGORITHMS } from '../../src/jws/algorithms.js'
+import type { Jwk } from '../../src/jws/jwk.js'
+import { type BoundKey, createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
+
+/** No key at all, and nothing that is weak allowed. */
+export const NO_KEYS: Omit<KeySources, 'algorithm'> = {
+  decodeAlgorithms: [],
+  secret: null,
+  previousSecret: null,
+  privateKey: null,
+  publicKey: null,
+  previousPublicKey: null,
+  allowWeakSecret: false,
+}
+
+/** The configuration that verifies with one JWK; the algorithm is the one it names, or else one for its kind. */
+export function sourcesFor(jwk: Jwk, algorithm: Algorithm = algorithmFor(jwk)): KeySources {
+  return {
+    ...NO_KEYS,
+    algorithm,
+    secret: jwk.kty === 'oct' ? jwk : null,
+    publicKey: jwk.kty === 'oct' ? null : jwk,
+  }
+}
+
+/**
+ * The configuration for a key set of one or two keys.
+ *
+ * This library reads no key sets: an application names its keys one by one, the second as the previous one. A
+ * second key of the other kind has no such place; asking for its algorithm too is what comes nearest.
+ */
+export function sourcesForSet(keys: readonly Jwk[]): KeySources {
+  const [current, second, ...more] = keys
+  if (current === undefined || more.length > 0) throw new Error('A set of one or two keys is expected')
+  const sources = sourcesFor(current)
+  if (second === undefined) return sources
+  const place =
+    current.kty === 'oct'
+      ? second.kty === 'oct'
+        ? { previousSecret: second }
+        : { publicKey: second }
+      : { previousPublicKey: second }
+  return { ...sources, ...place, decodeAlgorithms: [algorithmFor(second)] }
+}
+
+/** The first key that a configuration verifies with. */
+export function bindFirst(sources: KeySources): BoundKey {
+  return createKeyRing(sources).verifying[0] as BoundKey
+}
+
+/** The JWK without some of its members. */
+export function withoutMembers(jwk: Jwk, ...names: readonly string[]): Jwk {
+  return Object.fromEntries(Object.entries(jwk).filter(([name]) => !names.includes(name)))
+}
+
+// A key that names no algorithm, or one that does not exist, is configured as what its type allows.
+function algorithmFor(jwk: Jwk): Algorithm {
+  if (jwk.alg !== undefined && jwk.alg in ALGORITHMS) return jwk.alg as Algorithm
+  const kind = jwk.kty === 'EC' ? String(jwk['crv']) : String(jwk.kty)
+  const algorithm = KINDS[kind]
+  if (algorithm === undefined) throw new Error(`No algorithm for ${kind}`)
+  return algorithm
+}
+
+const KINDS: Readonly<Record<string, Algorithm>> = {
+  oct: 'HS256',
+  RSA: 'RS256',
+  OKP: 'EdDSA',
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
+}

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { createKeyRing } from '../../src/jws/key-ring.js'
+import { readAbsence } from './corpora.js'
+import { NO_KEYS } from './key-sources.js'
+import { readSecrets, runWeakSecrets } from './weak-secrets.js'
+
+const FOLDER = fileURLToPath(new URL('../../../shared/vectors', import.meta.url))
+
+const absence = readAbsence(FOLDER)
+if (absence !== null) console.log(absence)
+
+describe.skipIf(absence !== null)('published secrets', () => {
+  test('the list is read whole, its long secrets too', () => {
+    const secrets = readSecrets(FOLDER)
+    expect(secrets.filter((secret) => secret.includes('\r') || secret.includes('\uFFFD'))).toEqual([])
+    expect(secrets.filter((secret) => Buffer.byteLength(secret) >= 32)).toHaveLength(1886)
+    expect(new Set(secrets).size).toBe(103_782)
+  })
+
+  // Half a minute of one core, when it has one to itself.
+  test('none of them is taken', { timeout: 600_000 }, () => {
+    const { cases, passed, unexplained } = runWeakSecrets(FOLDER)
+    expect(unexplained).toEqual([])
+    expect([cases, passed]).toEqual([103_979, 103_979])
+  })
+})
+
+// Or a library that takes no secret at all would do.
+test('secrets that nobody has published are taken', () => {
+  for (let count = 0; count < 200; count++) {
+    const secret = randomBytes(32).toString(count % 2 === 0 ? 'base64url' : 'hex')
+    expect(() => createKeyRing({ ...NO_KEYS, algorithm: 'HS256', secret })).not.toThrow()
+  }
+})
