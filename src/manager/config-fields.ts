@@ -64,6 +64,8 @@ export interface TokenConfigFields {
   JWT_CSRF_METHODS: readonly string[]
   /** Whether a form field may carry the CSRF value when the header does not. */
   JWT_CSRF_CHECK_FORM: boolean
+  /** The origins that requests with a cookie token may come from, beside the application's own; `null` for any. */
+  JWT_CSRF_ORIGINS: string | readonly string[] | null
   JWT_ACCESS_CSRF_COOKIE_NAME: string
   JWT_ACCESS_CSRF_COOKIE_PATH: string
   JWT_REFRESH_CSRF_COOKIE_NAME: string

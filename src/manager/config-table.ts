@@ -24,6 +24,11 @@ const scheme = text('an authentication scheme, or empty', (value) => value === '
 // RFC 6265 §4.1.1, every character but controls and semicolons.
 const path = text('a path that starts with /', (value) => /^\/[\x20-\x3a\x3c-\x7e]*$/.test(value))
 const domain = text('a domain name', (value) => DOMAIN.test(value))
+// RFC 6454 §6.2, what stands in an Origin header: anything that a URL parser would write differently never matches.
+const origin = text(
+  "an origin as browsers write it, 'https://app.example'",
+  (value) => /^https?:[^*]+$/.test(value) && URL.canParse(value) && new URL(value).origin === value,
+)
 const algorithm = choice(Object.keys(ALGORITHMS) as Algorithm[])
 const location = listOf(choice(TOKEN_LOCATIONS))
 const timeout = duration(
@@ -75,6 +80,7 @@ export const CONFIG_TABLE: {
   JWT_CSRF_IN_COOKIES: field(flag, true),
   JWT_CSRF_METHODS: field(listOf(token), ['POST', 'PUT', 'PATCH', 'DELETE']),
   JWT_CSRF_CHECK_FORM: field(flag, false),
+  JWT_CSRF_ORIGINS: field(listOf(origin), null),
   JWT_ACCESS_CSRF_COOKIE_NAME: field(token, 'csrf_access_token'),
   JWT_ACCESS_CSRF_COOKIE_PATH: field(path, '/'),
   JWT_REFRESH_CSRF_COOKIE_NAME: field(token, 'csrf_refresh_token'),

@@ -112,6 +112,7 @@ function resolveReading(config: TokenConfig): ReadingRules {
     cookieName: { access: config.JWT_ACCESS_COOKIE_NAME, refresh: config.JWT_REFRESH_COOKIE_NAME },
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,
+    maxLength: config.JWT_MAX_TOKEN_LENGTH + BESIDE_TOKEN,
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),
@@ -121,9 +122,14 @@ function resolveReading(config: TokenConfig): ReadingRules {
       },
       fieldName: { access: config.JWT_ACCESS_CSRF_FIELD_NAME, refresh: config.JWT_REFRESH_CSRF_FIELD_NAME },
       checkForm: config.JWT_CSRF_CHECK_FORM,
+      origins: toList(config.JWT_CSRF_ORIGINS ?? []),
     },
   }
 }
+
+// What may stand beside a token in the same header or URL: other cookies, other parameters. Four times what Node
+// servers let through.
+const BESIDE_TOKEN = 65_536
 
 // What a browser would drop without a word is an error here.
 function assertCookies(config: TokenConfig): void {
@@ -136,6 +142,9 @@ function assertCookies(config: TokenConfig): void {
   if (new Set(names).size < names.length) throw new ConfigurationError('Two cookies have the same name')
   if (config.JWT_COOKIE_SAMESITE === 'none' && !config.JWT_COOKIE_SECURE) {
     throw new ConfigurationError("JWT_COOKIE_SAMESITE 'none' needs JWT_COOKIE_SECURE")
+  }
+  if (config.JWT_CSRF_ORIGINS !== null && !config.JWT_COOKIE_CSRF_PROTECT) {
+    throw new ConfigurationError('JWT_CSRF_ORIGINS needs JWT_COOKIE_CSRF_PROTECT')
   }
   if (config.JWT_COOKIE_MAX_AGE !== null && config.JWT_SESSION_COOKIE) {
     throw new ConfigurationError(

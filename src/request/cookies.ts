@@ -1,19 +1,33 @@
-import { parse } from 'cookie-es'
 import { TokenDecodeError } from '../errors.js'
 
 /** The value of a cookie, or `null`; two different values under one name are refused. */
 export function readCookie(header: string | null, name: string): string | null {
   if (header === null || !header.includes(name)) return null
-  // Undecoded: a token is the same in every encoding, and percent signs are no part of one.
-  const cookies = parse(header, {
-    allowMultiple: true,
-    filter: (key) => key === name,
-    decode: (value) => value,
-  })
-  const values = new Set([cookies[name] ?? []].flat())
+  const values = new Set(header.split(';').flatMap((pair) => readPair(pair, name) ?? []))
   // Which of two comes first is up to whoever set the other one, a sub-domain for example (RFC 6265 §8.6).
   if (values.size > 1)
     throw new TokenDecodeError(`The request carries the cookie "${name}" with different values`)
   const [value] = values
   return value || null
+}
+
+// Undecoded and unquoted: a token is the same in every encoding, and percent signs and quotes are no part of one.
+function readPair(pair: string, name: string): string | null {
+  const equals = pair.indexOf('=')
+  return equals !== -1 && trimBlanks(pair.slice(0, equals)) === name
+    ? trimBlanks(pair.slice(equals + 1))
+    : null
+}
+
+// RFC 6265bis §5.6: spaces and tabs alone. What else String.trim takes away is part of a name, and of another cookie.
+function trimBlanks(text: string): string {
+  let start = 0
+  let end = text.length
+  while (isBlank(text.charCodeAt(start))) start++
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09
 }

@@ -4,14 +4,15 @@ import { TokenDecodeError } from '../errors.js'
 import { readBearer } from './bearer.js'
 import { isForm, isJson } from './body.js'
 import { readCookie } from './cookies.js'
+import { type LengthLimit, readHeader, readUrl } from './limited.js'
 import { RequestToken, type TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
 
 /** One value for access tokens and one for refresh tokens. */
 export type PerType<Value> = Readonly<Record<TokenType, Value>>
 
-/** The names under which tokens and CSRF values are found. */
-export interface ReadingRules {
+/** The names under which tokens and CSRF values are found, and how long what they are found in may be. */
+export interface ReadingRules extends LengthLimit {
   readonly locations: PerType<readonly TokenLocation[]>
   readonly headerName: string
   /** The scheme before the token; empty when the header holds the token alone. */
@@ -30,6 +31,8 @@ export interface CsrfRules {
   readonly headerName: PerType<string>
   readonly fieldName: PerType<string>
   readonly checkForm: boolean
+  /** The origins that requests may come from; empty for any. */
+  readonly origins: readonly string[]
 }
 
 type Reader = (
@@ -41,19 +44,19 @@ type Reader = (
 /** How each location is read, told which type of token is wanted. */
 export const READERS: Readonly<Record<TokenLocation, Reader>> = {
   headers(view, type, rules) {
-    const token = readBearer(view.header(rules.headerName), rules.headerType)
+    const token = readBearer(readHeader(view, rules.headerName, rules), rules.headerType)
     return token === null ? null : new RequestToken(token, type, 'headers')
   },
 
   async cookies(view, type, rules) {
-    const token = readCookie(view.header('cookie'), rules.cookieName[type])
+    const token = readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
     if (token === null) return null
-    const csrf = needsCsrf(view, rules.csrf) ? await readCsrf(view, type, rules.csrf) : null
+    const csrf = needsCsrf(view, rules.csrf) ? await readCsrf(view, type, rules) : null
     return new RequestToken(token, type, 'cookies', csrf)
   },
 
   async json(view, type, rules) {
-    if (!isJson(view.header('content-type'))) return null
+    if (!isJson(readHeader(view, 'content-type', rules))) return null
     const body = await view.body()
     const key = rules.jsonKey[type]
     const token = isJsonObject(body) && Object.hasOwn(body, key) ? body[key] : null
@@ -63,7 +66,7 @@ export const READERS: Readonly<Record<TokenLocation, Reader>> = {
   },
 
   query(view, type, rules) {
-    const [url = ''] = view.url.split('#', 1)
+    const [url = ''] = readUrl(view, rules).split('#', 1)
     const start = url.indexOf('?')
     if (start === -1) return null
     const values = new URLSearchParams(url.slice(start + 1)).getAll(rules.queryName)
@@ -79,11 +82,12 @@ export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
   return rules.protect && (view.method === '' || rules.methods.has(view.method.toUpperCase()))
 }
 
-async function readCsrf(view: RequestView, type: TokenType, rules: CsrfRules): Promise<string | null> {
-  const sent = view.header(rules.headerName[type])
-  if (sent !== null || !rules.checkForm || !isForm(view.header('content-type'))) return sent
+async function readCsrf(view: RequestView, type: TokenType, rules: ReadingRules): Promise<string | null> {
+  const { headerName, fieldName, checkForm } = rules.csrf
+  const sent = view.header(headerName[type])
+  if (sent !== null || !checkForm || !isForm(readHeader(view, 'content-type', rules))) return sent
   const body = await view.body()
-  const name = rules.fieldName[type]
+  const name = fieldName[type]
   const field =
     typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? body[name as never] : null
   return typeof field === 'string' ? field : null

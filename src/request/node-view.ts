@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
 import type { RequestView } from './view.js'
 
@@ -41,10 +42,20 @@ export function createNodeView(request: NodeRequest): RequestView {
 function readHeader({ headers, rawHeaders = [] }: NodeRequest, name: string): string | null {
   const values = namedValues(headers, name)
   if (values.length === 0) return null
-  if (name === 'cookie') return values.join('; ')
+  if (name === 'cookie') return joinValues(values, '; ')
   // Of several Authorization headers Node keeps only the first; the raw ones show that there were more.
   const raw = rawValues(rawHeaders, name)
-  return (raw.length > values.length ? raw : values).join(', ')
+  return joinValues(raw.length > values.length ? raw : values, ', ')
+}
+
+// No limit of a token's is as high; above this one, not even a copy is made.
+const MAX_JOINED_LENGTH = 1_048_576
+
+function joinValues(values: readonly string[], separator: string): string {
+  if (values.reduce((length, value) => length + value.length, 0) > MAX_JOINED_LENGTH) {
+    throw new TokenDecodeError(`A header is longer than ${MAX_JOINED_LENGTH} characters`)
+  }
+  return values.join(separator)
 }
 
 // A Node server lowers every name itself; a plain object may spell them in any case, and one of them twice.

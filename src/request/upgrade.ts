@@ -2,6 +2,7 @@ import type { TokenType } from '../claims/payload.js'
 import { CsrfError } from '../errors.js'
 import { readBearer } from './bearer.js'
 import { readCookie } from './cookies.js'
+import { readHeader } from './limited.js'
 import { READERS, type ReadingRules } from './locations.js'
 import { RequestToken } from './request-token.js'
 import type { RequestView } from './view.js'
@@ -29,11 +30,12 @@ export async function readUpgradeToken(
 ): Promise<UpgradeToken | null> {
   const plain = (await READERS.query(view, type, rules)) ?? (await READERS.headers(view, type, rules))
   if (plain !== null) return { token: plain, protocol: null }
-  const offered = readProtocolToken(view)
+  const offered = readProtocolToken(view, rules)
   if (offered !== null) {
     return { token: new RequestToken(offered, type, 'headers'), protocol: BEARER_PROTOCOL }
   }
-  const cookie = origins.length === 0 ? null : readCookie(view.header('cookie'), rules.cookieName[type])
+  const cookie =
+    origins.length === 0 ? null : readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
   if (cookie === null) return null
   if (!origins.includes(view.header('origin') ?? '')) {
     throw new CsrfError('The handshake comes from another origin')
@@ -42,8 +44,10 @@ export async function readUpgradeToken(
 }
 
 // RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".
-function readProtocolToken(view: RequestView): string | null {
-  const offered = (view.header('sec-websocket-protocol') ?? '').split(',').map((name) => name.trim())
+function readProtocolToken(view: RequestView, rules: ReadingRules): string | null {
+  const offered = (readHeader(view, 'sec-websocket-protocol', rules) ?? '')
+    .split(',')
+    .map((name) => name.trim())
   const at = offered.findIndex((name) => name.toLowerCase() === BEARER_PROTOCOL)
   return at === -1 ? null : readBearer(`${BEARER_PROTOCOL} ${offered[at + 1] ?? ''}`, BEARER_PROTOCOL)
 }

@@ -1,0 +1,197 @@
+import { expect } from 'vitest'
+import type { AuthenticatedUpgrade, TokenManager, TokenPair } from '../../src/index.js'
+import { createClock, withBearer } from '../helpers/manager.js'
+import { createRequest } from '../helpers/requests.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import { describeAttacks, ownAttack } from './harness/attack.js'
+import { createPatient } from './harness/patient.js'
+
+type Entry = (tokens: TokenManager, pair: TokenPair) => Promise<unknown>
+
+/** Everything of a manager that takes a token, and what it is given here: each must ask whether it is revoked. */
+const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
+  tokenRequired: [
+    (tokens, { accessToken }) => tokens.tokenRequired(withBearer(accessToken)),
+    (tokens, { refreshToken }) => tokens.tokenRequired(withBearer(refreshToken)),
+  ],
+  accessTokenRequired: [(tokens, { accessToken }) => tokens.accessTokenRequired(withBearer(accessToken))],
+  refreshTokenRequired: [(tokens, { refreshToken }) => tokens.refreshTokenRequired(withBearer(refreshToken))],
+  freshTokenRequired: [(tokens, { accessToken }) => tokens.freshTokenRequired(withBearer(accessToken))],
+  accessTokenOptional: [(tokens, { accessToken }) => tokens.accessTokenOptional(withBearer(accessToken))],
+  getCurrentSubject: [(tokens, { accessToken }) => tokens.getCurrentSubject(withBearer(accessToken))],
+  scopesRequired: [(tokens, { accessToken }) => tokens.scopesRequired('read')(withBearer(accessToken))],
+  require: [
+    (tokens, { accessToken }) => tokens.require()(withBearer(accessToken)),
+    (tokens, { accessToken }) => tokens.require({ optional: true, csrf: false })(withBearer(accessToken)),
+    (tokens, { refreshToken }) => tokens.require({ type: 'refresh' })(withBearer(refreshToken)),
+    (tokens, { accessToken }) => tokens.require({ type: 'any', fresh: true })(withBearer(accessToken)),
+    (tokens, { accessToken }) =>
+      tokens.require({ locations: ['query'] })(createRequest({ path: `/?token=${accessToken}` })),
+    (tokens, { accessToken }) =>
+      tokens.require({ locations: ['cookies'] })(
+        createRequest({ cookies: { access_token_cookie: accessToken } }),
+      ),
+  ],
+  verifyToken: [
+    (tokens, { accessToken }) => tokens.verifyToken(accessToken),
+    (tokens, { refreshToken }) => tokens.verifyToken(refreshToken, { type: 'refresh' }),
+    (tokens, { accessToken }) =>
+      tokens.verifyToken(accessToken, { type: 'any', fresh: true, scopes: ['read'] }),
+  ],
+  authenticateUpgrade: [
+    (tokens, { accessToken }) => tokens.authenticateUpgrade(withBearer(accessToken)),
+    (tokens, { accessToken }) =>
+      tokens.authenticateUpgrade(createRequest({ path: `/?token=${accessToken}` })),
+    (tokens, { accessToken }) =>
+      tokens.authenticateUpgrade(
+        createRequest({ headers: { 'sec-websocket-protocol': `bearer, ${accessToken}` } }),
+      ),
+    (tokens, { refreshToken }) => tokens.authenticateUpgrade(withBearer(refreshToken), { type: 'refresh' }),
+  ],
+  closeWhenInvalid: [watchSocket],
+  // Last, because they use the token up.
+  refresh: [
+    (tokens, { refreshToken }) => tokens.refresh(refreshToken),
+    (tokens, { refreshToken }) => tokens.refresh(withBearer(refreshToken)),
+  ],
+}
+
+// What makes tokens, ends them or looks on takes none; the last two say in their documentation that they do not ask.
+const NO_ENTRIES = [
+  ['config', 'keyId', 'ready', 'on', 'setSubjectGetter', 'setTokenBlocklist', 'setCallbackTokenBlocklist'],
+  ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions'],
+  ['logout', 'revokeToken', 'revokeSession', 'revokeOtherSessions', 'revokeUser', 'revokeKey', 'revokeAll'],
+  ['getTokenFromRequest', 'verifyTokenWithoutRevocation'],
+].flat()
+
+/** How a log-in can end. */
+const ENDS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
+  logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verifyToken(accessToken)),
+  async revokeToken(tokens, { accessToken, refreshToken }) {
+    await tokens.revokeToken(await tokens.verifyToken(accessToken))
+    await tokens.revokeToken(await tokens.verifyToken(refreshToken, { type: 'refresh' }))
+  },
+  revokeSession: async (tokens, { accessToken }) =>
+    tokens.revokeSession(await tokens.verifyToken(accessToken)),
+  async revokeOtherSessions(tokens) {
+    const other = await tokens.createTokenPair({ uid: 'ada' })
+    await tokens.revokeOtherSessions(await tokens.verifyToken(other.accessToken))
+  },
+  revokeUser: (tokens) => tokens.revokeUser('ada'),
+  revokeKey: (tokens) => tokens.revokeKey(tokens.keyId ?? ''),
+  revokeAll: (tokens) => tokens.revokeAll(),
+  async setTokenBlocklist(tokens, { accessToken, refreshToken }) {
+    tokens.setTokenBlocklist((token) => token === accessToken || token === refreshToken)
+  },
+}
+
+/** Rejects once the socket of a token is closed; resolves if it is open after two checks. */
+function watchSocket(tokens: TokenManager, { accessToken }: TokenPair): Promise<unknown> {
+  const payload = tokens.verifyTokenWithoutRevocation(accessToken)
+  const upgrade = { payload, token: { token: accessToken } } as unknown as AuthenticatedUpgrade<
+    typeof payload
+  >
+  return new Promise((resolve, reject) => {
+    const close = (code: number): void =>
+      reject(Object.assign(new Error('closed'), { code: code === 4401 ? 'TOKEN_REVOKED' : `closed ${code}` }))
+    const stop = tokens.closeWhenInvalid({ close, addEventListener: () => undefined }, upgrade, {
+      every: '1s',
+    })
+    setTimeout(() => {
+      stop()
+      resolve('open')
+    }, 1500)
+  })
+}
+
+function createTokens(): TokenManager {
+  const clock = createClock()
+  const { tokens } = createPatient({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }, { clock })
+  tokens.setSubjectGetter((uid) => uid)
+  return tokens
+}
+
+const login = (tokens: TokenManager): Promise<TokenPair> =>
+  tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'], access: { fresh: true } })
+
+/** What each way in says to a pair of tokens. */
+async function tryAll(tokens: TokenManager, pair: TokenPair): Promise<Record<string, string[]>> {
+  const outcomes: Record<string, string[]> = {}
+  const sockets = tryEach(ENTRIES['closeWhenInvalid'] ?? [], tokens, pair)
+  for (const [name, entries] of Object.entries(ENTRIES)) {
+    if (name !== 'closeWhenInvalid') outcomes[name] = await tryEach(entries, tokens, pair)
+  }
+  return { ...outcomes, closeWhenInvalid: await sockets }
+}
+
+async function tryEach(entries: readonly Entry[], tokens: TokenManager, pair: TokenPair): Promise<string[]> {
+  const outcomes: string[] = []
+  for (const entry of entries) outcomes.push(await outcomeOf(entry(tokens, pair)))
+  return outcomes
+}
+
+const everywhere = (outcome: string): Record<string, string[]> =>
+  Object.fromEntries(Object.entries(ENTRIES).map(([name, entries]) => [name, entries.map(() => outcome)]))
+
+describeAttacks('69 a revoked token on another way in (CVE-2020-10594, GHSA-339w class)', () => {
+  ownAttack('each of the ways to end a log-in, on every way in', async () => {
+    await Promise.all(
+      Object.entries(ENDS).map(async ([name, end]) => {
+        const tokens = createTokens()
+        const pair = await login(tokens)
+        // Verified before: what is remembered of a token must not outlive it.
+        await tokens.accessTokenRequired(withBearer(pair.accessToken))
+        await end(tokens, pair)
+        expect(await tryAll(tokens, pair), name).toEqual(everywhere('TOKEN_REVOKED'))
+      }),
+    )
+  })
+
+  ownAttack('no way in is missing from the list above, and each lets an honest token in', async () => {
+    const tokens = createTokens()
+    const names = new Set<string>(Object.keys(tokens))
+    for (let type: object = Object.getPrototypeOf(tokens) as object; type !== Object.prototype;) {
+      for (const name of Object.getOwnPropertyNames(type)) names.add(name)
+      type = Object.getPrototypeOf(type) as object
+    }
+    names.delete('constructor')
+    expect([...names].toSorted()).toEqual([...Object.keys(ENTRIES), ...NO_ENTRIES].toSorted())
+    expect(Object.keys(ENDS).filter((name) => !names.has(name))).toEqual([])
+    expect(await tryAll(tokens, await login(tokens))).toEqual(everywhere('ok'))
+  })
+
+  ownAttack('the successor of a revoked pair, and the pair that is being made', async () => {
+    for (const end of [ENDS['logout'], ENDS['revokeUser'], ENDS['revokeAll'], ENDS['revokeSession']]) {
+      const tokens = createTokens()
+      const first = await login(tokens)
+      const second = await tokens.refresh(first.refreshToken)
+      expect(await outcomeOf(tokens.verifyToken(second.accessToken))).toBe('ok')
+      // By the old access token: the session is one, whichever of its tokens names it.
+      await end?.(tokens, first)
+      for (const pair of [first, second]) {
+        expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
+      }
+    }
+  })
+
+  ownAttack('a check that is switched off is switched off by its exact name only', async () => {
+    const tokens = createTokens()
+    const { accessToken } = await login(tokens)
+    await tokens.revokeAll()
+    const options = [
+      { skipRevocation: 1 },
+      { skiprevocation: true },
+      { revocation: false },
+      { skipRevocation: 'false' },
+    ]
+    for (const policy of options) {
+      expect(() => tokens.require(policy as object)).toThrow(TypeError)
+      await expect(tokens.verifyToken(accessToken, policy as object)).rejects.toThrow(TypeError)
+    }
+    const inherited = Object.create({ skipRevocation: true }) as object
+    expect(await outcomeOf(tokens.verifyToken(accessToken, inherited))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.require(inherited)(withBearer(accessToken)))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(accessToken, { skipRevocation: true }))).toBe('ok')
+  })
+})

@@ -1,0 +1,104 @@
+import { expect, vi } from 'vitest'
+import { ConfigurationError, type TokenManager, type TokenPair } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import { describeAttacks, ownAttack } from './harness/attack.js'
+import { createPatient } from './harness/patient.js'
+import { createPlace, describeStores, openManager } from './harness/stores.js'
+
+const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: TokenPair): Promise<string[]> => [
+  await outcomeOf(tokens.verifyToken(accessToken)),
+  await outcomeOf(tokens.refresh(refreshToken)),
+]
+
+describeAttacks('76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
+  describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
+    ownAttack('a refresh token that was used before the restart', async () => {
+      const place = createPlace()
+      const clock = createClock()
+      const before = await openManager(kind, place, clock)
+      const used = await before.createTokenPair({ uid: 'ada' })
+      const newest = await before.refresh(used.refreshToken)
+      const untouched = await before.createTokenPair({ uid: 'ada' })
+      clock.seconds += 60
+      const after = await openManager(kind, place, clock)
+      // An honest session goes on.
+      expect(await tryPair(after, untouched)).toEqual(['ok', 'ok'])
+      expect(await outcomeOf(after.verifyToken(newest.accessToken))).toBe('ok')
+      expect(await outcomeOf(after.refresh(used.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+      expect(await tryPair(after, newest)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
+      // And the verdict outlives the next restart.
+      const last = await openManager(kind, place, clock)
+      expect(await tryPair(last, newest)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
+    })
+
+    ownAttack('everything that was revoked before the restart, in each of the ways', async () => {
+      const place = createPlace()
+      const clock = createClock()
+      const before = await openManager(kind, place, clock)
+      const pairs: TokenPair[] = []
+      const login = async (uid: string): Promise<TokenPair> => {
+        const pair = await before.createTokenPair({ uid })
+        pairs.push(pair)
+        return pair
+      }
+      await before.logout(await before.verifyToken((await login('ada')).accessToken))
+      const single = await login('bob')
+      await before.revokeToken(await before.verifyToken(single.accessToken))
+      await before.revokeToken(await before.verifyToken(single.refreshToken, { type: 'refresh' }))
+      await login('cleo')
+      await before.revokeUser('cleo')
+      const bystander = await before.createTokenPair({ uid: 'dora' })
+      const after = await openManager(kind, place, clock)
+      for (const pair of pairs) expect(await tryPair(after, pair)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
+      expect(await tryPair(after, bystander)).toEqual(['ok', 'ok'])
+      await after.revokeAll()
+      const last = await openManager(kind, place, clock)
+      expect(await tryPair(last, bystander)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
+    })
+
+    ownAttack('a restart within the grace, so that the used token is young again', async () => {
+      const place = createPlace()
+      const clock = createClock()
+      const first = await openManager(kind, place, clock)
+      const { refreshToken } = await first.createTokenPair({ uid: 'ada' })
+      await first.refresh(refreshToken)
+      clock.seconds += 9
+      const second = await openManager(kind, place, clock)
+      expect(await outcomeOf(second.refresh(refreshToken))).toBe('ok')
+      clock.seconds += 2
+      // Counted from the rotation, not from the start of a process.
+      const third = await openManager(kind, place, clock)
+      expect(await outcomeOf(third.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+    })
+  })
+
+  ownAttack('the store that does forget, in production', async () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    try {
+      expect(() => createMemoryStore()).toThrow(ConfigurationError)
+      expect(() => createMemoryStore({ allowInProduction: 1 as unknown as boolean })).toThrow(
+        ConfigurationError,
+      )
+      const store = createMemoryStore({ allowInProduction: true })
+      const { tokens } = createPatient({}, { store })
+      const pair = await tokens.createTokenPair({ uid: 'ada' })
+      expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+      // What it has forgotten is unknown, and unknown is not "no".
+      await store.close()
+      expect(await tryPair(tokens, pair)).toEqual(['REVOCATION_UNAVAILABLE', 'REVOCATION_UNAVAILABLE'])
+    } finally {
+      vi.unstubAllEnvs()
+    }
+  })
+
+  ownAttack('a session whose store was replaced by an empty one', async () => {
+    const clock = createClock()
+    const before = createPatient({}, { clock })
+    const pair = await before.tokens.createTokenPair({ uid: 'ada' })
+    expect(await outcomeOf(before.tokens.refresh(pair.refreshToken))).toBe('ok')
+    const { tokens } = createPatient({}, { clock })
+    expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
+  })
+})

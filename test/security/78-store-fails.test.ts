@@ -1,0 +1,227 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { handleErrors, inject } from '../../src/adapters/fetch.js'
+import type { SessionStore, TokenManager, TokenPair, TokenStore } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, withBearer } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import { describeAttacks, ownAttack } from './harness/attack.js'
+import { createPatient } from './harness/patient.js'
+
+const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
+// For what never comes; whatever comes is waited for. In milliseconds.
+const DEADLINE = 60
+
+/** Ways not to answer. */
+const FAULTS: Readonly<Record<string, () => unknown>> = {
+  'throws at once': () => {
+    throw new Error('ECONNREFUSED')
+  },
+  'throws nothing': () => {
+    throw undefined
+  },
+  rejects: () => Promise.reject(new Error('ECONNRESET')),
+  'rejects with a text': () => Promise.reject('READONLY'),
+  hangs: () => new Promise(() => {}),
+  'rejects too late': async () => {
+    await sleep(2 * DEADLINE)
+    throw new Error('too late')
+  },
+  'is a thenable that throws': () => ({
+    then() {
+      throw new Error('no promise')
+    },
+  }),
+  'is a thenable that never calls back': () => ({ then: () => undefined }),
+}
+
+type Method = keyof TokenStore | keyof SessionStore
+
+/** A manager whose store has one method replaced, and a log-in from before that; `timeout` in milliseconds. */
+async function createBroken(method: Method, fault: (...args: never[]) => unknown, timeout?: number) {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const healthy = createPatient({}, { clock, store }).tokens
+  const pair = await healthy.createTokenPair({ uid: 'ada' })
+  const sessions = { ...store.sessions!, ...(method in store.sessions! && { [method]: fault }) }
+  const broken = { ...store, ...(method in store && { [method]: fault }), sessions } as TokenStore
+  const options = timeout === undefined ? {} : { JWT_REVOCATION_TIMEOUT: timeout / 1000 }
+  const { tokens } = createPatient(options, { clock, store: broken })
+  return { tokens, healthy, pair }
+}
+
+/** What needs each method of a store. */
+const CALLS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
+  lookup: (tokens, { accessToken }) => tokens.accessTokenRequired(withBearer(accessToken)),
+  prepare: (tokens, { accessToken }) => tokens.verifyToken(accessToken),
+  revoke: (tokens) => tokens.revokeUser('ada'),
+  rotate: (tokens, { refreshToken }) => tokens.refresh(refreshToken),
+  open: (tokens) => tokens.createTokenPair({ uid: 'ada' }),
+  list: (tokens) => tokens.listSessions('ada'),
+}
+
+/** Runs an attack, and counts the rejections that nobody took care of. */
+async function withoutLooseEnds(run: () => Promise<void>): Promise<void> {
+  const loose: unknown[] = []
+  const note = (reason: unknown): void => void loose.push(reason)
+  process.on('unhandledRejection', note)
+  try {
+    await run()
+    await sleep(3 * DEADLINE)
+  } finally {
+    process.off('unhandledRejection', note)
+  }
+  expect(loose).toEqual([])
+}
+
+const fill = (value: unknown) => (keys: readonly unknown[]) => keys.map(() => value)
+
+describeAttacks('78 a store that fails open (CWE-636, Observal #891, EcoTask #68, voidaccess #9)', () => {
+  ownAttack('each method of a store, in each way not to answer', () =>
+    withoutLooseEnds(async () => {
+      const attempts = Object.entries(CALLS).flatMap(([method, call]) =>
+        Object.entries(FAULTS).map(async ([name, fault]) => {
+          const { tokens, healthy, pair } = await createBroken(method as Method, fault, DEADLINE)
+          expect(await outcomeOf(call(healthy, pair)), method).toBe('ok')
+          const again = await healthy.createTokenPair({ uid: 'ada' })
+          const events: string[] = []
+          tokens.on('storeUnavailable', ({ operation }) => events.push(operation))
+          expect(await outcomeOf(call(tokens, again)), `${method} ${name}`).toBe(UNAVAILABLE)
+          // And once more, by a manager that has been ready for long.
+          if (method !== 'prepare') await tokens.ready()
+          expect(await outcomeOf(call(tokens, again)), `${method} ${name}, later`).toBe(UNAVAILABLE)
+          expect(events, `${method} ${name}`).toHaveLength(2)
+        }),
+      )
+      await Promise.all(attempts)
+    }),
+  )
+
+  ownAttack('answers to a check that are none', async () => {
+    const { tokens, pair } = await createBroken('lookup', fill(undefined))
+    expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+    const answers: readonly ((keys: readonly unknown[]) => unknown)[] = [
+      ...[undefined, null, false, true, 0, '', 'no', {}, [], new Set(), Symbol.iterator].map(
+        (value) => () => value,
+      ),
+      ...[null, false, true, '', '0', Number.NaN, Infinity, -Infinity, {}, [], 0n].map(fill),
+      (keys) => Array.from({ length: keys.length - 1 }, () => undefined),
+      (keys) => Array.from({ length: keys.length + 1 }, () => undefined),
+      // Holes, which read as undefined.
+      (keys) => Object.assign([], { length: keys.length }),
+      (keys) => ({ length: keys.length }),
+      (keys) => ({ ...keys.map(() => undefined), length: keys.length }),
+      (keys) => Object.create(keys.map(() => undefined)) as object,
+      (keys) => [keys.map(() => undefined)],
+    ]
+    for (const [at, answer] of answers.entries()) {
+      for (const given of [answer, async (keys: readonly unknown[]) => answer(keys)]) {
+        const broken = await createBroken('lookup', given)
+        expect(await outcomeOf(broken.tokens.verifyToken(broken.pair.accessToken)), String(at)).toBe(
+          UNAVAILABLE,
+        )
+      }
+    }
+  })
+
+  ownAttack('answers of a callback that are neither true nor false', () =>
+    withoutLooseEnds(async () => {
+      const { tokens, pair } = await createBroken('lookup', fill(undefined))
+      const ask = (callback: () => unknown): Promise<string> => {
+        tokens.setTokenBlocklist(callback as () => boolean)
+        return outcomeOf(tokens.verifyToken(pair.accessToken))
+      }
+      expect(await ask(() => false)).toBe('ok')
+      expect(await ask(async () => false)).toBe('ok')
+      expect(await ask(async () => true)).toBe('TOKEN_REVOKED')
+      const values = [
+        undefined,
+        null,
+        0,
+        1,
+        '',
+        'false',
+        'true',
+        {},
+        [],
+        [false],
+        Number.NaN,
+        0n,
+        Object(false),
+        Symbol(),
+      ]
+      for (const value of [...values, () => false, new Map(), new Error('no')]) {
+        expect(await ask(() => value), typeof value).toBe(UNAVAILABLE)
+        expect(await ask(async () => value), typeof value).toBe(UNAVAILABLE)
+      }
+      const hasty = await createBroken('lookup', fill(undefined), DEADLINE)
+      for (const [name, fault] of Object.entries(FAULTS)) {
+        hasty.tokens.setTokenBlocklist(fault as () => boolean)
+        expect(await outcomeOf(hasty.tokens.verifyToken(hasty.pair.accessToken)), name).toBe(UNAVAILABLE)
+      }
+      // The first answer counts, and only once.
+      type Settle = (value: unknown) => void
+      const twice = (first: boolean) => ({
+        then(resolve: Settle, reject: Settle) {
+          resolve(first)
+          resolve(!first)
+          reject(new Error('both'))
+        },
+      })
+      expect(await ask(() => twice(true))).toBe('TOKEN_REVOKED')
+      expect(await ask(() => twice(false))).toBe('ok')
+    }),
+  )
+
+  ownAttack('answers to log-ins, refreshes and revocations that are none', async () => {
+    const state = { outcome: 'rotated', generation: 1, expiresAt: 2e12 }
+    const answers: Readonly<Record<string, readonly unknown[]>> = {
+      rotate: [
+        undefined,
+        null,
+        true,
+        {},
+        [],
+        'rotated',
+        { outcome: 'ROTATED' },
+        { outcome: 'rotated' },
+        ...[0, 2, 1.5, '1', null, Number.NaN].map((generation) => ({ ...state, generation })),
+        ...[undefined, null, '2e12', Number.NaN, Infinity, 0.5].map((expiresAt) => ({ ...state, expiresAt })),
+      ],
+      open: [undefined, null, {}, { sid: '' }, { sid: 7 }, { sid: null }, [], 'sid'],
+      revoke: [
+        undefined,
+        null,
+        {},
+        { position: 'x' },
+        ...[Number.NaN, -1, 2 ** 60, 'x'].map((now) => ({ now })),
+      ],
+      list: [undefined, null, {}, 'x', [null], [{}], [{ sid: 7 }], { length: 0 }],
+    }
+    const good = await createBroken('rotate', async () => state)
+    expect(await outcomeOf(good.tokens.refresh(good.pair.refreshToken))).toBe('ok')
+    for (const [method, values] of Object.entries(answers)) {
+      for (const [at, value] of values.entries()) {
+        const { tokens, pair } = await createBroken(method as Method, async () => value)
+        expect(await outcomeOf(CALLS[method]!(tokens, pair)), `${method} ${at}`).toBe(UNAVAILABLE)
+      }
+    }
+  })
+
+  ownAttack('a route behind a store that is down answers 503, runs nothing, and gives no hint', async () => {
+    for (const fault of Object.values(FAULTS)) {
+      const { tokens, healthy, pair } = await createBroken('lookup', fault, DEADLINE)
+      let runs = 0
+      const serve = (manager: TokenManager, token: string): Promise<Response> | Response =>
+        handleErrors()(inject({ payload: manager.accessTokenOptional }, () => new Response(String(++runs))))(
+          withBearer(token),
+        )
+      expect((await serve(healthy, pair.accessToken)).status).toBe(200)
+      const answer = await serve(tokens, pair.accessToken)
+      expect([answer.status, answer.headers.get('retry-after'), runs]).toEqual([503, '1', 1])
+      expect(await answer.text()).not.toMatch(/ECONN|READONLY|too late|promise/)
+      // A bad token is a bad token all the same: the store is asked last.
+      expect((await serve(tokens, `${pair.accessToken}x`)).status).toBe(401)
+    }
+  })
+})

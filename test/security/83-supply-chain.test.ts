@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
+import { describeAttacks, ownAttack } from './harness/attack.js'
+
+interface PackageFile {
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: object
+  readonly bundleDependencies?: unknown
+  readonly peerDependencies: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>
+  readonly scripts: Readonly<Record<string, string>>
+  readonly files: readonly string[]
+}
+interface LockFile {
+  readonly packages: Readonly<
+    Record<string, { dependencies?: object; hasInstallScript?: boolean; integrity?: string }>
+  >
+}
+
+const root = new URL('../../', import.meta.url)
+const readJson = <Value>(name: string): Value =>
+  JSON.parse(readFileSync(new URL(name, root), 'utf8')) as Value
+const manifest = readJson<PackageFile>('package.json')
+
+const source = fileURLToPath(new URL('src', root))
+const FILES = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path: path.replaceAll('\\', '/'), text: readFileSync(`${source}/${path}`, 'utf8') }))
+
+/** What a file imports: the names, and whether only for types. Comments show imports that nobody makes. */
+function importsOf(text: string): { readonly name: string; readonly isType: boolean }[] {
+  const code = text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+  const found = code.matchAll(
+    /^(?:import|export)\s+(type\s)?[^'"`;]*?\bfrom\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]/gm,
+  )
+  return [...found].map(([, type, from, bare]) => ({ name: from ?? bare ?? '', isType: type !== undefined }))
+}
+
+// Only the names of one's own framework; Nest alone is more than types, because it has a container.
+const FRAMEWORKS = /^adapters\/(elysia|express|fastify|h3|hono|koa|nest)(?:\.ts|\/)/
+
+describeAttacks('83 code of strangers in the package (CWE-829, CWE-506)', () => {
+  ownAttack('an installation brings exactly two packages, which bring none', () => {
+    const ours = ['@standard-schema/spec', 'cookie-es']
+    expect(Object.keys(manifest.dependencies ?? {}).toSorted()).toEqual(ours)
+    expect([manifest.optionalDependencies, manifest.bundleDependencies]).toEqual([undefined, undefined])
+    const { packages } = readJson<LockFile>('package-lock.json')
+    for (const name of ours) {
+      const locked = packages[`node_modules/${name}`]
+      expect(locked?.integrity, name).toMatch(/^sha512-/)
+      expect([locked?.dependencies, locked?.hasInstallScript], name).toEqual([undefined, undefined])
+    }
+    // A peer that is not optional would be installed as well.
+    const peers = Object.keys(manifest.peerDependencies)
+    expect(peers.filter((name) => manifest.peerDependenciesMeta[name]?.optional !== true)).toEqual([])
+  })
+
+  ownAttack('nothing runs when the package is installed, and only its build is published', () => {
+    const hooks = [
+      'preinstall',
+      'install',
+      'postinstall',
+      'prepublish',
+      'preprepare',
+      'prepare',
+      'postprepare',
+    ]
+    expect(hooks.filter((name) => name in manifest.scripts)).toEqual([])
+    expect(manifest.files).toEqual(['dist'])
+  })
+
+  ownAttack('no file imports anything but Node, those two, and the framework it is for', () => {
+    expect(FILES.length).toBeGreaterThan(80)
+    const strangers = FILES.flatMap(({ path, text }) =>
+      importsOf(text)
+        .filter(({ name, isType }) => {
+          if (/^(?:\.{1,2}\/|node:)/.test(name) || name === 'cookie-es') return false
+          if (name === '@standard-schema/spec') return !isType
+          const framework = FRAMEWORKS.exec(path)?.[1]
+          if (framework === 'nest') return !/^(?:@nestjs\/(?:common|core)|rxjs)$/.test(name)
+          return name !== framework || !isType
+        })
+        .map(({ name }) => `${path}: ${name}`),
+    )
+    expect(strangers).toEqual([])
+    // The search sees what it looks for.
+    expect(importsOf("import { a } from 'evil'\nimport 'worse'\nexport * from \"worst\"")).toHaveLength(3)
+    const seen = new Set(FILES.flatMap(({ text }) => importsOf(text).map(({ name }) => name)))
+    for (const name of ['cookie-es', '@standard-schema/spec', '@nestjs/common', 'koa', 'node:crypto']) {
+      expect(seen).toContain(name)
+    }
+  })
+
+  ownAttack('no file can load code, start a program or open a connection', () => {
+    const DANGEROUS =
+      /^node:(?:child_process|cluster|dgram|dns|http2?|https|inspector|module|net|tls|vm|worker_threads|repl)/
+    // The contract suites of `tokenlib/testing` visit the address that a test gives them.
+    for (const { path, text } of FILES.filter((file) => !file.path.startsWith('testing/'))) {
+      const code = text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|`(?:\\.|[^`\\])*`|'(?:\\.|[^'\\\n])*'/gm, '')
+      const opened = importsOf(text).filter(({ name, isType }) => DANGEROUS.test(name) && !isType)
+      expect(opened, path).toEqual([])
+      expect(code, path).not.toMatch(
+        /\beval\s*\(|new Function\b|(?<!\.)\brequire\s*\(\s*\)|\bimport\s*\(|createRequire/,
+      )
+      expect(code, path).not.toMatch(
+        /(?<![.\w])fetch\s*\(|XMLHttpRequest|new WebSocket|getBuiltinModule|process\.binding/,
+      )
+    }
+  })
+})
