@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { isRocaModulus } from './roca.js'
+import { isSmallOrder } from './small-order.js'
 
 /** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
 export type Algorithm =
@@ -73,7 +74,8 @@ export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | 
       // RFC 7518 §3.3 and §3.5: 2048 bits or larger. An exponent of 1 makes every text its own signature.
       if ((details?.modulusLength ?? 0) < 2048) return 'needs an RSA key of at least 2048 bits'
       if ((details?.publicExponent ?? 0n) < 3n) return 'needs an RSA public exponent of at least 3'
-      if (!isPssKey && isRocaModulus(readModulus(key))) {
+      // Node writes no JWK of an RSA-PSS key, and the broken generator made none.
+      if (!isPssKey && isRocaModulus(readMember(key, 'n'))) {
         return 'needs an RSA key without the ROCA weakness (CVE-2017-15361)'
       }
       return isPssKey && !isPssFor(spec.hash, key) ? `needs an RSA-PSS key made for ${spec.hash}` : null
@@ -83,14 +85,13 @@ export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | 
         ? null
         : `needs an EC key on curve ${spec.curve}`
     case 'eddsa':
-      return key.asymmetricKeyType === 'ed25519' ? null : 'needs an Ed25519 key'
+      if (key.asymmetricKeyType !== 'ed25519') return 'needs an Ed25519 key'
+      return isSmallOrder(readMember(key, 'x')) ? 'needs an Ed25519 key that is not of small order' : null
   }
 }
 
-// Node writes no JWK of an RSA-PSS key, and the broken generator made none.
-function readModulus(key: KeyObject): bigint {
-  const { n = '' } = key.export({ format: 'jwk' })
-  return BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`)
+function readMember(key: KeyObject, name: 'n' | 'x'): Buffer {
+  return Buffer.from(key.export({ format: 'jwk' })[name] ?? '', 'base64url')
 }
 
 // A key without parameters takes any; one with parameters takes only those.

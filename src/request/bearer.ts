@@ -1,4 +1,5 @@
 import { TokenDecodeError } from '../errors.js'
+import { trimBlanks } from './trim-blanks.js'
 
 // RFC 9110 §11.4: a scheme, then spaces, then its credentials.
 const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
@@ -10,7 +11,7 @@ const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
  */
 export function readBearer(header: string | null, scheme: string): string | null {
   if (header === null) return null
-  if (scheme === '') return header.trim() || null
+  if (scheme === '') return trimBlanks(header) || null
   const found = splitCredentials(header).flatMap((credential) => readCredential(credential, scheme) ?? [])
   if (found.length > 1) throw new TokenDecodeError(`The request carries more than one ${scheme} credential`)
   return found[0] ?? null
@@ -19,9 +20,9 @@ export function readBearer(header: string | null, scheme: string): string | null
 // Several credentials may share a header, or several headers a name: both arrive here joined with commas. What
 // does not start a credential belongs to the one before it (`Digest a="1", b="2"`).
 function splitCredentials(header: string): string[] {
-  if (!header.includes(',')) return [header.trim()]
+  if (!header.includes(',')) return [trimBlanks(header)]
   const credentials: string[] = []
-  for (const part of header.split(',').map((text) => text.trim())) {
+  for (const part of header.split(',').map(trimBlanks)) {
     if (credentials.length > 0 && !CREDENTIALS_START.test(part))
       credentials.push(`${credentials.pop()}, ${part}`)
     else credentials.push(part)
@@ -33,5 +34,5 @@ function splitCredentials(header: string): string[] {
 function readCredential(credential: string, scheme: string): string | null {
   if (credential.charCodeAt(scheme.length) !== 0x20) return null
   if (credential.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return null
-  return credential.slice(scheme.length).trim() || null
+  return trimBlanks(credential.slice(scheme.length)) || null
 }

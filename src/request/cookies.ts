@@ -1,4 +1,5 @@
 import { TokenDecodeError } from '../errors.js'
+import { trimBlanks } from './trim-blanks.js'
 
 /** The value of a cookie, or `null`; two different values under one name are refused. */
 export function readCookie(header: string | null, name: string): string | null {
@@ -17,17 +18,4 @@ function readPair(pair: string, name: string): string | null {
   return equals !== -1 && trimBlanks(pair.slice(0, equals)) === name
     ? trimBlanks(pair.slice(equals + 1))
     : null
-}
-
-// RFC 6265bis §5.6: spaces and tabs alone. What else String.trim takes away is part of a name, and of another cookie.
-function trimBlanks(text: string): string {
-  let start = 0
-  let end = text.length
-  while (isBlank(text.charCodeAt(start))) start++
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
-  return text.slice(start, end)
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09
 }

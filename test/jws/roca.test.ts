@@ -4,9 +4,9 @@ import { ConfigurationError } from '../../src/index.js'
 import { isRocaModulus } from '../../src/jws/roca.js'
 import { createManager } from '../helpers/manager.js'
 
-const toBase64url = (value: bigint): string => {
+const toBytes = (value: bigint): Buffer => {
   const hex = value.toString(16)
-  return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex').toString('base64url')
+  return Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
 }
 
 // The mark of the broken generator is that a modulus is a power of 65537 modulo many small primes; this one is a power
@@ -15,7 +15,7 @@ const MARKED = 65_537n ** 129n
 
 describe('an RSA key of the generator that can be factored (CVE-2017-15361)', () => {
   test('is refused by every RSA algorithm', () => {
-    const key = { kty: 'RSA', n: toBase64url(MARKED), e: 'AQAB' }
+    const key = { kty: 'RSA', n: toBytes(MARKED).toString('base64url'), e: 'AQAB' }
     for (const JWT_ALGORITHM of ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const) {
       const build = () => createManager({ JWT_ALGORITHM, JWT_PUBLIC_KEY: key })
       expect(build).toThrow(ConfigurationError)
@@ -24,7 +24,7 @@ describe('an RSA key of the generator that can be factored (CVE-2017-15361)', ()
   })
 
   test('is known by every one of the primes', () => {
-    expect(isRocaModulus(MARKED)).toBe(true)
+    expect(isRocaModulus(toBytes(MARKED))).toBe(true)
     // For each prime, the smallest number that is no power of 65537 modulo it.
     for (const prime of [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157]) {
       const powers = new Set(
@@ -40,14 +40,14 @@ describe('an RSA key of the generator that can be factored (CVE-2017-15361)', ()
         .reduce((product, other) => product * BigInt(other), 1n)
       let moved = MARKED
       while (powers.has(moved % BigInt(prime))) moved += step
-      expect(isRocaModulus(moved)).toBe(false)
+      expect(isRocaModulus(toBytes(moved))).toBe(false)
     }
   })
 
   test('is not seen in keys of other generators', () => {
     for (let round = 0; round < 5; round++) {
       const { n } = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
-      expect(isRocaModulus(BigInt(`0x${Buffer.from(n ?? '', 'base64url').toString('hex')}`))).toBe(false)
+      expect(isRocaModulus(Buffer.from(n ?? '', 'base64url'))).toBe(false)
     }
   })
 })

@@ -1,0 +1,174 @@
+import { createSecretKey } from 'node:crypto'
+import { calculateJwkThumbprint } from 'jose'
+import { describe, expect, test } from 'vitest'
+import { type Algorithm, ConfigurationError, type TokenConfigOptions } from '../../src/index.js'
+import { importPrivateKey, importPublicKey } from '../../src/jws/asymmetric.js'
+import { importSecret } from '../../src/jws/secret.js'
+import { deriveKid, isJwk, parseJwkText } from '../../src/jws/jwk.js'
+import { keyPairFor } from '../helpers/keys.js'
+import { createManager, SECRET } from '../helpers/manager.js'
+
+const oct = { kty: 'oct', k: Buffer.from(SECRET).toString('base64url') }
+const { privateKey, publicKey } = keyPairFor('ES256')
+const privateJwk = privateKey.export({ format: 'jwk' })
+const publicJwk = publicKey.export({ format: 'jwk' })
+
+const build = (options: TokenConfigOptions) => createManager(options).tokens
+const es256 = (options: TokenConfigOptions) => build({ JWT_ALGORITHM: 'ES256', ...options })
+
+describe('what is a JWK', () => {
+  test.each([
+    [{ kty: 'oct' }, true],
+    [{ kty: 7 }, false],
+    [{}, false],
+    [null, false],
+    [undefined, false],
+    ['{"kty":"oct"}', false],
+    [Object.assign(() => 1, { kty: 'oct' }), false],
+  ])('%j: %s', (value, expected) => {
+    expect(isJwk(value)).toBe(expected)
+  })
+})
+
+describe('the text of a JWK', () => {
+  test('is read with white space around it', () => {
+    expect(parseJwkText(` \n\t${JSON.stringify(oct)}\n`)).toEqual(oct)
+  })
+
+  test.each(['{"kty":', '{"a":1}', '{}', '{not json', '[{"kty":"oct"}]', 'null', ''])(
+    '%j is none, and stays a text',
+    (text) => {
+      expect(parseJwkText(text)).toBe(text)
+    },
+  )
+
+  test.each([7, null, oct, Buffer.from('{')])('a value of another type stays what it is: %j', (value) => {
+    expect(parseJwkText(value)).toBe(value)
+  })
+
+  test('a secret may look like JSON without being a JWK', () => {
+    for (const secret of ['{"a":"0123456789abcdefghijklmnop"}', '{0123456789abcdefghijklmnopqrstuvwxyz']) {
+      const tokens = build({ JWT_SECRET_KEY: secret })
+      const bytes = build({ JWT_SECRET_KEY: Buffer.from(secret) })
+      expect(bytes.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
+    }
+  })
+})
+
+describe('a secret in a JWK', () => {
+  test.each([{ ...oct, kty: 'EC' }, { k: oct.k }, { ...oct, k: 7 }, { ...oct, k: `${oct.k}==` }])(
+    'is of type "oct", and has its bytes in "k": not %j',
+    (material) => {
+      expect(() => importSecret('SECRET', material as never, 'HS256', false)).toThrow(
+        new ConfigurationError('SECRET must be a string, bytes, a JWK of type "oct" or a secret KeyObject'),
+      )
+    },
+  )
+})
+
+describe('what a JWK says it is for', () => {
+  test.each<[string, () => unknown]>([
+    ['a secret that signs', () => build({ JWT_SECRET_KEY: { ...oct, key_ops: ['sign'] } })],
+    [
+      'a previous secret that verifies',
+      () =>
+        build({
+          JWT_SECRET_KEY: 'another-secret-that-is-long-enough',
+          JWT_PREVIOUS_SECRET_KEY: { ...oct, key_ops: ['verify'] },
+        }),
+    ],
+    ['a secret for signatures', () => build({ JWT_SECRET_KEY: { ...oct, use: 'sig', alg: 'HS256' } })],
+    ['a private key that signs', () => es256({ JWT_PRIVATE_KEY: { ...privateJwk, key_ops: ['sign'] } })],
+    ['a public key that verifies', () => es256({ JWT_PUBLIC_KEY: { ...publicJwk, key_ops: ['verify'] } })],
+  ])('is heard: %s', (_what, create) => {
+    expect(create).not.toThrow()
+  })
+
+  test.each<[string, TokenConfigOptions, string]>([
+    [
+      'a private key that does not sign',
+      { JWT_PRIVATE_KEY: { ...privateJwk, key_ops: ['verify'] } },
+      'JWT_PRIVATE_KEY is a JWK whose "key_ops" do not include "sign"',
+    ],
+    [
+      'a private key for encryption',
+      { JWT_PRIVATE_KEY: { ...privateJwk, use: 'enc' } },
+      'JWT_PRIVATE_KEY is a JWK whose "use" is not "sig"',
+    ],
+    [
+      'a private key for another algorithm',
+      { JWT_PRIVATE_KEY: { ...privateJwk, alg: 'ES384' } },
+      'JWT_PRIVATE_KEY is a JWK for another algorithm than ES256',
+    ],
+    [
+      'a private key for another algorithm, beside its public one',
+      { JWT_PRIVATE_KEY: { ...privateJwk, alg: 'ES384' }, JWT_PUBLIC_KEY: publicKey },
+      'JWT_PRIVATE_KEY is a JWK for another algorithm than ES256',
+    ],
+    [
+      'a public key that does not verify',
+      { JWT_PUBLIC_KEY: { ...publicJwk, key_ops: ['sign'] } },
+      'JWT_PUBLIC_KEY is a JWK whose "key_ops" do not include "verify"',
+    ],
+    [
+      'a public key whose operations are a text',
+      { JWT_PUBLIC_KEY: { ...publicJwk, key_ops: 'verify' as never } },
+      'JWT_PUBLIC_KEY is a JWK whose "key_ops" do not include "verify"',
+    ],
+  ])('is refused: %s', (_what, options, message) => {
+    expect(() => es256(options)).toThrow(new ConfigurationError(message))
+  })
+})
+
+describe('the id of a key', () => {
+  test('of a secret is the same in every version: tokens and revocations carry it', () => {
+    // The first twelve bytes of HMAC-SHA-256 over "tokenlib kid", made with another tool.
+    expect(build({ JWT_SECRET_KEY: SECRET }).keyId).toBe('ZylNvhTlA_mNKOPm')
+    expect(deriveKid(createSecretKey(Buffer.from(SECRET)))).toBe('ZylNvhTlA_mNKOPm')
+  })
+
+  test.each<Algorithm>(['RS256', 'ES256', 'ES384', 'Ed25519'])(
+    'of a key for %s is its RFC 7638 thumbprint',
+    async (algorithm) => {
+      const pair = keyPairFor(algorithm)
+      expect(deriveKid(pair.publicKey)).toBe(
+        await calculateJwkThumbprint(pair.publicKey.export({ format: 'jwk' }) as never),
+      )
+    },
+  )
+
+  test('may have 1 to 128 characters in a JWK', () => {
+    for (const kid of ['k', 'k'.repeat(128)]) {
+      expect(build({ JWT_SECRET_KEY: { ...oct, kid } }).keyId).toBe(kid)
+    }
+  })
+})
+
+describe('a key that cannot be read', () => {
+  test.each<[string, () => unknown]>([
+    ['PEM of a private key', () => importPrivateKey('KEY', '-----BEGIN PRIVATE KEY-----')],
+    ['PEM of a public key', () => importPublicKey('KEY', '-----BEGIN PUBLIC KEY-----')],
+    ['a private JWK', () => importPrivateKey('KEY', { ...privateJwk, x: 'AAAA' })],
+    ['a public JWK', () => importPublicKey('KEY', { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' })],
+    ['a public JWK for a private one', () => importPrivateKey('KEY', { ...publicJwk })],
+  ])('keeps the reason that Node gives: %s', (_what, read) => {
+    expect(read).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: 'KEY is not a key that Node can read',
+        cause: expect.any(Error) as Error,
+      }),
+    )
+  })
+
+  test.each([7, null, undefined, {}, true])('%j is no key at all', (material) => {
+    for (const read of [importPrivateKey, importPublicKey]) {
+      expect(() => read('KEY', material as never)).toThrow(
+        expect.objectContaining({
+          name: 'ConfigurationError',
+          message: expect.stringContaining('KEY ') as string,
+        }),
+      )
+    }
+  })
+})

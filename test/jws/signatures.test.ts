@@ -1,0 +1,148 @@
+import {
+  createECDH,
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+} from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { type Algorithm, TokenSignatureError } from '../../src/index.js'
+import { readKeyMismatch } from '../../src/jws/algorithms.js'
+import { createKeyRing, type BoundKey, type KeySources } from '../../src/jws/key-ring.js'
+import { measureCompact, signCompact, toSigningInput } from '../../src/jws/sign.js'
+import { createSignature, isSignature } from '../../src/jws/signature.js'
+import { verifyCompact } from '../../src/jws/verify.js'
+import { ALL_ALGORITHMS, keyPairFor } from '../helpers/keys.js'
+import { createManager, NOW, SECRET } from '../helpers/manager.js'
+
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const ECDSA = ['ES256', 'ES384', 'ES512'] as const
+
+const ringFor = (algorithm: Algorithm, sources: Partial<KeySources> = {}) =>
+  createKeyRing({
+    algorithm,
+    decodeAlgorithms: [],
+    secret: SECRET,
+    previousSecret: null,
+    privateKey: algorithm.startsWith('HS') ? null : keyPairFor(algorithm).privateKey,
+    publicKey: null,
+    previousPublicKey: null,
+    allowWeakSecret: false,
+    ...sources,
+  })
+const keyFor = (algorithm: Algorithm) => ringFor(algorithm).signing as BoundKey
+
+describe.each(ALL_ALGORITHMS)('%s', (algorithm) => {
+  const ring = ringFor(algorithm)
+  const signing = ring.signing as BoundKey
+  const input = toSigningInput(signing, '{"sub":"u"}')
+
+  test('the length of a token is known before it is signed', () => {
+    expect(measureCompact(signing, input)).toBe(signCompact(signing, input).length)
+  })
+
+  test('a signature of any other length is refused, and breaks nothing', () => {
+    const signature = createSignature(signing, input)
+    const zeros = Buffer.alloc(200)
+    const others = [1, 2, 31, 32, 48, 63, signature.length / 2, signature.length - 1].map((length) =>
+      signature.subarray(0, length),
+    )
+    for (const other of [...others, Buffer.concat([signature, zeros.subarray(0, 1)])]) {
+      if (other.length === signature.length) continue
+      expect(() => verifyCompact(ring, `${input}.${other.toString('base64url')}`, 9999)).toThrow(
+        TokenSignatureError,
+      )
+    }
+  })
+})
+
+describe.each(ECDSA)('the two signatures that every %s token has', (algorithm) => {
+  const key = keyFor(algorithm)
+  const bound = ringFor(algorithm).verifying[0] as BoundKey
+
+  test('ours is always the one with the low s, and holds', () => {
+    // Half of those that Node makes are of the other kind; one in eight of ours starts with a zero digit.
+    for (let round = 0; round < 24; round++) {
+      const input = `${algorithm} ${round}`
+      const signature = createSignature(key, input)
+      expect(isSignature(bound, input, signature)).toBe(true)
+      // All three orders start with ones: the upper half of the numbers has the highest bit set.
+      const highest = signature[signature.length / 2] as number
+      expect(highest).toBeLessThan(algorithm === 'ES512' ? 0x01 : 0x80)
+    }
+  })
+})
+
+test('the middle of the range of s counts as low', () => {
+  // s = (n - 1) / 2, by a private key that is made for this one signature: d = (s k - z) / r modulo n.
+  const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+  const toBytes = (value: bigint): Buffer => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')
+  const toInteger = (bytes: Buffer): bigint => BigInt(`0x${bytes.toString('hex')}`)
+  const inverse = (value: bigint): bigint => {
+    let [result, base] = [1n, value]
+    for (let exponent = order - 2n; exponent > 0n; exponent >>= 1n) {
+      if (exponent & 1n) result = (result * base) % order
+      base = (base * base) % order
+    }
+    return result
+  }
+  const pointOf = (scalar: bigint): Buffer => {
+    const curve = createECDH('prime256v1')
+    curve.setPrivateKey(toBytes(scalar))
+    return curve.getPublicKey()
+  }
+  const input = `${encode({ alg: 'ES256' })}.${encode({ sub: 'u', type: 'access', exp: NOW + 60 })}`
+  const z = toInteger(createHash('sha256').update(input).digest())
+  const nonce = 123_456_789n
+  const r = toInteger(pointOf(nonce).subarray(1, 33)) % order
+  const middle = order >> 1n
+  const keyWith = (s: bigint) => {
+    const d = ((((s * nonce - z) * inverse(r)) % order) + order) % order
+    const point = pointOf(d)
+    const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((part) => part.toString('base64url'))
+    return createPublicKey(
+      createPrivateKey({
+        key: { kty: 'EC', crv: 'P-256', x, y, d: toBytes(d).toString('base64url') } as never,
+        format: 'jwk',
+      }),
+    )
+  }
+  const verify = (s: bigint) => {
+    const { tokens } = createManager({ JWT_ALGORITHM: 'ES256', JWT_PUBLIC_KEY: keyWith(s) })
+    const signature = Buffer.concat([toBytes(r), toBytes(s)]).toString('base64url')
+    return tokens.verifyTokenWithoutRevocation(`${input}.${signature}`)
+  }
+  expect(verify(middle).sub).toBe('u')
+  expect(() => verify(middle + 1n)).toThrow(TokenSignatureError)
+})
+
+test('a signing input is a header of three members, a dot and the payload', () => {
+  const key = keyFor('HS256')
+  const input = toSigningInput(key, '{"sub":"ü"}', { tenant: 'a' })
+  const [header = '', payload = ''] = input.split('.')
+  expect(Buffer.from(header, 'base64url').toString()).toBe(
+    `{"alg":"HS256","typ":"JWT","kid":"${key.kid}","tenant":"a"}`,
+  )
+  expect(Buffer.from(payload, 'base64url').toString()).toBe('{"sub":"ü"}')
+  const mac = createHmac('sha256', SECRET).update(input).digest('base64url')
+  expect(signCompact(key, input)).toBe(`${input}.${mac}`)
+})
+
+test('a header of one character is a malformed header, and not a missing one', () => {
+  expect(() => verifyCompact(ringFor('HS256'), 'a.b.c', 9999)).toThrow('Token header is malformed')
+})
+
+test('a secret serves HMAC, and no other algorithm', () => {
+  const secret = createSecretKey(Buffer.from(SECRET))
+  const isFit = (algorithm: Algorithm) => readKeyMismatch(algorithm, secret) === null
+  expect(ALL_ALGORITHMS.filter(isFit)).toEqual(['HS256', 'HS384', 'HS512'])
+})
+
+test('a header may be as long as the longest that is read', () => {
+  const key = keyFor('HS256')
+  // 1536 bytes are 2048 characters of base64url.
+  const pad = 'x'.repeat(1536 - JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: key.kid, pad: '' }).length)
+  expect(toSigningInput(key, '{}', { pad }).indexOf('.')).toBe(2048)
+  expect(() => toSigningInput(key, '{}', { pad: `${pad}x` })).toThrow(TypeError)
+})
