@@ -6,12 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
+  describeWithChromium,
   describeWithOwnServer,
   describeWithPostgres,
   describeWithRedis,
 } from './helpers/servers/describe-with-servers.js'
 import { findPostgres } from './helpers/servers/find-servers.js'
-import { decideMissing, type Machine } from './helpers/servers/missing-server.js'
+import type { ServerKind } from './helpers/servers/missing-server.js'
 import { childrenOf, isRunning } from './helpers/servers/process-tree.js'
 import { redisCommand } from './helpers/servers/redis-command.js'
 import type { RunningServer } from './helpers/servers/server-process.js'
@@ -135,21 +136,32 @@ describeWithOwnServer('postgres', 'a PostgreSQL of its own', () => {
   })
 })
 
+describeWithChromium('a Chromium of its own', (browser) => {
+  test('opens pages', async () => {
+    const page = await browser().newPage()
+    await page.goto('data:text/html,<title>ready</title>')
+    expect(await page.title()).toBe('ready')
+  })
+})
+
 describe('a process that is killed leaves no server behind', () => {
   /** Starts a server in a process of its own, signals the server and then kills the process. */
-  async function expectNothingLeft(
-    kind: 'redis' | 'postgres',
-    state: 'SIGSTOP' | 'SIGCONT',
-    signal: NodeJS.Signals,
-  ) {
+  async function expectNothingLeft(kind: ServerKind, state: 'SIGSTOP' | 'SIGCONT', signal: NodeJS.Signals) {
     const contents = `
       import { ${START[kind]} as start } from './start-${kind}.js'
       const server = await start()
-      await server.kill('${state}')
+      await server.kill?.('${state}')
       console.log(JSON.stringify({ pid: server.pid, folder: server.folder }))
       setInterval(() => {}, 1000)`
     const stdin = { contents, resolveDir: fileURLToPath(new URL('./helpers/servers', import.meta.url)) }
-    const built = await build({ stdin, bundle: true, platform: 'node', format: 'esm', write: false })
+    const built = await build({
+      stdin,
+      bundle: true,
+      packages: 'external',
+      platform: 'node',
+      format: 'esm',
+      write: false,
+    })
     const script = ['--input-type=module', '--eval', built.outputFiles[0]?.text ?? '']
     const parent = spawn(process.execPath, script, { stdio: ['ignore', 'pipe', 'inherit'] })
     const [text] = (await once(parent.stdout, 'data')) as [Buffer]
@@ -177,48 +189,15 @@ describe('a process that is killed leaves no server behind', () => {
       await expectNothingLeft('postgres', state, 'SIGKILL')
     })
   })
-})
 
-const START = { redis: 'startRedis', postgres: 'startPostgres' }
-
-describe('a server that is not on the machine', () => {
-  const debian: Machine = {
-    platform: 'linux',
-    uid: 0,
-    osRelease: 'NAME=x\nID=debian\n',
-    hasApt: true,
-    hasUrl: false,
-    ci: false,
-  }
-  const brew = /^The tests with Redis are skipped: .*\(brew install redis, or set REDIS_URL\)/
-  const apt = /^The tests with Redis are skipped: .*\(apt-get install redis-server, or set REDIS_URL\)/
-  const table: [string, Partial<Machine>, string, RegExp][] = [
-    ['root on Debian', {}, 'install', /installing the package redis-server/],
-    ['root on Ubuntu', { osRelease: 'ID="ubuntu"' }, 'install', /installing/],
-    ['root on Debian in CI', { ci: true }, 'install', /installing/],
-    ['a user on Debian', { uid: 1000 }, 'skip', apt],
-    [
-      'a user on Debian in CI',
-      { uid: 1000, ci: true },
-      'fail',
-      /^The tests with Redis cannot run: .*\(apt-get/,
-    ],
-    ['a user who gave a URL', { uid: 1000, hasUrl: true }, 'skip', /that kill Redis are .*redis-server\)/],
-    ['root on Debian without apt-get', { hasApt: false }, 'skip', apt],
-    ['root on Fedora', { osRelease: 'ID=fedora' }, 'skip', apt],
-    ['root on a relative of Debian', { osRelease: 'ID=mint\nID_LIKE=debian' }, 'skip', apt],
-    ['root without an os-release', { osRelease: '' }, 'skip', apt],
-    ['a Mac', { platform: 'darwin', uid: 501, osRelease: '' }, 'skip', brew],
-    ['a Mac in CI', { platform: 'darwin', osRelease: '', ci: true }, 'fail', /cannot run: .*brew/],
-    ['Windows', { platform: 'win32', uid: undefined, osRelease: '' }, 'skip', /skipped/],
-  ]
-
-  test.each(table)('%s', (_, machine, action, message) => {
-    const decision = decideMissing('redis', { ...debian, ...machine })
-    expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
-    expect(decision.message).not.toContain('\n')
+  describeWithOwnServer('chromium', 'Chromium', () => {
+    test.each(['SIGKILL', 'SIGINT'] as const)('the process had %s', async (signal) => {
+      await expectNothingLeft('chromium', 'SIGCONT', signal)
+    })
   })
 })
+
+const START = { redis: 'startRedis', postgres: 'startPostgres', chromium: 'startChromium' }
 
 /** One psql that stays connected; `ask` takes statements that answer with one line. */
 function openSession(url: string) {

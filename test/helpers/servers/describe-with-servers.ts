@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, inject, test } from 'vitest'
 import type { DeskAnswer } from './global-setup.js'
 import type { ServerKind } from './missing-server.js'
+import { type RunningChromium, startChromium } from './start-chromium.js'
 import { createDatabase, createDatabaseName, runSql, withDatabase } from './start-postgres.js'
 
 /** Tests on the Redis of this run, which all files share: keys need a prefix of their own. */
@@ -18,6 +20,16 @@ export function describeWithPostgres(name: string, body: (url: string) => void):
     // Registered first, so it runs last, after the hooks that close connections.
     afterAll(() => dropDatabase(url, database), HOOK_LIMIT)
     body(withDatabase(url, database))
+  })
+}
+
+/** Tests in a Chromium of their own; a test opens contexts in it, which share nothing. */
+export function describeWithChromium(name: string, body: (browser: () => Browser) => void): void {
+  describeWith(name, '/own/chromium', () => {
+    let chromium: RunningChromium
+    beforeAll(async () => void (chromium = await startChromium()), HOOK_LIMIT)
+    afterAll(() => chromium.stop(), HOOK_LIMIT)
+    body(() => chromium.browser)
   })
 }
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, readdirSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 
 /** Where the programs of Redis, or of Valkey, are. */
 export interface RedisBinaries {
@@ -32,14 +32,31 @@ export function findPostgres(): PostgresBinaries | null {
   }
 }
 
-/** A program in PATH or where package managers put programs, or null. */
+/** The Chromium or Chrome of this machine, or null; `CHROME_PATH` names another one. */
+export function findChromium(): string | null {
+  const given = process.env['CHROME_PATH']
+  // A wish that cannot be granted is an error: the tests would run in another browser, or in none.
+  if (given && !isExecutable(given)) throw new Error(`CHROME_PATH is no program: ${given}`)
+  return given || (CHROMIUM_NAMES.map(findProgram).find((path) => path !== null) ?? null)
+}
+
+/** A program by its path, or in PATH or where package managers put programs; or null. */
 export function findProgram(name: string): string | null {
   return (
     pathFolders()
-      .map((folder) => join(folder, name))
+      .map((folder) => resolve(folder, name))
       .find(isExecutable) ?? null
   )
 }
+
+const CHROMIUM_NAMES = [
+  'chromium',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+]
 
 const POSTGRES_PLACES = [
   ['/usr/lib/postgresql', /^\d/, 'bin'],

@@ -23,7 +23,8 @@ export interface GuardedFolder {
  *
  * Exit handlers do not run in a process that was killed. So a shell waits on a pipe that only this process
  * holds open: however it dies, the kernel closes the pipe, and the shell ends the server and removes the folder.
- * SIGCONT is for a server that a test froze: it would not see the signal before.
+ * SIGCONT is for a server that a test froze: it would not see the signal before. A browser's children live a little
+ * longer than it does, and write: so the folder is removed until it stays away.
  */
 export function createGuardedFolder(prefix: string, signal: 'QUIT' | 'KILL', owner?: Owner): GuardedFolder {
   const path = mkdtempSync(join(tmpdir(), prefix))
@@ -55,5 +56,6 @@ if [ -n "$pid" ]; then
   while [ "$2" != KILL ] && kill -0 "$pid" && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
   kill -s KILL "$pid"
 fi
-rm -rf "$1"
+tries=0
+while rm -rf "$1"; sleep 0.1; [ -e "$1" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); done
 `

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { findPostgres, findProgram, findRedis } from './find-servers.js'
+import { findChromium, findPostgres, findProgram, findRedis } from './find-servers.js'
 
-/** The servers that tests use. */
-export type ServerKind = 'redis' | 'postgres'
+/** The servers that tests use, and the browser. */
+export type ServerKind = 'redis' | 'postgres' | 'chromium'
 
 /** What the decision about a missing server depends on. */
 export interface Machine {
@@ -41,7 +41,7 @@ export async function ensureServer(
   kind: ServerKind,
   log: (line: string) => void,
 ): Promise<MissingServer | null> {
-  const { debian, find } = PROGRAMS[kind]
+  const { debian, variable, find } = PROGRAMS[kind]
   if (find() !== null) return null
   const machine = readMachine(kind)
   const decision = decideMissing(kind, machine)
@@ -50,10 +50,11 @@ export async function ensureServer(
   try {
     await install(debian)
     if (find() !== null) return null
-    throw new Error(`the package ${debian} brought no server`)
+    throw new Error(`the package ${debian} did not bring it`)
   } catch (error) {
     const text = (error as Error).message
-    const { action, message } = refuse(kind, machine, /^E: .*/m.exec(text)?.[0] ?? text)
+    const why = /^E: .*/m.exec(text)?.[0] ?? text
+    const { action, message } = refuse(kind, machine, machine.hasUrl ? why : `${why} (or set ${variable})`)
     log(message)
     return { fails: action === 'fail', reason: message }
   }
@@ -67,7 +68,8 @@ export interface MissingServer {
 
 /** The server that the user wants the tests to share, or null. */
 export function readGivenUrl(kind: ServerKind): string | null {
-  return process.env[PROGRAMS[kind].variable] || null
+  // CHROME_PATH names a program, which the tests start themselves.
+  return (kind !== 'chromium' && process.env[PROGRAMS[kind].variable]) || null
 }
 
 const PROGRAMS = {
@@ -86,6 +88,14 @@ const PROGRAMS = {
     homebrew: 'postgresql',
     variable: 'DATABASE_URL',
     find: findPostgres,
+  },
+  chromium: {
+    title: 'Chromium',
+    binary: 'chromium or google-chrome',
+    debian: 'chromium',
+    homebrew: '--cask chromium',
+    variable: 'CHROME_PATH',
+    find: findChromium,
   },
 } as const
 

@@ -1,0 +1,74 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { findChromium } from './helpers/servers/find-servers.js'
+import { decideMissing, type Machine } from './helpers/servers/missing-server.js'
+
+describe('a server that is not on the machine', () => {
+  const debian: Machine = {
+    platform: 'linux',
+    uid: 0,
+    osRelease: 'NAME=x\nID=debian\n',
+    hasApt: true,
+    hasUrl: false,
+    ci: false,
+  }
+  const brew = /^The tests with Redis are skipped: .*\(brew install redis, or set REDIS_URL\)/
+  const apt = /^The tests with Redis are skipped: .*\(apt-get install redis-server, or set REDIS_URL\)/
+  const table: [string, Partial<Machine>, string, RegExp][] = [
+    ['root on Debian', {}, 'install', /installing the package redis-server/],
+    ['root on Ubuntu', { osRelease: 'ID="ubuntu"' }, 'install', /installing/],
+    ['root on Debian in CI', { ci: true }, 'install', /installing/],
+    ['a user on Debian', { uid: 1000 }, 'skip', apt],
+    [
+      'a user on Debian in CI',
+      { uid: 1000, ci: true },
+      'fail',
+      /^The tests with Redis cannot run: .*\(apt-get/,
+    ],
+    ['a user who gave a URL', { uid: 1000, hasUrl: true }, 'skip', /that kill Redis are .*redis-server\)/],
+    ['root on Debian without apt-get', { hasApt: false }, 'skip', apt],
+    ['root on Fedora', { osRelease: 'ID=fedora' }, 'skip', apt],
+    ['root on a relative of Debian', { osRelease: 'ID=mint\nID_LIKE=debian' }, 'skip', apt],
+    ['root without an os-release', { osRelease: '' }, 'skip', apt],
+    ['a Mac', { platform: 'darwin', uid: 501, osRelease: '' }, 'skip', brew],
+    ['a Mac in CI', { platform: 'darwin', osRelease: '', ci: true }, 'fail', /cannot run: .*brew/],
+    ['Windows', { platform: 'win32', uid: undefined, osRelease: '' }, 'skip', /skipped/],
+  ]
+
+  test.each(table)('%s', (_, machine, action, message) => {
+    const decision = decideMissing('redis', { ...debian, ...machine })
+    expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
+    expect(decision.message).not.toContain('\n')
+  })
+
+  test.each<[Partial<Machine>, string, RegExp]>([
+    [{}, 'install', /^Chromium is missing: installing the package chromium\.$/],
+    [
+      { uid: 1000 },
+      'skip',
+      /^The tests with Chromium are skipped: .*apt-get install chromium, or set CHROME_PATH\)/,
+    ],
+    [{ uid: 1000, ci: true }, 'fail', /^The tests with Chromium cannot run: .*apt-get install chromium/],
+    [
+      { platform: 'darwin', uid: 501, osRelease: '' },
+      'skip',
+      /brew install --cask chromium, or set CHROME_PATH\)/,
+    ],
+  ])('the browser, %j', (machine, action, message) => {
+    const decision = decideMissing('chromium', { ...debian, ...machine })
+    expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
+  })
+})
+
+describe('CHROME_PATH', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  test('names the browser', () => {
+    vi.stubEnv('CHROME_PATH', process.execPath)
+    expect(findChromium()).toBe(process.execPath)
+  })
+
+  test('is an error when it names none: another browser would not be the one that was asked for', () => {
+    vi.stubEnv('CHROME_PATH', '/nowhere')
+    expect(findChromium).toThrow('CHROME_PATH is no program: /nowhere')
+  })
+})
