@@ -16,11 +16,11 @@ const EXAMPLES = [
 ]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const lines = readFileSync(`${root}../shared/vectors/weak-secrets/jwt.secrets.list`).toString().split('\n')
+const lines = readFileSync(`${root}../shared/vectors/weak-secrets/jwt.secrets.list`).toString().split(/\r?\n/)
 const long = lines.filter((line) => Buffer.byteLength(line) >= LEAST_BYTES)
 const fingerprints = [...long, ...EXAMPLES].map((line) =>
   createHash('sha256')
-    .update(line.trim()) // some lines end as files of other systems do
+    .update(line.trim())
     .digest('hex')
     .slice(0, 2 * FINGERPRINT_BYTES),
 )

@@ -30,6 +30,7 @@ printAccepted()
 
 /** The outcome of every attack on one library: its class, its name, and `refused`, `accepted`, `none` or `fault`. */
 async function attackTarget(name) {
+  console.error(`attacking ${name} …`)
   const file = join(folder, `${name.replace('/', '-')}.json`)
   const arguments_ = [
     'vitest',
@@ -80,7 +81,8 @@ function printTable() {
   const names = [...results.keys()]
   const row = (title, cells) =>
     console.log(`${title.padEnd(84).slice(0, 84)} ${cells.map((cell) => cell.padStart(12)).join('')}`)
-  console.log('Attacks refused, of those that the library can face; "-" where it has no such part.\n')
+  console.log('Attacks refused, of those that the library can face; "-" where it has no such part.')
+  console.log('Any error of a peer counts as a refusal; of ours, only those that are meant as one.\n')
   row('class', names)
   row(
     '',

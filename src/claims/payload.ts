@@ -41,7 +41,7 @@ const isNonEmptyString = (value: unknown): value is string => typeof value === '
 const isString = (value: unknown): boolean => typeof value === 'string'
 const isStringList = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
 // JSON spells an overlong number as Infinity; a date that is not finite would never expire.
-const isNumericDate = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
+const isNumericDate = (value: unknown): boolean => Number.isFinite(value)
 
 // Every standard claim is here, or this does not compile.
 const CLAIM_TYPES: Readonly<Record<keyof StandardClaims, (value: unknown) => boolean>> = {

@@ -74,24 +74,27 @@ export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | 
       // RFC 7518 §3.3 and §3.5: 2048 bits or larger. An exponent of 1 makes every text its own signature.
       if ((details?.modulusLength ?? 0) < 2048) return 'needs an RSA key of at least 2048 bits'
       if ((details?.publicExponent ?? 0n) < 3n) return 'needs an RSA public exponent of at least 3'
-      // Node writes no JWK of an RSA-PSS key, and the broken generator made none.
-      if (!isPssKey && isRocaModulus(readMember(key, 'n'))) {
+      if (isRocaModulus(readModulus(key))) {
         return 'needs an RSA key without the ROCA weakness (CVE-2017-15361)'
       }
       return isPssKey && !isPssFor(spec.hash, key) ? `needs an RSA-PSS key made for ${spec.hash}` : null
     }
     case 'ecdsa':
-      return key.asymmetricKeyType === 'ec' && details?.namedCurve === spec.curve
-        ? null
-        : `needs an EC key on curve ${spec.curve}`
+      return details?.namedCurve === spec.curve ? null : `needs an EC key on curve ${spec.curve}`
     case 'eddsa':
       if (key.asymmetricKeyType !== 'ed25519') return 'needs an Ed25519 key'
-      return isSmallOrder(readMember(key, 'x')) ? 'needs an Ed25519 key that is not of small order' : null
+      return isSmallOrder(key.export({ format: 'der', type: 'spki' }).subarray(-32))
+        ? 'needs an Ed25519 key of full order'
+        : null
   }
 }
 
-function readMember(key: KeyObject, name: 'n' | 'x'): Buffer {
-  return Buffer.from(key.export({ format: 'jwk' })[name] ?? '', 'base64url')
+// At the end of the DER form: the modulus, then the exponent with its two bytes of type and length. Node writes no JWK
+// of an RSA-PSS key.
+function readModulus(key: KeyObject): Buffer {
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  const end = -3 - Math.floor(publicExponent.toString(2).length / 8)
+  return key.export({ format: 'der', type: 'spki' }).subarray(end - Math.ceil(modulusLength / 8), end)
 }
 
 // A key without parameters takes any; one with parameters takes only those.

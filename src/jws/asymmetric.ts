@@ -10,7 +10,8 @@ export function importPrivateKey(field: string, material: KeyMaterial): KeyObjec
   if (material instanceof KeyObject) return assertType(field, material, 'private')
   if (isJwk(material))
     return parseKey(field, () => createPrivateKey({ key: material as JsonWebKey, format: 'jwk' }))
-  return parseKey(field, () => createPrivateKey(assertPem(field, material)))
+  const pem = assertPem(field, material)
+  return parseKey(field, () => createPrivateKey(pem))
 }
 
 /** The public key, or `ConfigurationError`; a private key in its place is refused, not converted. */
@@ -38,7 +39,8 @@ function assertPem(field: string, material: unknown): string {
 function parseKey(field: string, parse: () => KeyObject): KeyObject {
   try {
     return parse()
-  } catch (cause) {
-    throw new ConfigurationError(`${field} is not a key that Node can read`, { cause })
+  } catch {
+    // Without a cause: its message may quote members of a JWK.
+    throw new ConfigurationError(`${field} is not a key that Node can read`)
   }
 }

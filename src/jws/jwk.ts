@@ -19,7 +19,7 @@ export function isJwk(value: unknown): value is Jwk {
 
 /** The material, a JWK in JSON text parsed; other text is returned as it is. */
 export function parseJwkText<Material>(material: Material): Material | Jwk {
-  if (typeof material !== 'string' || !material.trimStart().startsWith('{')) return material
+  if (typeof material !== 'string') return material
   try {
     const parsed: unknown = JSON.parse(material)
     return isJwk(parsed) ? parsed : material

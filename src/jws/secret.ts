@@ -20,7 +20,7 @@ export function importSecret(
   if (!allowWeak) assertStrong(field, bytes, algorithm)
   if (looksLikeKey(bytes)) {
     throw new ConfigurationError(
-      `${field} holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY, with another JWT_ALGORITHM`,
+      `${field} holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY`,
     )
   }
   return createSecretKey(bytes)
@@ -29,13 +29,10 @@ export function importSecret(
 function assertStrong(field: string, bytes: Buffer, algorithm: Algorithm): void {
   const spec = ALGORITHMS[algorithm]
   const minimum = spec.family === 'hmac' ? spec.minSecretBytes : 0
-  const weakness =
-    bytes.length < minimum
-      ? `has ${bytes.length} bytes; ${algorithm} needs at least ${minimum} (RFC 7518 section 3.2)`
-      : readWeakness(bytes)
+  const weakness = readWeakness(bytes, minimum)
   if (weakness === null) return
   throw new ConfigurationError(
-    `${field} ${weakness}. Make one with: ` +
+    `${field} ${weakness}; ${algorithm} needs ${minimum} random ones (RFC 7518 section 3.2): ` +
       `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
   )
 }
@@ -54,7 +51,7 @@ function toBytes(field: string, material: SecretMaterial): Buffer {
 // A second line of defence only. The first is that secrets and keys are different fields, and each algorithm
 // reads one of them: recognising keys by their look has failed in library after library.
 function looksLikeKey(bytes: Buffer): boolean {
-  const text = bytes.toString('latin1')
+  const text = resolveEscapes(bytes.toString('latin1'))
   // Encoded too: the body of a PEM file without its first and last line, or a whole file made fit for a variable.
   return [bytes, Buffer.from(text, 'base64'), Buffer.from(text, 'hex')].some(holdsKey)
 }
@@ -62,7 +59,7 @@ function looksLikeKey(bytes: Buffer): boolean {
 function holdsKey(bytes: Buffer): boolean {
   const text = resolveEscapes(bytes.toString('latin1'))
   return (
-    text.includes('-----BEGIN ') ||
+    text.includes('-----BEGIN') ||
     SSH_KEY.test(text) ||
     ASYMMETRIC_JWK.test(text) ||
     DER_TYPES.some((type) => canParse(() => createPublicKey({ key: bytes, format: 'der', type }))) ||
@@ -73,7 +70,8 @@ function holdsKey(bytes: Buffer): boolean {
 // JSON may spell any character by its number, and text within text has more backslashes.
 function resolveEscapes(text: string): string {
   return text
-    .replace(/\\+u00(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .replace(/\\[nr]/g, '')
+    .replace(/\\u00(..)/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     .replaceAll('\\', '')
 }
 

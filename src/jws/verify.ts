@@ -80,11 +80,11 @@ function parseHeader(encoded: string): JwsHeader {
   }
   const { alg, kid, typ } = header
   if (typeof alg !== 'string') throw new TokenDecodeError('Token header has no algorithm')
-  if (Object.hasOwn(header, 'kid') && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH)) {
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH)) {
     throw new TokenDecodeError('Token header has a malformed "kid"')
   }
-  if (Object.hasOwn(header, 'typ') && (typeof typ !== 'string' || !TOKEN_TYPE.test(typ))) {
-    throw new TokenDecodeError('Token header has the "typ" of another kind of token')
+  if (typ !== undefined && (typeof typ !== 'string' || !TOKEN_TYPE.test(typ))) {
+    throw new TokenDecodeError('Token header has the "typ" of another kind')
   }
   return header as JwsHeader
 }

@@ -1,6 +1,7 @@
 import type { TokenPayload } from '../claims/payload.js'
 import { isTokenError } from '../any-token-error.js'
 import { MissingTokenError } from '../errors.js'
+import { isOrigin } from '../request/origin.js'
 import type { RequestToken } from '../request/request-token.js'
 import { readUpgradeToken } from '../request/upgrade.js'
 import type { RequestView } from '../request/view.js'
@@ -41,15 +42,11 @@ const CLOSE_TRY_AGAIN = 1013
 /** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
 export function parseUpgradePolicy({ origins = [], ...policy }: UpgradePolicy): UpgradePolicy {
   if (!Array.isArray(origins) || !origins.every(isOrigin)) {
-    throw new TypeError('origins must be a list of origins: https://app.example')
+    throw new TypeError('origins must be a list, each an origin like https://app.example')
   }
   const { type = 'access' } = policy
   if (type !== 'access' && type !== 'refresh') throw new TypeError('Not an upgrade policy: type')
   return { ...parsePolicy(policy), type, origins: origins.slice() as string[] }
-}
-
-function isOrigin(value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
 }
 
 /** Checks the token of a WebSocket handshake like that of any request. */

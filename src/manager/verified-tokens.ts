@@ -44,7 +44,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
   return {
     verify(token, now, allowExpired = false) {
       // What is too long to be a token is not looked up either.
-      const known = token?.length <= maxTokenLength ? remembered?.get(token) : undefined
+      const isShort = typeof token === 'string' && token.length <= maxTokenLength
+      const known = isShort ? remembered?.get(token) : undefined
       const verified = known ?? open(token)
       assertClaims(verified.payload, allowExpired ? { ...rules, allowExpired } : rules, now / 1000)
       if (known === undefined) remembered?.set(token, verified)

@@ -53,7 +53,7 @@ export function toFields(entries: Iterable<[string, unknown]>): Record<string, u
 }
 
 /** Gathers the chunks of a body; `add` is false once there are more bytes than a body with a token can have. */
-export function createChunks(): { add(chunk: Uint8Array): boolean; size(): number; concat(): Buffer } {
+export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Buffer } {
   const chunks: Uint8Array[] = []
   let size = 0
   return {
@@ -62,7 +62,6 @@ export function createChunks(): { add(chunk: Uint8Array): boolean; size(): numbe
       chunks.push(chunk)
       return size <= MAX_BODY_BYTES
     },
-    size: () => size,
     concat: () => Buffer.concat(chunks),
   }
 }

@@ -8,17 +8,19 @@ export interface LengthLimit {
 }
 
 /** A header, or `null`; one that is too long is refused before anybody looks into it. */
-export function readHeader(view: RequestView, name: string, limit: LengthLimit): string | null {
+export function readHeader(view: RequestView, name: string, { maxLength }: LengthLimit): string | null {
   const value = view.header(name)
-  return value === null ? null : assertLength(`${name} header`, value, limit)
+  if (value !== null) assertLength(`${name} header`, value.length, maxLength)
+  return value
 }
 
 /** The URL; one that is too long is refused before anybody looks into it. */
-export function readUrl(view: RequestView, limit: LengthLimit): string {
-  return assertLength('URL', view.url, limit)
+export function readUrl(view: RequestView, { maxLength }: LengthLimit): string {
+  assertLength('URL', view.url.length, maxLength)
+  return view.url
 }
 
-function assertLength(what: string, value: string, { maxLength }: LengthLimit): string {
-  if (value.length <= maxLength) return value
-  throw new TokenDecodeError(`The ${what} is longer than ${maxLength} characters`)
+/** Throws `TokenDecodeError` for a part of the request that is longer than it may be. */
+export function assertLength(what: string, length: number, maxLength: number): void {
+  if (length > maxLength) throw new TokenDecodeError(`The ${what} is longer than ${maxLength} characters`)
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
-import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
+import { assertLength } from './limited.js'
 import type { RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
@@ -52,9 +52,8 @@ function readHeader({ headers, rawHeaders = [] }: NodeRequest, name: string): st
 const MAX_JOINED_LENGTH = 1_048_576
 
 function joinValues(values: readonly string[], separator: string): string {
-  if (values.reduce((length, value) => length + value.length, 0) > MAX_JOINED_LENGTH) {
-    throw new TokenDecodeError(`A header is longer than ${MAX_JOINED_LENGTH} characters`)
-  }
+  const length = values.reduce((sum, value) => sum + value.length, 0)
+  assertLength('header', length, MAX_JOINED_LENGTH)
   return values.join(separator)
 }
 

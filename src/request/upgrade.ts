@@ -5,6 +5,7 @@ import { readCookie } from './cookies.js'
 import { readHeader } from './limited.js'
 import { READERS, type ReadingRules } from './locations.js'
 import { RequestToken } from './request-token.js'
+import { trimBlanks } from './trim-blanks.js'
 import type { RequestView } from './view.js'
 
 // The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`.
@@ -45,9 +46,7 @@ export async function readUpgradeToken(
 
 // RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".
 function readProtocolToken(view: RequestView, rules: ReadingRules): string | null {
-  const offered = (readHeader(view, 'sec-websocket-protocol', rules) ?? '')
-    .split(',')
-    .map((name) => name.trim())
+  const offered = (readHeader(view, 'sec-websocket-protocol', rules) ?? '').split(',').map(trimBlanks)
   const at = offered.findIndex((name) => name.toLowerCase() === BEARER_PROTOCOL)
   return at === -1 ? null : readBearer(`${BEARER_PROTOCOL} ${offered[at + 1] ?? ''}`, BEARER_PROTOCOL)
 }

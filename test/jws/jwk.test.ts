@@ -46,6 +46,11 @@ describe('the text of a JWK', () => {
     expect(parseJwkText(value)).toBe(value)
   })
 
+  test('is a text: bytes that spell one stay bytes', () => {
+    const bytes = Buffer.from(JSON.stringify(oct))
+    expect(parseJwkText(bytes)).toBe(bytes)
+  })
+
   test('a secret may look like JSON without being a JWK', () => {
     for (const secret of ['{"a":"0123456789abcdefghijklmnop"}', '{0123456789abcdefghijklmnopqrstuvwxyz']) {
       const tokens = build({ JWT_SECRET_KEY: secret })
@@ -151,15 +156,17 @@ describe('a key that cannot be read', () => {
     ['a private JWK', () => importPrivateKey('KEY', { ...privateJwk, x: 'AAAA' })],
     ['a public JWK', () => importPublicKey('KEY', { kty: 'EC', crv: 'P-256', x: 'AAAA', y: 'AAAA' })],
     ['a public JWK for a private one', () => importPrivateKey('KEY', { ...publicJwk })],
-  ])('keeps the reason that Node gives: %s', (_what, read) => {
-    expect(read).toThrow(
-      expect.objectContaining({
-        name: 'ConfigurationError',
-        message: 'KEY is not a key that Node can read',
-        cause: expect.any(Error) as Error,
-      }),
-    )
-  })
+  ])(
+    'says which field it is, without the reason that Node gives, which may quote the key: %s',
+    (_what, read) => {
+      expect(read).toThrow(
+        expect.objectContaining({
+          name: 'ConfigurationError',
+          message: 'KEY is not a key that Node can read',
+        }),
+      )
+    },
+  )
 
   test.each([7, null, undefined, {}, true])('%j is no key at all', (material) => {
     for (const read of [importPrivateKey, importPublicKey]) {

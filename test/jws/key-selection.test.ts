@@ -149,8 +149,13 @@ describe('a ring that cannot work is refused', () => {
     [
       'a secret has 31 bytes',
       () => createRing('HS256', { secret: '0123456789abcdefghijklmnopqrstu' }),
-      'JWT_SECRET_KEY has 31 bytes; HS256 needs at least 32 (RFC 7518 section 3.2). Make one with: ' +
+      'JWT_SECRET_KEY has 31 bytes; HS256 needs 32 random ones (RFC 7518 section 3.2): ' +
         `node -e "console.log(require('node:crypto').randomBytes(32).toString('base64url'))"`,
+    ],
+    [
+      'an Ed25519 key is of small order',
+      () => createRing('EdDSA', { publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }),
+      'JWT_PUBLIC_KEY: EdDSA needs an Ed25519 key of full order',
     ],
     ['there is no secret', () => createRing('HS256', {}), 'JWT_SECRET_KEY is required for HS256'],
   ])('%s', (_what, create, message) => {

@@ -38,8 +38,8 @@ describe('a token that is refused says what is wrong with it', () => {
     [forge({ alg: 7 }), 'Token header has no algorithm'],
     [forge({ alg: 'HS256', kid: 7 }), 'Token header has a malformed "kid"'],
     [forge({ alg: 'HS256', kid: 'k'.repeat(129) }), 'Token header has a malformed "kid"'],
-    [forge({ alg: 'HS256', typ: 'logout+jwt' }), 'Token header has the "typ" of another kind of token'],
-    [forge({ alg: 'HS256', typ: 7 }), 'Token header has the "typ" of another kind of token'],
+    [forge({ alg: 'HS256', typ: 'logout+jwt' }), 'Token header has the "typ" of another kind'],
+    [forge({ alg: 'HS256', typ: 7 }), 'Token header has the "typ" of another kind'],
     [forge({ alg: 'HS384' }), 'Token algorithm is not allowed'],
     [forge({ alg: 'HS256', kid: 'k'.repeat(128) }), 'Token was signed with an unknown key'],
     [`${header}.${claims}=.${signature}`, 'Token is not canonical base64url'],
@@ -141,7 +141,7 @@ describe('a key that does not fit says why', () => {
     [
       'a PEM for a secret',
       { JWT_SECRET_KEY: pem },
-      'JWT_SECRET_KEY holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY, with another JWT_ALGORITHM',
+      'JWT_SECRET_KEY holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY',
     ],
     [
       'both kinds',
@@ -198,13 +198,20 @@ describe('a key that does not fit says why', () => {
       'JWT_PUBLIC_KEY must be PEM text, a JWK or a KeyObject',
     ],
     [
-      'a PEM that is no key',
-      { JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: '-----BEGIN PRIVATE KEY-----' },
-      'JWT_PRIVATE_KEY is not a key that Node can read',
+      'a text that is no private key',
+      { JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: 'secret' },
+      'JWT_PRIVATE_KEY must be PEM text, a JWK or a KeyObject',
     ],
   ])('%s', (_what, options, message) => {
     expect(() => createManager({ JWT_SECRET_KEY: SECRET, ...options })).toThrow(
       new ConfigurationError(message),
+    )
+  })
+
+  test('a PEM that is no key', () => {
+    const broken = '-----BEGIN PRIVATE KEY-----'
+    expect(() => createManager({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: broken })).toThrow(
+      /^JWT_PRIVATE_KEY is not a key that Node can read/,
     )
   })
 

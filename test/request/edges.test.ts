@@ -56,7 +56,7 @@ describe('a Node request', () => {
     const half = 'x'.repeat(524_288)
     expect(header({ headers: { 'x-one': [half, half] } }, 'x-one')).toBe(`${half}, ${half}`)
     expect(() => header({ headers: { 'x-one': [half, `${half}x`] } }, 'x-one')).toThrow(
-      'A header is longer than 1048576 characters',
+      'The header is longer than 1048576 characters',
     )
     expect(() => header({ headers: { cookie: [half, `${half}x`] } }, 'cookie')).toThrow(TokenDecodeError)
   })

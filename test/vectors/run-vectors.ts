@@ -6,7 +6,7 @@ export function runVectors(folder: string): number {
   const absence = readAbsence(folder)
   if (absence !== null) {
     console.log(absence)
-    return 0
+    return 1
   }
   const results = Object.values(CORPORA).flatMap((run) => run(folder))
   printTable(results)

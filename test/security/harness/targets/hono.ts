@@ -11,7 +11,9 @@ export const hono: Target = {
   name: 'hono/jwt',
   open(options) {
     const { algorithm, issuer, audience, leeway, cache } = options
-    if (cache === true || leeway !== undefined || algorithm === 'Ed25519') return null
+    // Without an algorithm it refuses everything, honest tokens too.
+    if (cache === true || leeway !== undefined || algorithm === undefined || algorithm === 'Ed25519')
+      return null
     const key = toKey(options) as string
     return (token) =>
       verify(token, key, {
@@ -38,9 +40,11 @@ export const hono: Target = {
 // It takes texts, JWKs and Web Crypto keys.
 function toKey({ key }: VerifierOptions): unknown {
   if (key instanceof KeyObject) {
-    return key.type === 'secret'
-      ? key.export().toString('latin1')
-      : key.export({ format: 'pem', type: 'spki' })
+    return key.type === 'secret' ? toJwk(key.export()) : key.export({ format: 'pem', type: 'spki' })
   }
-  return key instanceof Uint8Array ? Buffer.from(key).toString('latin1') : key
+  return key instanceof Uint8Array ? toJwk(key) : key
+}
+
+function toJwk(secret: Uint8Array): object {
+  return { kty: 'oct', k: Buffer.from(secret).toString('base64url') }
 }

@@ -1,0 +1,227 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import { keyPairFor } from '../helpers/keys.js'
+import { createManager, SECRET } from '../helpers/manager.js'
+
+const A_DURATION = "a duration: seconds, a number with a unit ('15m') or ISO 8601 ('PT15M')"
+const A_LIFETIME = "a duration of whole seconds, at least 1 (900, '15m', 'PT15M'), or false for never"
+const A_NAME = "a name of letters, digits and !#$%&'*+.^_`|~-"
+
+describe('a wrong value is told what it should be', () => {
+  test.each<[keyof TokenConfigOptions, string]>([
+    ['JWT_SECRET_KEY', 'a string, bytes, a JWK of type "oct" or a secret KeyObject'],
+    ['JWT_PUBLIC_KEY', 'PEM text, a JWK or a KeyObject'],
+    ['JWT_ACCESS_TOKEN_EXPIRES', A_LIFETIME],
+    ['JWT_REFRESH_IDLE_EXPIRES', A_LIFETIME],
+    ['JWT_DECODE_LEEWAY', A_DURATION],
+    ['JWT_ENCODE_ISSUER', 'a non-empty string'],
+    ['JWT_DECODE_AUDIENCE', 'a non-empty list, each a non-empty string'],
+    ['JWT_TOKEN_LOCATION', 'a non-empty list, each one of headers, cookies, json, query'],
+    ['JWT_ENCODE_NBF', 'true or false'],
+    ['JWT_HEADER_NAME', A_NAME],
+    ['JWT_HEADER_TYPE', 'an authentication scheme, or empty'],
+    ['JWT_ACCESS_COOKIE_PATH', 'a path that starts with /'],
+    ['JWT_COOKIE_SAMESITE', 'one of lax, strict, none'],
+    ['JWT_COOKIE_DOMAIN', 'a domain name'],
+    ['JWT_COOKIE_MAX_AGE', 'a duration of at least one second'],
+    ['JWT_CSRF_METHODS', `a non-empty list, each ${A_NAME}`],
+    ['JWT_MAX_TOKEN_LENGTH', 'a whole number, at least 1'],
+    ['JWT_VERIFIED_CACHE_SIZE', 'a whole number, at least 0'],
+    ['JWT_REVOCATION_TIMEOUT', 'a duration above zero, at most one hour'],
+    ['JWT_REFRESH_GRACE', 'a duration of at most five minutes'],
+  ])('%s', (name, expected) => {
+    expect(() => new TokenConfig({ [name]: [] })).toThrow(
+      new ConfigurationError(`${name} must be ${expected}`),
+    )
+  })
+
+  test.each<[TokenConfigOptions, string]>([
+    [{ JWT_ACCESS_CSRF_COOKIE_NAME: 'access_token_cookie' }, 'Two cookies have the same name'],
+    [
+      { JWT_COOKIE_SAMESITE: 'none', JWT_COOKIE_SECURE: false },
+      "JWT_COOKIE_SAMESITE 'none' needs JWT_COOKIE_SECURE",
+    ],
+    [
+      { JWT_CSRF_ORIGINS: 'https://app.example', JWT_COOKIE_CSRF_PROTECT: false },
+      'JWT_CSRF_ORIGINS needs JWT_COOKIE_CSRF_PROTECT',
+    ],
+    [
+      { JWT_COOKIE_MAX_AGE: '1d' },
+      'JWT_COOKIE_MAX_AGE needs JWT_SESSION_COOKIE: false; a session cookie has no age',
+    ],
+    [
+      { JWT_ACCESS_COOKIE_NAME: '__Secure-a', JWT_COOKIE_SECURE: false },
+      'The cookie __Secure-a needs JWT_COOKIE_SECURE',
+    ],
+    [
+      { JWT_ACCESS_COOKIE_NAME: '__Host-a', JWT_COOKIE_DOMAIN: 'app.example' },
+      'The cookie __Host-a needs JWT_COOKIE_SECURE, the path / and no JWT_COOKIE_DOMAIN',
+    ],
+    [{ JWT_IDENTITY_CLAIM: 'exp' }, 'JWT_IDENTITY_CLAIM cannot be the standard claim exp'],
+    [
+      { JWT_ERROR_MESSAGE_KEY: 'code' },
+      'JWT_ERROR_MESSAGE_KEY cannot be code, which has a meaning of its own',
+    ],
+  ])('%o', (options, message) => {
+    expect(() => createManager(options)).toThrow(new ConfigurationError(message))
+  })
+
+  test('an unknown field, a missing config and a thing that is no store are named', () => {
+    expect(() => new TokenConfig({ JWT_SECRT_KEY: SECRET } as never)).toThrow(
+      new ConfigurationError('Unknown configuration field JWT_SECRT_KEY'),
+    )
+    expect(() => new TokenManager({} as never)).toThrow(
+      new ConfigurationError(
+        'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
+      ),
+    )
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    expect(() => new TokenManager({ config, revocation: { close() {} } as never })).toThrow(
+      new ConfigurationError(
+        'revocation must be a store, such as createSqliteStore makes; ' +
+          'it lacks connect, prepare, revoke, lookup, feed, prune',
+      ),
+    )
+  })
+})
+
+test('the defaults are those that the documentation lists', () => {
+  expect({ ...new TokenConfig() }).toEqual({
+    JWT_SECRET_KEY: null,
+    JWT_PREVIOUS_SECRET_KEY: null,
+    JWT_PRIVATE_KEY: null,
+    JWT_PUBLIC_KEY: null,
+    JWT_PREVIOUS_PUBLIC_KEY: null,
+    JWT_ALGORITHM: 'HS256',
+    JWT_DECODE_ALGORITHMS: null,
+    JWT_ACCESS_TOKEN_EXPIRES: '15m',
+    JWT_REFRESH_TOKEN_EXPIRES: '20d',
+    JWT_ENCODE_ISSUER: null,
+    JWT_DECODE_ISSUER: null,
+    JWT_ENCODE_AUDIENCE: null,
+    JWT_DECODE_AUDIENCE: null,
+    JWT_DECODE_LEEWAY: 0,
+    JWT_ENCODE_NBF: true,
+    JWT_TOKEN_LOCATION: ['headers'],
+    JWT_REFRESH_TOKEN_LOCATION: null,
+    JWT_HEADER_NAME: 'Authorization',
+    JWT_HEADER_TYPE: 'Bearer',
+    JWT_ACCESS_COOKIE_NAME: 'access_token_cookie',
+    JWT_ACCESS_COOKIE_PATH: '/',
+    JWT_REFRESH_COOKIE_NAME: 'refresh_token_cookie',
+    JWT_REFRESH_COOKIE_PATH: '/',
+    JWT_COOKIE_SECURE: true,
+    JWT_COOKIE_HTTP_ONLY: true,
+    JWT_COOKIE_SAMESITE: 'lax',
+    JWT_COOKIE_DOMAIN: null,
+    JWT_COOKIE_MAX_AGE: null,
+    JWT_SESSION_COOKIE: true,
+    JWT_COOKIE_CSRF_PROTECT: true,
+    JWT_CSRF_IN_COOKIES: true,
+    JWT_CSRF_METHODS: ['POST', 'PUT', 'PATCH', 'DELETE'],
+    JWT_CSRF_CHECK_FORM: false,
+    JWT_CSRF_ORIGINS: null,
+    JWT_ACCESS_CSRF_COOKIE_NAME: 'csrf_access_token',
+    JWT_ACCESS_CSRF_COOKIE_PATH: '/',
+    JWT_REFRESH_CSRF_COOKIE_NAME: 'csrf_refresh_token',
+    JWT_REFRESH_CSRF_COOKIE_PATH: '/',
+    JWT_ACCESS_CSRF_HEADER_NAME: 'X-CSRF-TOKEN',
+    JWT_REFRESH_CSRF_HEADER_NAME: 'X-CSRF-TOKEN',
+    JWT_ACCESS_CSRF_FIELD_NAME: 'csrf_token',
+    JWT_REFRESH_CSRF_FIELD_NAME: 'csrf_token',
+    JWT_QUERY_STRING_NAME: 'token',
+    JWT_JSON_KEY: 'access_token',
+    JWT_REFRESH_JSON_KEY: 'refresh_token',
+    JWT_IDENTITY_CLAIM: 'sub',
+    JWT_ERROR_MESSAGE_KEY: 'message',
+    JWT_MAX_TOKEN_LENGTH: 8192,
+    JWT_REVOCATION_TIMEOUT: '250ms',
+    JWT_REFRESH_GRACE: '10s',
+    JWT_REFRESH_IDLE_EXPIRES: false,
+    JWT_VERIFIED_CACHE_SIZE: 10_000,
+    JWT_ALLOW_WEAK_SECRET: false,
+  })
+})
+
+describe('bounds', () => {
+  test.each<[TokenConfigOptions, TokenConfigOptions]>([
+    [{ JWT_REVOCATION_TIMEOUT: 3600 }, { JWT_REVOCATION_TIMEOUT: 3601 }],
+    [{ JWT_REVOCATION_TIMEOUT: '1ms' }, { JWT_REVOCATION_TIMEOUT: 0 }],
+    [{ JWT_COOKIE_MAX_AGE: 1 }, { JWT_COOKIE_MAX_AGE: 0.9 }],
+    [{ JWT_MAX_TOKEN_LENGTH: 1 }, { JWT_MAX_TOKEN_LENGTH: 0 }],
+    [{ JWT_VERIFIED_CACHE_SIZE: 0 }, { JWT_VERIFIED_CACHE_SIZE: -1 }],
+    [{ JWT_ACCESS_TOKEN_EXPIRES: 1 }, { JWT_ACCESS_TOKEN_EXPIRES: '999ms' }],
+    [{ JWT_COOKIE_DOMAIN: '.app.example' }, { JWT_COOKIE_DOMAIN: '..app.example' }],
+    [{ JWT_COOKIE_DOMAIN: 'a-b.Example' }, { JWT_COOKIE_DOMAIN: 'a-.example' }],
+    [{ JWT_COOKIE_DOMAIN: 'a'.repeat(63) }, { JWT_COOKIE_DOMAIN: 'a'.repeat(64) }],
+    [{ JWT_COOKIE_DOMAIN: 'app.example' }, { JWT_COOKIE_DOMAIN: 'app.example.' }],
+    [{ JWT_ACCESS_COOKIE_PATH: '/a:b' }, { JWT_ACCESS_COOKIE_PATH: 'x/a' }],
+    [{ JWT_HEADER_TYPE: 'Token' }, { JWT_HEADER_TYPE: ' Token' }],
+  ])('%o is taken, %o is not', (good, bad) => {
+    expect(() => new TokenConfig(good)).not.toThrow()
+    expect(() => new TokenConfig(bad)).toThrow(ConfigurationError)
+  })
+})
+
+test('what is shown has the keys hidden that were given, and says of the others that they were not', () => {
+  const { privateKey, publicKey } = keyPairFor('ES256')
+  const config = new TokenConfig({
+    JWT_SECRET_KEY: SECRET,
+    JWT_PRIVATE_KEY: privateKey,
+    JWT_PREVIOUS_PUBLIC_KEY: publicKey,
+  })
+  expect(config.toJSON()).toMatchObject({
+    JWT_SECRET_KEY: '[hidden]',
+    JWT_PREVIOUS_SECRET_KEY: null,
+    JWT_PRIVATE_KEY: '[hidden]',
+    JWT_PUBLIC_KEY: null,
+    JWT_PREVIOUS_PUBLIC_KEY: '[hidden]',
+    JWT_HEADER_NAME: 'Authorization',
+    JWT_JSON_KEY: 'access_token',
+    JWT_ERROR_MESSAGE_KEY: 'message',
+  })
+})
+
+test('hasLocation can be asked about one type', () => {
+  const config = new TokenConfig({ JWT_TOKEN_LOCATION: 'headers', JWT_REFRESH_TOKEN_LOCATION: 'cookies' })
+  expect(config.hasLocation('headers', 'access')).toBe(true)
+  expect(config.hasLocation('headers', 'refresh')).toBe(false)
+  expect(config.hasLocation('cookies', 'access')).toBe(false)
+  expect(config.hasLocation('cookies', 'refresh')).toBe(true)
+  expect(config.hasLocation('cookies')).toBe(true)
+})
+
+describe('in a variable', () => {
+  const read = (name: keyof TokenConfigOptions, text: string) =>
+    TokenConfig.fromEnv({}, { [name]: text })[name]
+
+  test.each<[keyof TokenConfigOptions, string, unknown]>([
+    ['JWT_DECODE_LEEWAY', '100:01:02', 360_062],
+    ['JWT_DECODE_LEEWAY', ' 00:00:05 ', 5],
+    ['JWT_DECODE_LEEWAY', ' 5s ', '5s'],
+    ['JWT_MAX_TOKEN_LENGTH', ' 4096 ', 4096],
+    ['JWT_ENCODE_NBF', ' FALSE ', false],
+    ['JWT_ACCESS_TOKEN_EXPIRES', 'no', false],
+    ['JWT_TOKEN_LOCATION', ' headers ', 'headers'],
+    ['JWT_TOKEN_LOCATION', ' ["json"]', ['json']],
+    ['JWT_SECRET_KEY', 'a\\nb', 'a\\nb'],
+    ['JWT_PRIVATE_KEY', '-----BEGIN X-----\\nabc\\n', '-----BEGIN X-----\nabc\n'],
+  ])('%s=%j is %j', (name, text, value) => {
+    expect(read(name, text)).toEqual(value)
+  })
+
+  test.each<[keyof TokenConfigOptions, string]>([
+    ['JWT_DECODE_LEEWAY', '1000:00:00'],
+    ['JWT_DECODE_LEEWAY', '00:60:00'],
+    ['JWT_DECODE_LEEWAY', '00:00:60'],
+    ['JWT_DECODE_LEEWAY', 'x00:00:05'],
+    ['JWT_DECODE_LEEWAY', '00:00:05x'],
+    ['JWT_DECODE_LEEWAY', '5 0'],
+    ['JWT_MAX_TOKEN_LENGTH', '1e3'],
+    ['JWT_MAX_TOKEN_LENGTH', 'x1'],
+    ['JWT_MAX_TOKEN_LENGTH', ''],
+    ['JWT_ENCODE_NBF', 'constructor'],
+  ])('%s=%j is refused', (name, text) => {
+    expect(() => read(name, text)).toThrow(ConfigurationError)
+  })
+})

@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
+import {
+  assertDependencies,
+  enforceDependencies,
+  resolveDependencies,
+} from '../../src/manager/dependencies.js'
+import { keyPairFor } from '../helpers/keys.js'
+import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
+import { createRevocable } from '../helpers/revocable.js'
+
+describe('a manager says what it lacks', () => {
+  const { tokens } = createManager()
+  const payload = { sub: 'ada', sid: 's', jti: 'j' }
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    ['revokeToken', () => tokens.revokeToken(payload), 'a store'],
+    ['revokeSession', () => tokens.revokeSession('s'), 'a store'],
+    ['revokeUser', () => tokens.revokeUser('ada'), 'a store'],
+    ['revokeKey', () => tokens.revokeKey('k'), 'a store'],
+    ['revokeAll', () => tokens.revokeAll(), 'a store'],
+    ['logout', () => tokens.logout(payload), 'a store'],
+    ['listSessions', () => tokens.listSessions('ada'), 'a store that keeps sessions'],
+    ['revokeOtherSessions', () => tokens.revokeOtherSessions(payload), 'a store that keeps sessions'],
+    ['refresh', () => tokens.refresh('a.b.c'), 'a store that keeps sessions'],
+  ])('%s', async (method, call, what) => {
+    await expect(call()).rejects.toThrow(
+      new ConfigurationError(`${method} needs ${what}: new TokenManager({ config, revocation: store })`),
+    )
+  })
+
+  test('a subject getter', async () => {
+    const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
+    await expect(tokens.getCurrentSubject(request)).rejects.toThrow(
+      new ConfigurationError('getCurrentSubject needs a subject getter; register one with setSubjectGetter'),
+    )
+    expect(() => tokens.setSubjectGetter('no' as never)).toThrow(
+      new TypeError('The subject getter must be a function'),
+    )
+  })
+
+  test('a private key', () => {
+    const verifier = new TokenManager({
+      config: new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PUBLIC_KEY: keyPairFor('ES256').publicKey }),
+    })
+    expect(() => verifier.createAccessToken({ uid: 'ada' })).toThrow(
+      new ConfigurationError('This manager only verifies tokens; JWT_PRIVATE_KEY is needed to create them'),
+    )
+    expect(verifier.keyId).toBeNull()
+  })
+})
+
+describe('a call that cannot be meant is told why', () => {
+  test('sessions and refreshes', async () => {
+    const { tokens } = createRevocable()
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    await expect(tokens.revokeSession({})).rejects.toThrow(
+      new TypeError('The token belongs to no session: revoke the token instead'),
+    )
+    await expect(tokens.revokeSession(undefined as never)).rejects.toThrow(
+      new TypeError('The token belongs to no session: revoke the token instead'),
+    )
+    await expect(tokens.revokeOtherSessions({ sub: 'ada' })).rejects.toThrow(
+      new TypeError('The token belongs to no session'),
+    )
+    for (const uid of ['', 7 as never]) {
+      await expect(tokens.listSessions(uid)).rejects.toThrow(new TypeError('uid must be a non-empty string'))
+    }
+    await expect(tokens.refresh(refreshToken, { claims: { uid: 'eve' } })).rejects.toThrow(
+      new TypeError('A refresh cannot change the uid'),
+    )
+  })
+
+  test.each<[TokenPolicy, string]>([
+    [{ type: 'acess' as never }, 'type'],
+    [{ fresh: 1 as never }, 'fresh'],
+    [{ scopes: 'admin' as never }, 'scopes'],
+    [{ scopes: [''] }, 'scopes'],
+    [{ scopes: [7 as never] }, 'scopes'],
+    [{ locations: ['body' as never] }, 'locations'],
+    [{ csrf: 'no' as never }, 'csrf'],
+    [{ optional: 'yes' as never }, 'optional'],
+    [{ skipRevocation: 1 as never }, 'skipRevocation'],
+    [{ toString: true } as never, 'toString'],
+    [{ scope: ['a'] } as never, 'scope'],
+  ])('policy %o', (policy, name) => {
+    expect(() => createManager().tokens.require(policy)).toThrow(new TypeError(`Not a token policy: ${name}`))
+  })
+
+  test('a policy may leave a member undefined, and is read once', async () => {
+    const { tokens } = createManager()
+    const scopes = ['a']
+    const locations: 'query'[] = ['query']
+    const guard = tokens.require({ scopes, locations, csrf: undefined as never })
+    scopes.push('b')
+    locations.length = 0
+    const token = tokens.createAccessToken({ uid: 'u' }, { scopes: ['a'] })
+    expect((await guard(new Request(`http://localhost/?token=${token}`))).sub).toBe('u')
+  })
+
+  test('upgrades and sockets', async () => {
+    const { tokens } = createManager()
+    const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
+    for (const origins of ['https://app.example', [7], [''], ['null'], ['*'], ['https://app.example/']]) {
+      await expect(tokens.authenticateUpgrade(request, { origins } as never)).rejects.toThrow(
+        new TypeError('origins must be a list, each an origin like https://app.example'),
+      )
+    }
+    await expect(tokens.authenticateUpgrade(request, { type: 'any' as never })).rejects.toThrow(
+      new TypeError('Not an upgrade policy: type'),
+    )
+    await expect(tokens.authenticateUpgrade(new Request('http://localhost/'))).rejects.toMatchObject({
+      code: 'TOKEN_MISSING',
+      message: 'No token found in the WebSocket handshake',
+    })
+    const upgrade = await tokens.authenticateUpgrade(request)
+    const socket = { close() {}, addEventListener() {} }
+    for (const every of [0.999, '0s', 86_401]) {
+      expect(() => tokens.closeWhenInvalid(socket, upgrade, { every })).toThrow(
+        new RangeError('every must be between a second and a day'),
+      )
+    }
+    for (const every of [1, '1d']) tokens.closeWhenInvalid(socket, upgrade, { every })()
+  })
+
+  test('dependencies', async () => {
+    const request = new Request('http://localhost/')
+    expect(() => assertDependencies([])).toThrow(new TypeError('At least one dependency is needed'))
+    expect(() => assertDependencies([() => 1, 'x'])).toThrow(new TypeError('A dependency must be a function'))
+    await expect(enforceDependencies([() => () => 1], request)).rejects.toThrow(
+      new TypeError('A dependency returned a function: pass that function itself'),
+    )
+    for (const thrown of [undefined, null, 'route']) {
+      const fail = (): never => {
+        throw thrown
+      }
+      await expect(resolveDependencies({ fail }, request)).rejects.toMatchObject({
+        message: 'A dependency threw something that is no error',
+        cause: thrown,
+      })
+    }
+    const own = { status: 401 }
+    await expect(enforceDependencies([() => Promise.reject(own)], request)).rejects.toBe(own)
+  })
+})
+
+describe('a token that no verifier of ours would take is not made', () => {
+  test('too long, by one character', () => {
+    const { length } = createManager().tokens.createAccessToken({ uid: 'u' })
+    expect(() =>
+      createManager({ JWT_MAX_TOKEN_LENGTH: length }).tokens.createAccessToken({ uid: 'u' }),
+    ).not.toThrow()
+    expect(() =>
+      createManager({ JWT_MAX_TOKEN_LENGTH: length - 1 }).tokens.createAccessToken({ uid: 'u' }),
+    ).toThrow(
+      new TypeError(
+        `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${length - 1}`,
+      ),
+    )
+  })
+
+  test('too many members, or a header that JSON does not carry', () => {
+    const { tokens } = createManager({ JWT_MAX_TOKEN_LENGTH: 100_000 })
+    expect(() => tokens.createAccessToken({ uid: 'u', list: Array.from({ length: 2000 }, () => 1) })).toThrow(
+      new TypeError('The claims have too many members'),
+    )
+    expect(() => tokens.createAccessToken({ uid: 'u' }, { headers: { when: new Date() as never } })).toThrow(
+      'Object of type Date is not JSON serializable (claim "when")',
+    )
+  })
+})
+
+test('an expiry of one token of a pair replaces the shared one, whichever way either is written', async () => {
+  const { tokens } = createManager()
+  const { accessToken, refreshToken } = await tokens.createTokenPair(
+    { uid: 'u' },
+    { expiresIn: 60, access: { expiresAt: new Date((NOW + 30) * 1000) }, refresh: { scopes: ['a'] } },
+  )
+  expect(openToken(accessToken).claims).toMatchObject({ exp: NOW + 30 })
+  expect(openToken(refreshToken).claims).toMatchObject({ exp: NOW + 60, scopes: ['a'] })
+  const other = await tokens.createTokenPair(
+    { uid: 'u' },
+    { expiresAt: new Date((NOW + 90) * 1000), access: { expiresIn: 20 } },
+  )
+  expect(openToken(other.accessToken).claims).toMatchObject({ exp: NOW + 20 })
+  expect(openToken(other.refreshToken).claims).toMatchObject({ exp: NOW + 90 })
+})

@@ -1,0 +1,249 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ConfigurationError, FOREVER, type RevocationStore } from '../../src/index.js'
+import { createStoreGuard } from '../../src/revocation/store-guard.js'
+import { outcomeOf } from '../helpers/revocable.js'
+
+const TIMEOUT = 50
+const HOUR = 3_600_000
+const never = new Promise<never>(() => {})
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** A guard of a store whose `prepare` is given; `told` has the lifetimes that the store heard of. */
+function createGuard(prepare: () => Promise<void> = async () => {}, longestLifetime = 0) {
+  const told: number[] = []
+  const unavailable: { operation: string; cause: unknown }[] = []
+  const store = {
+    prepare(needs: { longestLifetime: number }) {
+      told.push(needs.longestLifetime)
+      return prepare()
+    },
+  } as unknown as RevocationStore
+  const guard = createStoreGuard(store, {
+    timeoutMs: TIMEOUT,
+    longestLifetime,
+    emit: (_name, create) => void unavailable.push(create() as never),
+  })
+  /** How a question ends that the store answers in this way. */
+  const ask = (answer: () => unknown, lifetime?: number) =>
+    outcomeOf((async () => guard.call('lookup', answer, lifetime))())
+  return { guard, told, unavailable, ask }
+}
+
+describe('questions that nobody answers', () => {
+  /** A guard with so many questions under way, the first of which is late already. */
+  async function createSilent(questions: number) {
+    const made = createGuard()
+    await made.guard.ready()
+    await vi.advanceTimersByTimeAsync(1000)
+    let asked = 0
+    const hang = (): Promise<never> => {
+      asked++
+      return never
+    }
+    const outcomes = Array.from({ length: questions }, () => made.ask(hang))
+    vi.advanceTimersByTime(TIMEOUT)
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
+    const askMore = async (): Promise<boolean> => {
+      const before = asked
+      const outcome = made.ask(hang)
+      await vi.advanceTimersByTimeAsync(0)
+      void outcome
+      return asked > before
+    }
+    return { ...made, askMore }
+  }
+
+  test('say how long they waited', async () => {
+    const { unavailable } = await createSilent(1)
+    expect(unavailable).toEqual([
+      { operation: 'lookup', cause: new Error('The store did not answer within 50 ms') },
+    ])
+  })
+
+  test('are 200 at most; after that one is let through now and then, more and more rarely', async () => {
+    const { askMore, unavailable } = await createSilent(199)
+    expect(await askMore()).toBe(true)
+    // The first one beyond is the first probe.
+    expect(await askMore()).toBe(true)
+    expect(await askMore()).toBe(false)
+    expect(unavailable.at(-1)).toEqual({
+      operation: 'lookup',
+      cause: new Error('The store has stopped answering'),
+    })
+    for (const interval of [200, 400, 800, 1000, 1000]) {
+      await vi.advanceTimersByTimeAsync(interval - 1)
+      expect(await askMore(), `${interval - 1} ms`).toBe(false)
+      await vi.advanceTimersByTimeAsync(1)
+      expect(await askMore(), `${interval} ms`).toBe(true)
+    }
+  })
+
+  test('are forgotten after a minute, and then there is room again', async () => {
+    const { askMore } = await createSilent(200)
+    await askMore()
+    expect(await askMore()).toBe(false)
+    vi.advanceTimersByTime(60_000)
+    for (let count = 0; count < 5; count++) expect(await askMore()).toBe(true)
+  })
+
+  test('are no bound any more once one is answered, at once or later', async () => {
+    for (const answer of [() => 1, async () => 1, () => Promise.reject(new Error('no'))]) {
+      const { ask, askMore } = await createSilent(200)
+      await askMore()
+      expect(await askMore()).toBe(false)
+      await vi.advanceTimersByTimeAsync(200)
+      await ask(answer)
+      for (let count = 0; count < 5; count++) expect(await askMore()).toBe(true)
+    }
+  })
+
+  test('are no sign of silence while others are answered', async () => {
+    const { guard, ask } = createGuard()
+    await guard.ready()
+    let asked = 0
+    const hang = (): Promise<never> => {
+      asked++
+      return never
+    }
+    await vi.advanceTimersByTimeAsync(1000)
+    for (let count = 0; count < 201; count++) void ask(hang)
+    expect(await ask(async () => 1)).toBe('ok')
+    vi.advanceTimersByTime(TIMEOUT)
+    for (let count = 0; count < 3; count++) void ask(hang)
+    expect(asked).toBe(204)
+  })
+
+  test('may be ten thousand while the store has not been late', async () => {
+    const { guard, ask } = createGuard()
+    await guard.ready()
+    // Answered ones do not count, nor does one that is answered after it was given up.
+    for (let count = 0; count < 3; count++) expect(await ask(async () => 1)).toBe('ok')
+    let answerLost: () => void = () => {}
+    void ask(() => new Promise<void>((resolve) => (answerLost = resolve)))
+    await vi.advanceTimersByTimeAsync(TIMEOUT + 60_000)
+    answerLost()
+    await vi.advanceTimersByTimeAsync(1000)
+    let asked = 0
+    const hang = (): Promise<never> => {
+      asked++
+      return never
+    }
+    for (let count = 0; count < 10_002; count++) void ask(hang)
+    // The last one is refused, the one before is let through to see whether the store is there.
+    expect(asked).toBe(10_001)
+  })
+})
+
+describe('what the store is told of lifetimes', () => {
+  test('only ever longer ones, in whole hours', async () => {
+    const { guard, told, ask } = createGuard(undefined, HOUR)
+    await guard.ready()
+    expect(await ask(() => 1, HOUR)).toBe('ok')
+    expect(await ask(() => 1, HOUR + 1)).toBe('ok')
+    expect(await ask(() => 1, 2 * HOUR)).toBe('ok')
+    guard.expect(2 * HOUR)
+    guard.expect(2 * HOUR + 1)
+    guard.expect(FOREVER)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(told).toEqual([HOUR, 2 * HOUR, 3 * HOUR, FOREVER])
+    expect(guard.longestLifetime).toBe(FOREVER)
+  })
+
+  test('nothing, where its start covered them', async () => {
+    const { guard, told, ask } = createGuard(undefined, HOUR / 2)
+    guard.expect(HOUR / 2)
+    expect(told).toEqual([])
+    expect(await ask(() => 1, HOUR / 2)).toBe('ok')
+    expect(told).toEqual([HOUR / 2])
+    // And then what it answers at once is there at once.
+    expect(guard.call('lookup', () => 'at once', HOUR / 2)).toBe('at once')
+  })
+
+  test('before the first question, also where no token is concerned', async () => {
+    const { told, ask } = createGuard(undefined, HOUR)
+    expect(await ask(() => [...told])).toBe('ok')
+    expect(told).toEqual([HOUR])
+  })
+
+  test('a longer one while a shorter one is under way, and each once', async () => {
+    const finish: (() => void)[] = []
+    const { told, ask } = createGuard(() => new Promise((resolve) => finish.push(resolve)), HOUR)
+    const short = ask(() => 1)
+    const long = ask(() => 1, 2 * HOUR)
+    expect(told).toEqual([HOUR, 2 * HOUR])
+    finish[0]?.()
+    expect(await short).toBe('ok')
+    const another = ask(() => 1, 2 * HOUR)
+    expect(told).toEqual([HOUR, 2 * HOUR])
+    finish[1]?.()
+    expect(await Promise.all([long, another])).toEqual(['ok', 'ok'])
+  })
+
+  test('one that it does not take is told to whoever listens', async () => {
+    const { guard, unavailable } = createGuard(() => Promise.reject(new Error('gone')))
+    guard.expect(HOUR)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(unavailable).toEqual([{ operation: 'prepare', cause: new Error('gone') }])
+  })
+
+  test('once, however many wait for it', async () => {
+    let finish: () => void = () => {}
+    const { told, ask } = createGuard(() => new Promise((resolve) => (finish = resolve)), HOUR)
+    const outcomes = [ask(() => 1), ask(() => 1)]
+    expect(told).toEqual([HOUR])
+    finish()
+    expect(await Promise.all(outcomes)).toEqual(['ok', 'ok'])
+  })
+
+  test('a preparation that comes too late for its question is good for the next', async () => {
+    let finish: () => void = () => {}
+    const { told, ask } = createGuard(() => new Promise((resolve) => (finish = resolve)), HOUR)
+    const outcome = ask(() => 1)
+    await vi.advanceTimersByTimeAsync(TIMEOUT)
+    expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
+    finish()
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await ask(() => 1)).toBe('ok')
+    expect(told).toEqual([HOUR])
+  })
+
+  test('preparation and answer share one deadline', async () => {
+    const slowly = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, TIMEOUT - 10))
+    const { ask, unavailable } = createGuard(slowly)
+    const outcome = ask(slowly)
+    await vi.advanceTimersByTimeAsync(TIMEOUT)
+    expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
+    expect(unavailable).toEqual([
+      { operation: 'lookup', cause: new Error('The store did not answer within 50 ms') },
+    ])
+  })
+})
+
+describe('ready()', () => {
+  test('tries again for five seconds, and then says why', async () => {
+    let attempts = 0
+    let seeSecond: () => void = () => {}
+    const second = new Promise<void>((resolve) => (seeSecond = resolve))
+    const { guard, unavailable } = createGuard(() => {
+      if (++attempts === 2) seeSecond()
+      return Promise.reject(new Error('ECONNREFUSED'))
+    })
+    const outcome = outcomeOf(guard.ready())
+    await vi.advanceTimersByTimeAsync(4999)
+    // The pauses are real ones.
+    await second
+    expect(unavailable).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
+    expect(unavailable).toEqual([{ operation: 'prepare', cause: new Error('ECONNREFUSED') }])
+    expect(attempts).toBe(3)
+  })
+
+  test('does not wait for a store that says it is not fit', async () => {
+    const { guard, told } = createGuard(() => Promise.reject(new ConfigurationError('appendonly is off')))
+    await expect(guard.ready()).rejects.toThrow(new ConfigurationError('appendonly is off'))
+    expect(told).toHaveLength(1)
+  })
+})
