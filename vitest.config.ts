@@ -21,13 +21,19 @@ export default defineConfig({
           name: 'tokenlib',
           include: ['test/**/*.test.ts'],
           testTimeout: 30_000,
-          globalSetup: 'test/helpers/servers/global-setup.ts',
+          setupFiles: 'test/leaks/watch-for-leaks.ts',
+          globalSetup: ['test/helpers/servers/global-setup.ts', 'test/leaks/leak-summary.ts'],
         },
       },
       {
         // The Nest tests once more, on the version before.
         resolve: { alias: [...source, ...nest11] },
-        test: { name: 'nest 11', include: ['test/adapters/nest*.test.ts'], testTimeout: 30_000 },
+        test: {
+          name: 'nest 11',
+          include: ['test/adapters/nest*.test.ts'],
+          testTimeout: 30_000,
+          setupFiles: 'test/leaks/watch-for-leaks.ts',
+        },
       },
     ],
   },

@@ -1,0 +1,25 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { TokenEventName } from '../../../src/index.js'
+import { current } from '../current-record.js'
+import { textsOfObject } from '../shown-texts.js'
+
+// Every event is here, or this does not compile.
+const NAMES: Readonly<Record<TokenEventName, true>> = {
+  issued: true,
+  rejected: true,
+  revoked: true,
+  refreshed: true,
+  reuseDetected: true,
+  storeUnavailable: true,
+}
+
+/** Sees every event of every manager, on the channels that are there for it. */
+export function watchEvents(): void {
+  for (const name of Object.keys(NAMES)) {
+    subscribe(`tokenlib:${name}`, (event) => {
+      current.record?.show('events', (isThorough) =>
+        textsOfObject(`token event "${name}"`, event as object, isThorough),
+      )
+    })
+  }
+}

@@ -1,0 +1,87 @@
+import { TokenManager, type TokenPair } from '../../../src/index.js'
+import { RevocableTokens } from '../../../src/manager/revocable-tokens.js'
+import { current } from '../current-record.js'
+import { textsOfObject } from '../shown-texts.js'
+
+type Method = (this: unknown, ...given: unknown[]) => unknown
+
+/** Sees every manager, every token that it makes or is handed, and what it answers with. */
+export function watchManagers(): void {
+  // `super(…)` looks its parent up at every call.
+  Object.setPrototypeOf(TokenManager, new Proxy(RevocableTokens, { construct: constructManager }))
+
+  wrap(TokenManager.prototype, 'createAccessToken', { answer: seeMade })
+  wrap(TokenManager.prototype, 'createRefreshToken', { answer: seeMade })
+  wrap(TokenManager.prototype, 'createTokenPair', { later: seePair })
+  wrap(TokenManager.prototype, 'refresh', { given: seeHanded, later: seePair })
+  wrap(TokenManager.prototype, 'verifyToken', { given: seeHanded })
+  wrap(TokenManager.prototype, 'verifyTokenWithoutRevocation', { given: seeHanded })
+  wrap(TokenManager.prototype, 'authenticateUpgrade', {
+    later: (upgrade) => seeObject('AuthenticatedUpgrade', upgrade),
+  })
+  wrap(RevocableTokens.prototype, 'listSessions', { later: (list) => seeObject('SessionInfo', list) })
+}
+
+function constructManager(target: object, given: unknown[], newTarget: object): object {
+  const manager = Reflect.construct(
+    target as new () => object,
+    given,
+    newTarget as new () => object,
+  ) as object
+  seeObject('TokenManager', manager)
+  const [, connection] = given
+  if (connection !== null) seeObject('StoreConnection', connection)
+  return manager
+}
+
+function seeMade(token: unknown): void {
+  current.record?.addToken('a token that was made', token as string)
+}
+
+// A pair is its tokens: the application asked for them, and is shown them.
+function seePair(pair: unknown): void {
+  const { accessToken, refreshToken } = pair as TokenPair
+  seeMade(accessToken)
+  seeMade(refreshToken)
+}
+
+// Tests hand in anything, words of error messages too: only what has the shape of a token is one.
+const TOKEN_SHAPE = /^eyJ[\w-]*\.[\w-]{8,}\.[\w-]{24,}$/
+
+function seeHanded(token: unknown): void {
+  if (typeof token !== 'string' || !TOKEN_SHAPE.test(token)) return
+  current.record?.addToken('a token that was handed in', token)
+}
+
+function seeObject(name: string, value: unknown): void {
+  current.record?.show('objects', (isThorough) => textsOfObject(name, value as object, isThorough))
+}
+
+interface Observers {
+  /** Gets the first argument. */
+  readonly given?: (value: unknown) => void
+  readonly answer?: (value: unknown) => void
+  /** Gets what the promise resolves to. */
+  readonly later?: (value: unknown) => void
+}
+
+function wrap<Type extends object>(
+  prototype: Type,
+  name: keyof Type & string,
+  { given, answer, later }: Observers,
+): void {
+  const value = new Proxy(prototype[name] as Method, {
+    apply(target, self, values: unknown[]) {
+      given?.(values[0])
+      const result = Reflect.apply(target, self, values)
+      answer?.(result)
+      if (later === undefined) return result
+      // A promise of its own, so that a rejection nobody looks at is still nobody's.
+      return (result as Promise<unknown>).then((resolved) => {
+        later(resolved)
+        return resolved
+      })
+    },
+  })
+  Object.defineProperty(prototype, name, { value, writable: true, configurable: true })
+}

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ConfigurationError } from '../../src/index.js'
+import { createLeakRecord, type Leak } from './leak-record.js'
+import { createPublicObjects } from './public-objects.js'
+import { textsOfError, textsOfObject } from './shown-texts.js'
+
+const everything = await createPublicObjects()
+const { objects, secrets, answers, clients } = everything
+afterAll(() => everything.close())
+
+// Functions whose values are numbers, flags, texts, functions, or what they were given.
+const NOTHING_TO_SHOW = new Set(
+  `toTimedId expiresAt issuedAt timeSinceIssued timeUntilExpiry hasScopes extraClaims isTokenError isWatermark addTime
+  pollFeed judgeRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
+  describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
+  CurrentSubject Payload Token OptionalAuth Public RequireScopes rememberUpgrade applicationContract storeContract
+  createFrozenClock`.split(/\s+/),
+)
+
+function search(shown: readonly object[]): Leak[] {
+  const record = createLeakRecord()
+  for (const secret of secrets) record.addSecret(secret)
+  for (const value of shown) {
+    const name = value.constructor?.name ?? 'TokenPayload'
+    record.show('objects', () => (value instanceof Error ? textsOfError(value) : textsOfObject(name, value)))
+  }
+  return record.search()
+}
+
+describe('nothing secret is in what is logged or sent of', () => {
+  test.each(Object.entries(objects))('%s', (_name, shown) => {
+    expect(shown.length).toBeGreaterThan(0)
+    expect(search(shown)).toEqual([])
+    // Nor inside of something else.
+    expect(search([{ deep: [shown, new Map([['key', shown]])] }])).toEqual([])
+  })
+
+  test('keys that are refused', () => {
+    for (const error of objects['ConfigurationError'] ?? []) expect(error).toBeInstanceOf(ConfigurationError)
+  })
+})
+
+test.each(['TokenConfig', 'RequestToken', 'TokenPayload', 'a client of a store'])(
+  'the search would find it: %s has what it hides',
+  (name) => {
+    const opened = (objects[name] ?? clients).map((value) => Object.getOwnPropertyDescriptors(value))
+    expect(search(opened)).not.toEqual([])
+  },
+)
+
+test.each(Object.entries(answers))('%s is for sending: it has the token in it', (_name, shown) => {
+  expect(search(shown)).not.toEqual([])
+})
+
+describe('every export was looked at', () => {
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
+    exports: Record<string, { types?: string }>
+  }
+  const entries = Object.values(exports).flatMap(
+    ({ types }) => types?.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1') ?? [],
+  )
+
+  test('there are entries', () => {
+    expect(entries.length).toBeGreaterThan(10)
+  })
+
+  test.each(entries)('of %s', async (entry) => {
+    const module = (await import(/* @vite-ignore */ `${root}src/${entry}.ts`)) as Record<string, unknown>
+    const made = Object.entries(module).filter(([, value]) => typeof value === 'function')
+    const isClass = (value: unknown): boolean => /^class\b/.test(Function.prototype.toString.call(value))
+    const isKnown = (name: string): boolean => name in answers || NOTHING_TO_SHOW.has(name)
+    const missing = made.filter(([name, value]) => !(name in objects) && (isClass(value) || !isKnown(name)))
+    expect(
+      missing.map(([name]) => name),
+      'add them to public-objects.ts',
+    ).toEqual([])
+  })
+
+  test('and nothing else is listed', async () => {
+    const modules = await Promise.all(
+      entries.map((entry) => import(/* @vite-ignore */ `${root}src/${entry}.ts`) as Promise<object>),
+    )
+    const exported = new Set(modules.flatMap((module) => Object.keys(module)))
+    expect([...NOTHING_TO_SHOW].filter((name) => !exported.has(name))).toEqual([])
+  })
+})

@@ -1,0 +1,200 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import * as nest from '../../src/adapters/nest/index.js'
+import * as tokenlib from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenStore } from '../../src/index.js'
+import { connectStore } from '../../src/stores/connect-store.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createPostgresStore } from '../../src/stores/postgres.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { createSqliteStore } from '../../src/stores/sqlite.js'
+import { createTestTokens } from '../../src/testing/index.js'
+import { keyPairFor } from '../helpers/keys.js'
+import { createClock, SECRET, withBearer } from '../helpers/manager.js'
+import { createRequest, csrfOf } from '../helpers/requests.js'
+import { type SecretText, secretsOfConfig } from './secret-texts.js'
+
+/** Objects that hold tokens, keys and passwords, and what they hold. */
+export interface PublicObjects {
+  /** By the export that they are instances of, or that makes them; types that nothing exports stand for themselves. */
+  readonly objects: Readonly<Record<string, readonly object[]>>
+  readonly secrets: readonly SecretText[]
+  /** What an application asks for in order to send it: nothing is hidden in there. */
+  readonly answers: Readonly<Record<string, readonly object[]>>
+  /** What some stores were made with; it belongs to the application. */
+  readonly clients: readonly object[]
+  close(): Promise<void>
+}
+
+const PASSWORD = 'Zq8vN2xWc5Rt7Yb1'
+const header = { alg: 'HS256' }
+
+/** One or more of everything public. */
+export async function createPublicObjects(): Promise<PublicObjects> {
+  const configs = createConfigs()
+  const [config] = configs
+  const clock = createClock()
+  const [redis, pool, database] = createClients()
+  const stores: Record<string, TokenStore> = {
+    createMemoryStore: createMemoryStore({ clock }),
+    createSqliteStore: createSqliteStore(database),
+    createRedisStore: createRedisStore(redis),
+    createPostgresStore: createPostgresStore(pool),
+  }
+  const revocation = stores['createMemoryStore'] as TokenStore
+  const tokens = new TokenManager({ config, clock, revocation })
+  const managers = [tokens, ...configs.map((each) => new TokenManager({ config: each, clock }))]
+  const connections: object[] = []
+  const connect: typeof connectStore = (store, options) => {
+    const connection = connectStore(store, options)
+    connections.push(connection)
+    return connection
+  }
+  for (const store of Object.values(stores))
+    managers.push(new TokenManager({ config, revocation: { ...store, connect } }))
+
+  const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
+  const csrf = csrfOf(pair.accessToken)
+  const request = createRequest({
+    method: 'POST',
+    headers: { 'x-csrf-token': csrf },
+    cookies: { access_token_cookie: pair.accessToken },
+  })
+  const payload = await tokens.accessTokenRequired(request)
+  const found = (await tokens.getTokenFromRequest(request)) as object
+  const testing = createTestTokens()
+  const minted = testing.mintToken({ uid: 'ada' }, { revoked: true })
+  const guards = Object.entries(nest).filter(([name]) => name.endsWith('Guard'))
+
+  return {
+    objects: {
+      TokenConfig: configs,
+      TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
+      RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
+      TokenPayload: [payload, tokenlib.extraClaims(payload)],
+      AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
+      SessionInfo: await tokens.listSessions('ada'),
+      StoreConnection: connections,
+      ...Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, [store]])),
+      connectStore: connections,
+      securitySchemes: configs.map(tokenlib.securitySchemes),
+      securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
+      unsetCookies: [tokenlib.unsetCookies(tokens)],
+      createTestTokens: [testing, testing.tokens],
+      ...Object.fromEntries(
+        guards.map(([name, Guard]) => [name, [Reflect.construct(Guard, [tokens]) as object]]),
+      ),
+      TokenExceptionFilter: [new nest.TokenExceptionFilter({ config })],
+      TokenModule: [
+        nest.TokenModule.forRoot({ config }),
+        nest.TokenModule.forRoot({ tokens, name: 'other' }),
+      ],
+      ...createErrors(payload),
+    },
+    secrets: [
+      ...configs.flatMap(secretsOfConfig),
+      ...secretsOfConfig(testing.tokens.config),
+      ...[pair.accessToken, pair.refreshToken, minted].map((text) => ({ kind: 'a token', text })),
+      { kind: 'a CSRF value', text: csrf },
+      { kind: 'a password', text: PASSWORD },
+    ],
+    answers: {
+      createTokenPair: [pair],
+      setAccessCookies: [tokenlib.setAccessCookies(tokens, pair.accessToken)],
+      setRefreshCookies: [tokenlib.setRefreshCookies(tokens, pair.refreshToken)],
+      authHeaders: [testing.authHeaders(minted)],
+    },
+    clients: [redis],
+    async close() {
+      redis.disconnect()
+      database.close()
+      await pool.end()
+    },
+  }
+}
+
+function createConfigs(): [TokenConfig, ...TokenConfig[]] {
+  const { privateKey } = keyPairFor('ES256')
+  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+  const keys = [privateKey, pem, { ...privateKey.export({ format: 'jwk' }) }]
+  const bytes = Buffer.from(SECRET)
+  return [
+    new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_TOKEN_LOCATION: ['cookies', 'headers'] }),
+    new TokenConfig({ JWT_SECRET_KEY: bytes, JWT_PREVIOUS_SECRET_KEY: `${SECRET}!` }),
+    new TokenConfig({ JWT_SECRET_KEY: { kty: 'oct', k: bytes.toString('base64url') } }),
+    ...keys.map((key) => new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: key })),
+  ]
+}
+
+// They have passwords, and are never asked to connect.
+function createClients(): [Redis, pg.Pool, InstanceType<typeof DatabaseSync>] {
+  return [
+    new Redis(`redis://:${PASSWORD}@127.0.0.1:1`, { lazyConnect: true }).on('error', () => undefined),
+    new pg.Pool({ connectionString: `postgres://ada:${PASSWORD}@127.0.0.1:1/tokens` }),
+    new DatabaseSync(':memory:'),
+  ]
+}
+
+function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly Error[]> {
+  return {
+    TokenError: [new tokenlib.MissingTokenError()],
+    AccessTokenRequiredError: [new tokenlib.AccessTokenRequiredError(payload.type)],
+    ClaimsValidationError: [new tokenlib.ClaimsValidationError([])],
+    ConfigurationError: createConfigurationErrors(),
+    CsrfError: [new tokenlib.CsrfError()],
+    FreshTokenRequiredError: [new tokenlib.FreshTokenRequiredError()],
+    InsufficientScopeError: [new tokenlib.InsufficientScopeError(['write'], payload.scopes)],
+    MissingCsrfTokenError: [new tokenlib.MissingCsrfTokenError()],
+    MissingTokenError: [new tokenlib.MissingTokenError()],
+    RefreshTokenRequiredError: [new tokenlib.RefreshTokenRequiredError(payload.type)],
+    RefreshTokenReusedError: [new tokenlib.RefreshTokenReusedError(payload, header)],
+    RevocationUnavailableError: [new tokenlib.RevocationUnavailableError(new Error('no answer'))],
+    RevokedTokenError: [new tokenlib.RevokedTokenError(payload, header)],
+    SubjectNotFoundError: [new tokenlib.SubjectNotFoundError()],
+    TokenAudienceError: [new tokenlib.TokenAudienceError()],
+    TokenDecodeError: [new tokenlib.TokenDecodeError('Token is not a string')],
+    TokenExpiredError: [new tokenlib.TokenExpiredError(payload.exp ?? 0)],
+    TokenIssuerError: [new tokenlib.TokenIssuerError()],
+    TokenNotYetValidError: [new tokenlib.TokenNotYetValidError(payload.exp ?? 0)],
+    TokenSignatureError: [new tokenlib.TokenSignatureError()],
+    TokenTypeError: [new tokenlib.TokenTypeError('access', payload.type)],
+  }
+}
+
+// Keys that are refused, for as many reasons as there are.
+function createConfigurationErrors(): Error[] {
+  const { privateKey } = keyPairFor('ES256')
+  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+  const jwk = { ...privateKey.export({ format: 'jwk' }) }
+  const asymmetric = (options: TokenConfigOptions): TokenConfigOptions => ({
+    JWT_ALGORITHM: 'ES256',
+    ...options,
+  })
+  const refused: readonly TokenConfigOptions[] = [
+    { JWT_SECRET_KEY: SECRET.slice(0, 31) },
+    { JWT_SECRET_KEY: { kty: 'oct', k: `${SECRET}!` } },
+    { JWT_SECRET_KEY: { kty: 'oct', use: 'enc', k: Buffer.from(SECRET).toString('base64url') } },
+    { JWT_SECRET_KEY: pem },
+    { JWT_SECRET_KEY: privateKey },
+    { JWT_SECRET_KEY: SECRET, JWT_PREVIOUS_SECRET_KEY: SECRET.slice(0, 8) },
+    asymmetric({ JWT_PRIVATE_KEY: SECRET }),
+    asymmetric({ JWT_PRIVATE_KEY: pem.slice(0, -60) }),
+    asymmetric({ JWT_PRIVATE_KEY: pem.replace('PRIVATE', 'EC PRIVATE') }),
+    asymmetric({ JWT_PRIVATE_KEY: JSON.stringify(jwk).slice(0, -1) }),
+    asymmetric({ JWT_PRIVATE_KEY: { ...jwk, x: undefined } }),
+    asymmetric({ JWT_PRIVATE_KEY: { ...jwk, y: jwk['d'] } }),
+    asymmetric({ JWT_PRIVATE_KEY: { ...jwk, use: 'enc' } }),
+    asymmetric({ JWT_PUBLIC_KEY: pem }),
+    asymmetric({ JWT_PUBLIC_KEY: jwk }),
+    { JWT_ALGORITHM: 'ES384', JWT_PRIVATE_KEY: pem },
+  ]
+  return refused.map((options) => {
+    try {
+      new TokenManager({ config: new TokenConfig(options) })
+    } catch (error) {
+      return error as Error
+    }
+    throw new TypeError('A key that should be refused was taken')
+  })
+}
