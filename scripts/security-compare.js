@@ -32,7 +32,7 @@ printAccepted()
 async function attackTarget(name) {
   console.error(`attacking ${name} …`)
   const file = join(folder, `${name.replace('/', '-')}.json`)
-  const arguments_ = [
+  const command = [
     'vitest',
     'run',
     '--project',
@@ -44,7 +44,7 @@ async function attackTarget(name) {
   await new Promise((resolve) => {
     const options = { cwd: root, env: { ...process.env, SECURITY_TARGET: name }, maxBuffer: 2 ** 28 }
     // Peers that take an attack make the run fail; what counts is in the file.
-    execFile('npx', arguments_, options, resolve)
+    execFile('npx', command, options, resolve)
   })
   const { testResults } = JSON.parse(readFileSync(file, 'utf8'))
   return testResults

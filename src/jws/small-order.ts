@@ -9,7 +9,7 @@ const FIELD_PRIME = 2n ** 255n - 19n
  * the last factor.
  */
 export function isSmallOrder(bytes: Uint8Array): boolean {
-  const integer = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`)
+  const integer = BigInt(`0x${Buffer.from(bytes.toReversed()).toString('hex')}`)
   // The highest bit is the sign of x.
   const y = BigInt.asUintN(255, integer)
   const square = y * y

@@ -7,7 +7,7 @@ import { createManager } from '../helpers/manager.js'
 const FIELD_PRIME = 2n ** 255n - 19n
 
 const encode = (y: bigint, isNegative = false): Buffer => {
-  const bytes = Buffer.from(y.toString(16).padStart(64, '0'), 'hex').reverse()
+  const bytes = Buffer.from(Buffer.from(y.toString(16).padStart(64, '0'), 'hex').toReversed())
   if (isNegative) bytes[31] = (bytes[31] ?? 0) | 0x80
   return bytes
 }

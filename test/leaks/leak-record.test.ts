@@ -53,11 +53,16 @@ describe('what proves nothing is no leak', () => {
   test('a text that is no token, handed in as one', () => {
     const record = createLeakRecord()
     const [header, claims] = ['eyJhbGciOiJIUzI1NiJ9', 'eyJzdWIiOiJhZGEifQ']
-    const words = ['hasOwnProperty', 'a.hasOwnProperty.b', `${header}.hasOwnProperty.`, `${header}.${claims}`]
+    const words = [
+      'hasOwnProperty',
+      'a.hasOwnProperty.b',
+      `${header}.hasOwnProperty.`,
+      `${header}.${claims}.not-a-signature`,
+    ]
     record.show('log lines', () => words.map((text) => ({ origin: 'a log line', text })))
     for (const word of words) record.addToken('a token', word)
     expect(record.search()).toEqual([])
-    record.addToken('a token', `${header}.${claims}.`)
+    record.addToken('a token', `${header}.${claims}.${secret}`)
     expect(record.search()).not.toEqual([])
   })
 })
@@ -84,7 +89,7 @@ test('of very many things one in a hundred is compared, and all of the first', (
   const shown: number[] = []
   for (let at = 1; at <= 10_300; at++) {
     record.show('events', () => [{ origin: 'an event', text: `event ${shown.push(at)}` }])
-    record.addToken('a token', `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.${at}`)
+    record.addToken('a token', `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.${secret}${at}`)
   }
   record.settle()
   expect(shown).toHaveLength(10_003)

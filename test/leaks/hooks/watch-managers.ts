@@ -45,12 +45,9 @@ function seePair(pair: unknown): void {
   seeMade(refreshToken)
 }
 
-// Tests hand in anything, words of error messages too: only what has the shape of a token is one.
-const TOKEN_SHAPE = /^eyJ[\w-]*\.[\w-]{8,}\.[\w-]{24,}$/
-
+// Its shape is looked at later: some tests count what is done with a text.
 function seeHanded(token: unknown): void {
-  if (typeof token !== 'string' || !TOKEN_SHAPE.test(token)) return
-  current.record?.addToken('a token that was handed in', token)
+  if (typeof token === 'string') current.record?.addToken('a token that was handed in', token)
 }
 
 function seeObject(name: string, value: unknown): void {

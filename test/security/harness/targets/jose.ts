@@ -1,4 +1,4 @@
-import { createPublicKey, KeyObject } from 'node:crypto'
+import { KeyObject } from 'node:crypto'
 import { type CryptoKey, importJWK, importSPKI, type JWK, jwtVerify, type KeyObject as JoseKey } from 'jose'
 import type { Target, VerifierOptions } from '../target.js'
 
@@ -32,5 +32,5 @@ async function importKey({
     return algorithm.startsWith('HS') ? new TextEncoder().encode(key) : importSPKI(key, algorithm)
   }
   if (typeof key === 'object' && key !== null) return importJWK(key as JWK, algorithm)
-  return key as unknown as ReturnType<typeof createPublicKey>
+  return key as unknown as KeyObject
 }

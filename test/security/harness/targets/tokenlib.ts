@@ -1,4 +1,4 @@
-import { createSecretKey } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import {
   ConfigurationError,
   isTokenError,
@@ -29,7 +29,7 @@ function createManager(options: VerifierOptions, others: TokenConfigOptions = {}
   const { algorithm, key, issuer, audience, leeway, cache = false } = options
   const field = algorithm === undefined || algorithm.startsWith('HS') ? 'JWT_SECRET_KEY' : 'JWT_PUBLIC_KEY'
   const config = new TokenConfig({
-    [field]: key as ReturnType<typeof createSecretKey>,
+    [field]: key as KeyObject,
     JWT_ALGORITHM: algorithm,
     JWT_DECODE_ISSUER: issuer,
     JWT_DECODE_AUDIENCE: audience,
