@@ -11,8 +11,8 @@ import {
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
-import { createFetchView } from '../request/fetch-view.js'
-import { rememberView, withBody } from '../request/request-source.js'
+import { FetchView } from '../request/fetch-view.js'
+import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 /** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for a guard. */
@@ -78,17 +78,23 @@ function hideSource<Value>(
   return hook.bind(undefined)
 }
 
+function toView(context: RouteContext): RequestView {
+  return rememberView(context.request, () => new ElysiaView(context))
+}
+
 // A body that Elysia parsed for the route cannot be read again, but is in the context. It is looked for there, because
 // the `bodyUsed` of a request from @elysiajs/node throws then.
-function toView(context: RouteContext): RequestView {
-  const { request } = context
-  return rememberView(request, () => {
-    const view = createFetchView(request)
-    const body = async (): Promise<unknown> => {
-      if (context.body === undefined) return view.body()
-      const isText = typeof context.body === 'string'
-      return isText ? parseBody(view.header('content-type'), context.body) : context.body
-    }
-    return withBody(view, body)
-  })
+class ElysiaView extends FetchView {
+  readonly #context: RouteContext
+
+  constructor(context: RouteContext) {
+    super(context.request)
+    this.#context = context
+  }
+
+  override async body(): Promise<unknown> {
+    const { body } = this.#context
+    if (body === undefined) return super.body()
+    return typeof body === 'string' ? parseBody(this.header('content-type'), body) : body
+  }
 }

@@ -40,9 +40,7 @@ export function enforce(
   ...dependencies: readonly Dependency<unknown>[]
 ): (request: WrappedRequest) => Promise<void> {
   assertDependencies(dependencies)
-  return markGuard(async (request: WrappedRequest) =>
-    enforceDependencies(dependencies, toWrappedView(request)),
-  )
+  return markGuard((request: WrappedRequest) => enforceDependencies(dependencies, toWrappedView(request)))
 }
 
 /** A route handler that receives the values of its dependencies first. */

@@ -9,7 +9,7 @@ import {
   type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
-import { createFetchView } from '../request/fetch-view.js'
+import { FetchView } from '../request/fetch-view.js'
 import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
@@ -54,5 +54,5 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
 
 // By the event too: `bodyLimit` and validated handlers put another request in the place of the first.
 function toView(event: H3Event): RequestView {
-  return rememberView(event.req, () => rememberView(event, () => createFetchView(event.req)))
+  return rememberView(event.req, () => rememberView(event, () => new FetchView(event.req)))
 }

@@ -10,11 +10,10 @@ import {
   resolveDependencies,
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
-import { createFetchView } from '../request/fetch-view.js'
-import { rememberView, toRequestView, withBody } from '../request/request-source.js'
+import { FetchView } from '../request/fetch-view.js'
+import { readNote, writeNote } from '../request/notes.js'
+import { rememberView, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-
-const contexts = new WeakMap<RequestView, Context>()
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {
@@ -56,7 +55,7 @@ export function inject(
 export function fromContext<Value>(select: (c: Context) => Dependency<Value>): Dependency<Value> {
   const selected = new WeakMap<Context, Dependency<Value>>()
   return (request) => {
-    const c = contexts.get(toRequestView(request))
+    const c = readNote(toRequestView(request), toView) as Context | undefined
     if (c === undefined) {
       throw new TypeError('fromContext works only on routes with enforce or inject of tokenlib/hono')
     }
@@ -91,17 +90,24 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 }
 
 function toView(c: Context): RequestView {
-  const view = rememberView(c.req.raw, () => createHonoView(c))
+  const view = rememberView(c.req.raw, () => new HonoView(c))
   // Not only when the view is new: another application may have been given the same request.
-  contexts.set(view, c)
+  if (readNote(view, toView) !== c) writeNote(view, toView, c)
   return view
 }
 
 // A body that an earlier middleware read is not lost: Hono keeps it.
-function createHonoView(c: Context): RequestView {
-  const view = createFetchView(c.req.raw)
-  const body = (): Promise<unknown> => (c.req.raw.bodyUsed ? readKeptBody(c) : view.body())
-  return withBody(view, body)
+class HonoView extends FetchView {
+  readonly #c: Context
+
+  constructor(c: Context) {
+    super(c.req.raw)
+    this.#c = c
+  }
+
+  override body(): Promise<unknown> {
+    return this.#c.req.raw.bodyUsed ? readKeptBody(this.#c) : super.body()
+  }
 }
 
 async function readKeptBody(c: Context): Promise<unknown> {

@@ -9,8 +9,8 @@ import {
   type NamedDependencies,
   resolveDependencies,
 } from '../manager/dependencies.js'
-import { createNodeView } from '../request/node-view.js'
-import { rememberView, withBody } from '../request/request-source.js'
+import { NodeView } from '../request/node-view.js'
+import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
@@ -71,16 +71,21 @@ export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly stri
   ctx.append('Set-Cookie', [...cookies])
 }
 
-// Body parsers of Koa leave the body at `ctx.request`, not at Node's request.
 function toView(ctx: ExtendableContext): RequestView {
-  return rememberView(ctx.req, () => {
-    const view = createNodeView(ctx.req)
-    const body = (): Promise<unknown> => {
-      const { body: parsed } = ctx.request as { body?: unknown }
-      return parsed === undefined
-        ? view.body()
-        : createNodeView({ headers: ctx.req.headers, body: parsed }).body()
-    }
-    return withBody(view, body)
-  })
+  return rememberView(ctx.req, () => new KoaView(ctx))
+}
+
+// Body parsers of Koa leave the body at `ctx.request`, not at Node's request.
+class KoaView extends NodeView {
+  readonly #ctx: ExtendableContext
+
+  constructor(ctx: ExtendableContext) {
+    super(ctx.req)
+    this.#ctx = ctx
+  }
+
+  override async body(): Promise<unknown> {
+    const { body } = this.#ctx.request as { readonly body?: unknown }
+    return body === undefined ? super.body() : this.parsed(body)
+  }
 }

@@ -3,12 +3,12 @@ import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.j
 import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
-import { missingToken, readToken } from '../request/read-token.js'
+import { readNote, writeNote } from '../request/notes.js'
+import { missingToken, readToken, type TokenPlace, toPlaces } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
-import { assertNotRevoked, type RevocableToken } from '../revocation/check.js'
-import { addTime, FOREVER } from '../revocation/revocation.js'
+import { assertNotRevoked } from '../revocation/check.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
@@ -24,8 +24,6 @@ export interface Authenticator {
   readonly store: StoreConnection | null
   readonly now: Clock
   readonly emit: TokenEmitter['emit']
-  /** What was asked about the tokens of a request: several policies on one route ask once. */
-  readonly revocationChecks: WeakMap<RequestView, Map<string, Promise<void>>>
 }
 
 /** The request a token came in, and what was found there. */
@@ -34,23 +32,40 @@ export interface TokenOrigin {
   readonly found: RequestToken
 }
 
-/** The token in a request, checked, or `null` for none where the policy allows that. */
-export async function authenticate(
+/** A policy, and the places where it looks for a token. */
+export interface Guard {
+  readonly policy: TokenPolicy
+  readonly places: readonly TokenPlace[]
+}
+
+/** What is done once for a policy, so that no request has to. */
+export function createGuard(policy: TokenPolicy, { reading }: Settings): Guard {
+  return { policy, places: toPlaces(wantedTypes(policy), wantedLocations(policy, reading.locations)) }
+}
+
+/**
+ * The token in a request, checked, or `null` for none where the policy allows that.
+ *
+ * At once, like each of its steps, unless a body, a store or a callback must be waited for.
+ */
+export function authenticate(
   authenticator: Authenticator,
   view: RequestView,
-  policy: TokenPolicy,
-): Promise<VerifiedToken | null> {
-  const found = await findToken(authenticator, view, policy)
-  return found === null ? null : authenticateToken(authenticator, found.token, policy, { view, found })
+  guard: Guard,
+): VerifiedToken | null | Promise<VerifiedToken | null> {
+  const check = (found: RequestToken | null): VerifiedToken | null | Promise<VerifiedToken> =>
+    found && authenticateToken(authenticator, found.token, guard.policy, { view, found })
+  const found = findToken(authenticator, view, guard)
+  return found instanceof Promise ? found.then(check) : check(found)
 }
 
 /** A token that satisfies the policy; every entry point ends here. Each step trusts those above. */
-export async function authenticateToken(
+export function authenticateToken(
   authenticator: Authenticator,
   token: string,
   policy: TokenPolicy,
   origin: TokenOrigin | null,
-): Promise<VerifiedToken> {
+): VerifiedToken | Promise<VerifiedToken> {
   let verified: VerifiedToken | null = null
   try {
     const now = authenticator.now()
@@ -60,29 +75,48 @@ export async function authenticateToken(
     if (origin !== null) assertOrigin(origin, payload, policy, authenticator.settings.reading)
     assertFresh(payload, policy, now)
     assertScopes(payload, policy)
-    if (policy.skipRevocation !== true) await askOnce(authenticator, token, verified, origin)
-    return verified
+    const answer =
+      policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, origin)
+    return answer === undefined ? verified : afterAnswer(authenticator, answer, verified)
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
     throw error
   }
 }
 
-async function findToken(
+async function afterAnswer(
+  authenticator: Authenticator,
+  answer: Promise<void>,
+  verified: VerifiedToken,
+): Promise<VerifiedToken> {
+  try {
+    await answer
+    return verified
+  } catch (error) {
+    reportRejection(authenticator, error, verified.claims)
+    throw error
+  }
+}
+
+function findToken(
   authenticator: Authenticator,
   view: RequestView,
-  policy: TokenPolicy,
-): Promise<RequestToken | null> {
+  { policy, places }: Guard,
+): RequestToken | null | Promise<RequestToken | null> {
   const { reading } = authenticator.settings
-  const types = wantedTypes(policy)
-  const locations = wantedLocations(policy, reading.locations)
-  try {
-    const found = await readToken(view, types, locations, reading)
-    if (found === null && policy.optional !== true) throw missingToken(types, locations, reading)
+  const assertFound = (found: RequestToken | null): RequestToken | null => {
+    if (found === null && policy.optional !== true) throw missingToken(places, reading)
     return found
-  } catch (error) {
+  }
+  const report = (error: unknown): never => {
     reportRejection(authenticator, error)
     throw error
+  }
+  try {
+    const found = readToken(view, places, reading)
+    return found instanceof Promise ? found.then(assertFound).catch(report) : assertFound(found)
+  } catch (error) {
+    return report(error)
   }
 }
 
@@ -96,36 +130,35 @@ function assertOrigin(
   if (policy.csrf !== false) assertCsrf(view, found, payload, reading.csrf)
 }
 
+// Several policies on one route ask once: the second finds the answer to the first, or its refusal.
 function askOnce(
   authenticator: Authenticator,
   token: string,
   verified: VerifiedToken,
   origin: TokenOrigin | null,
-): Promise<void> | undefined {
-  const { settings, blocklist, store, revocationChecks } = authenticator
+): void | Promise<void> {
+  const { settings, blocklist, store } = authenticator
   const isRevoked = blocklist.callback
   if (isRevoked === null && store === null) return undefined
-  const ask = (): Promise<void> => {
-    const { header, payload } = verified
-    const location = origin?.found.location ?? null
-    const checked = { ...toRevocable(verified, settings), token, header, type: payload.type, location }
-    return assertNotRevoked(checked, { store, isRevoked, timeoutMs: settings.revocationTimeoutMs })
+  const known = origin && (readNote(origin.view, authenticator) as Answered | undefined)
+  if (known?.token === token) return known.answer
+  const location = origin?.found.location ?? null
+  const answer = assertNotRevoked(token, verified, location, {
+    store,
+    isRevoked,
+    timeoutMs: settings.revocationTimeoutMs,
+  })
+  // A store that answers at once may as well be asked again.
+  if (origin !== null && (isRevoked !== null || answer !== undefined)) {
+    writeNote(origin.view, authenticator, { token, answer })
   }
-  if (origin === null) return ask()
-  const asked = revocationChecks.get(origin.view) ?? new Map<string, Promise<void>>()
-  const answer = asked.get(token) ?? ask()
-  revocationChecks.set(origin.view, asked.set(token, answer))
   return answer
 }
 
-/** A verified token as its revocation depends on it. */
-export function toRevocable(
-  { payload, kids, start }: VerifiedToken,
-  { retentionMs }: Settings,
-): RevocableToken {
-  const { exp, iat } = payload
-  const isEndless = exp === undefined || iat === undefined
-  return { payload, kids, start, lifetime: isEndless ? FOREVER : addTime(exp * 1000 - start, retentionMs) }
+/** What was answered about a token of a request. */
+interface Answered {
+  readonly token: string
+  readonly answer: void | Promise<void>
 }
 
 // Where either type will do, a token must still be where its own type is looked for.

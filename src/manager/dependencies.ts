@@ -1,4 +1,5 @@
 import { type RequestSource, toRequestView } from '../request/request-source.js'
+import { readNote, writeNote } from '../request/notes.js'
 import type { RequestView } from '../request/view.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
@@ -20,17 +21,24 @@ export type DependencyValues<Dependencies> = {
 
 /** A dependency that does its work once per request, however often and wherever it is used. */
 export function rememberPerRequest<Value>(
-  run: (view: RequestView) => Promise<Value>,
+  run: (view: RequestView) => Value | Promise<Value>,
 ): TokenDependency<Value> {
-  const results = new WeakMap<RequestView, Promise<Value>>()
-  return async (request) => {
+  // Whatever it throws is a rejection.
+  const attempt = async (view: RequestView): Promise<Value> => run(view)
+  const recall = (request: RequestSource): Promise<Value> => {
     const view = toRequestView(request)
-    let result = results.get(view)
-    if (result === undefined) {
-      result = run(view)
-      results.set(view, result)
-    }
+    const known = readNote(view, attempt)
+    if (known !== undefined) return known as Promise<Value>
+    const result = attempt(view)
+    writeNote(view, attempt, result)
     return result
+  }
+  return (request) => {
+    try {
+      return recall(request)
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
   }
 }
 
@@ -48,7 +56,12 @@ export async function resolveDependencies<Dependencies extends NamedDependencies
   request: RequestSource,
 ): Promise<DependencyValues<Dependencies>> {
   const values: Record<string, unknown> = {}
-  for (const [name, dependency] of Object.entries(dependencies)) values[name] = await run(dependency, request)
+  try {
+    for (const name of Object.keys(dependencies))
+      values[name] = assertValue(await dependencies[name]?.(request))
+  } catch (thrown) {
+    throw toError(thrown)
+  }
   return values as DependencyValues<Dependencies>
 }
 
@@ -57,21 +70,21 @@ export async function enforceDependencies(
   dependencies: readonly Dependency<unknown>[],
   request: RequestSource,
 ): Promise<void> {
-  for (const dependency of dependencies) await run(dependency, request)
+  try {
+    for (const dependency of dependencies) assertValue(await dependency(request))
+  } catch (thrown) {
+    throw toError(thrown)
+  }
 }
 
 // `enforce(() => tokens.accessTokenRequired)` returns a guard and runs none.
-async function run(dependency: Dependency<unknown>, request: RequestSource): Promise<unknown> {
-  let value: unknown
-  try {
-    value = await dependency(request)
-  } catch (thrown) {
-    if (typeof thrown === 'object' && thrown !== null) throw thrown
-    // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
-    throw new Error('A dependency threw something that is no error', { cause: thrown })
-  }
-  if (typeof value === 'function') {
-    throw new TypeError('A dependency returned a function: pass that function itself')
-  }
-  return value
+function assertValue(value: unknown): unknown {
+  if (typeof value !== 'function') return value
+  throw new TypeError('A dependency returned a function: pass that function itself')
+}
+
+// Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
+function toError(thrown: unknown): object {
+  if (typeof thrown === 'object' && thrown !== null) return thrown
+  return new Error('A dependency threw something that is no error', { cause: thrown })
 }

@@ -71,6 +71,7 @@ export function assertFresh(payload: TokenPayload, { fresh = false }: TokenPolic
 }
 
 /** Throws unless the token carries every scope the policy asks for. */
-export function assertScopes(payload: TokenPayload, { scopes = [] }: TokenPolicy): void {
-  if (!hasScopes(payload, ...scopes)) throw new InsufficientScopeError(scopes, payload.scopes)
+export function assertScopes(payload: TokenPayload, { scopes }: TokenPolicy): void {
+  if (scopes !== undefined && !hasScopes(payload, ...scopes))
+    throw new InsufficientScopeError(scopes, payload.scopes)
 }

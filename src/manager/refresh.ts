@@ -5,7 +5,7 @@ import { MissingTokenError, RevokedTokenError } from '../errors.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { SessionClientOptions } from '../sessions/session-client.js'
 import type { Sessions } from '../sessions/sessions.js'
-import { type Authenticator, authenticate, authenticateToken, toRevocable } from './authenticate.js'
+import { type Authenticator, authenticate, authenticateToken, createGuard } from './authenticate.js'
 import type { TokenIssuer, TokenPair } from './issue.js'
 import { reportRejection } from './report-rejection.js'
 
@@ -34,7 +34,7 @@ export async function refreshPair<Input extends object>(
   const verified =
     typeof source === 'string'
       ? await authenticateToken(authenticator, source, policy, null)
-      : await authenticate(authenticator, toRequestView(source), policy)
+      : await authenticate(authenticator, toRequestView(source), createGuard(policy, authenticator.settings))
   if (verified === null) throw new MissingTokenError()
 
   const given = toGiven(verified.claims, authenticator.settings.identityClaim, claims)
@@ -44,7 +44,7 @@ export async function refreshPair<Input extends object>(
   try {
     const session = await sessions.rotate(verified, { ...request, ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
-    if (await authenticator.store?.isRevoked(toRevocable(verified, authenticator.settings))) {
+    if (await authenticator.store?.isRevoked(verified)) {
       throw new RevokedTokenError(verified.payload, verified.header)
     }
     return issuer.createPair(given, options, session)

@@ -108,6 +108,7 @@ function resolveReading(config: TokenConfig): ReadingRules {
   return {
     locations: { access, refresh: toList(config.JWT_REFRESH_TOKEN_LOCATION ?? access) },
     headerName: config.JWT_HEADER_NAME,
+    headerKey: config.JWT_HEADER_NAME.toLowerCase(),
     headerType: config.JWT_HEADER_TYPE,
     cookieName: { access: config.JWT_ACCESS_COOKIE_NAME, refresh: config.JWT_REFRESH_COOKIE_NAME },
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },

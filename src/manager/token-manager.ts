@@ -4,13 +4,19 @@ import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
 import { createEmitter } from '../events.js'
-import { readToken } from '../request/read-token.js'
+import { readToken, toPlaces } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
 import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
-import { type Authenticator, authenticate, authenticateToken, wantedLocations } from './authenticate.js'
+import {
+  type Authenticator,
+  authenticate,
+  authenticateToken,
+  createGuard,
+  wantedLocations,
+} from './authenticate.js'
 import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
@@ -28,7 +34,7 @@ import {
   type UpgradePolicy,
 } from './sockets.js'
 import { findSubject, type SubjectGetter } from './subjects.js'
-import { createVerifier } from './verified-tokens.js'
+import { createVerifier, type VerifiedToken } from './verified-tokens.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
@@ -118,7 +124,6 @@ export class TokenManager<
       store,
       now,
       emit,
-      revocationChecks: new WeakMap(),
     }
     this.#subjectGetter = subjectGetter
 
@@ -172,8 +177,8 @@ export class TokenManager<
     options: { readonly type?: TokenType; readonly locations?: readonly TokenLocation[] } = {},
   ): Promise<RequestToken | null> => {
     const { reading } = this.#authenticator.settings
-    const locations = wantedLocations(options, reading.locations)
-    return readToken(toRequestView(request), [options.type ?? 'access'], locations, reading)
+    const places = toPlaces([options.type ?? 'access'], wantedLocations(options, reading.locations))
+    return readToken(toRequestView(request), places, reading)
   }
 
   /** A dependency for any policy; the other dependencies are presets of it. */
@@ -182,10 +187,12 @@ export class TokenManager<
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
-    const fixed = parsePolicy(policy)
-    return rememberPerRequest(async (view) => {
-      const verified = await authenticate(authenticator, view, fixed)
-      return verified && (verified.payload as TokenPayload<Output>)
+    const guard = createGuard(parsePolicy(policy), authenticator.settings)
+    const toPayload = (verified: VerifiedToken | null): TokenPayload<Output> | null =>
+      verified && (verified.payload as TokenPayload<Output>)
+    return rememberPerRequest((view) => {
+      const verified = authenticate(authenticator, view, guard)
+      return verified instanceof Promise ? verified.then(toPayload) : toPayload(verified)
     })
   }
 

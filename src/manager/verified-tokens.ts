@@ -3,19 +3,16 @@ import { applySchema } from '../claims/schema.js'
 import { readTokenStart } from '../claims/token-start.js'
 import { assertClaims } from '../claims/validate.js'
 import { type JwsHeader, verifyCompact } from '../jws/verify.js'
+import type { RevocableToken } from '../revocation/check.js'
+import { addTime, FOREVER } from '../revocation/revocation.js'
 import { createRecentMap } from './recent-map.js'
 import type { Settings } from './settings.js'
 
 /** A token whose spelling, signature and claim types held. */
-export interface VerifiedToken {
+export interface VerifiedToken extends RevocableToken {
   readonly header: JwsHeader
-  readonly payload: TokenPayload
   /** The claims as they were signed, before a schema made others of them. */
   readonly claims: TokenPayload
-  /** The ids of the key that verified it. */
-  readonly kids: readonly string[]
-  /** When its session began; epoch milliseconds. */
-  readonly start: number
 }
 
 /** Runs the standard JWT checks on a token. */
@@ -27,18 +24,28 @@ export interface TokenVerifier {
 /**
  * A verifier that remembers tokens it has verified, by their exact text.
  *
- * Only what can never change is remembered: that spelling, signature and claim types held, and the frozen claims.
- * Time and schema are checked on every call, a refusal is never kept, and everything else (type, freshness, scopes,
- * revocation) is checked by others, every time.
+ * Only what can never change is remembered: that spelling, signature, claim types and schema held, and the frozen
+ * claims. Time, issuer and audience are checked on every call, a refusal is never kept, and everything else (type,
+ * freshness, scopes, revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
-  const { claims: rules, identityClaim, keys, maxTokenLength, schema, verifiedCacheSize } = settings
-  const remembered = verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(verifiedCacheSize)
+  const { claims: rules, identityClaim, keys, maxTokenLength, retentionMs, schema } = settings
+  const lenient = { ...rules, allowExpired: true }
+  const remembered =
+    settings.verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(settings.verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
-    const jws = verifyCompact(keys, token, maxTokenLength)
-    const payload = parseClaims(jws.payload, identityClaim)
-    return { header: jws.header, payload, claims: payload, kids: jws.kids, start: readTokenStart(payload) }
+    const { header, payload: bytes, kids } = verifyCompact(keys, token, maxTokenLength)
+    const payload = parseClaims(bytes, identityClaim)
+    const start = readTokenStart(payload)
+    return {
+      header,
+      payload,
+      claims: payload,
+      kids,
+      start,
+      lifetime: toLifetime(payload, start, retentionMs),
+    }
   }
 
   return {
@@ -46,13 +53,29 @@ export function createVerifier(settings: Settings): TokenVerifier {
       // What is too long to be a token is not looked up either.
       const isShort = typeof token === 'string' && token.length <= maxTokenLength
       const known = isShort ? remembered?.get(token) : undefined
-      const verified = known ?? open(token)
-      assertClaims(verified.payload, allowExpired ? { ...rules, allowExpired } : rules, now / 1000)
-      if (known === undefined) remembered?.set(token, verified)
-      // A schema may build what cannot be frozen (a Date, a Set): each check gets its own.
-      return schema === null
-        ? verified
-        : { ...verified, payload: applySchema(schema, verified.payload, identityClaim) }
+      const opened = known ?? open(token)
+      assertClaims(opened.claims, allowExpired ? lenient : rules, now / 1000)
+      // Once more where a schema has built what can change (a Date, a list): then each check gets its own.
+      const isDone = schema === null || (known !== undefined && known.payload !== known.claims)
+      const verified = isDone
+        ? opened
+        : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
+      if (known === undefined) {
+        remembered?.set(token, isDone || isImmutable(verified.payload) ? verified : opened)
+      }
+      return verified
     },
   }
+}
+
+function toLifetime({ exp, iat }: TokenPayload, start: number, retentionMs: number): number {
+  return exp === undefined || iat === undefined ? FOREVER : addTime(exp * 1000 - start, retentionMs)
+}
+
+// Plain data, frozen to the bottom. A frozen Date or Map still changes.
+function isImmutable(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'function'
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isPlain = prototype === null || prototype === Object.prototype || prototype === Array.prototype
+  return isPlain && Object.isFrozen(value) && Object.values(value).every(isImmutable)
 }

@@ -12,10 +12,24 @@ const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
 export function readBearer(header: string | null, scheme: string): string | null {
   if (header === null) return null
   if (scheme === '') return trimBlanks(header) || null
+  if (isPlain(header, scheme)) return header.slice(scheme.length + 1)
   const found = splitCredentials(header).flatMap((credential) => readCredential(credential, scheme) ?? [])
   if (found.length > 1) throw new TokenDecodeError(`The request carries more than one ${scheme} credential`)
   return found[0] ?? null
 }
+
+// What nearly every request has: one credential of the scheme, in the usual case, and one space.
+function isPlain(header: string, scheme: string): boolean {
+  return (
+    header.startsWith(scheme) &&
+    header.charCodeAt(scheme.length) === SPACE &&
+    header.charCodeAt(scheme.length + 1) > SPACE &&
+    header.charCodeAt(header.length - 1) > SPACE &&
+    !header.includes(',')
+  )
+}
+
+const SPACE = 0x20
 
 // Several credentials may share a header, or several headers a name: both arrive here joined with commas. What
 // does not start a credential belongs to the one before it (`Digest a="1", b="2"`).
@@ -32,7 +46,7 @@ function splitCredentials(header: string): string[] {
 
 // RFC 9110 §11.1: the scheme is case-insensitive.
 function readCredential(credential: string, scheme: string): string | null {
-  if (credential.charCodeAt(scheme.length) !== 0x20) return null
+  if (credential.charCodeAt(scheme.length) !== SPACE) return null
   if (credential.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return null
   return trimBlanks(credential.slice(scheme.length)) || null
 }

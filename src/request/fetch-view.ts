@@ -2,17 +2,28 @@ import { createChunks, isMultipart, parseBody, toFields } from './body.js'
 import type { RequestView } from './view.js'
 
 /** The view of a Fetch `Request`; the body is read from a clone, once. */
-export function createFetchView(request: Request): RequestView {
-  let body: Promise<unknown> | undefined
-  return {
-    get method() {
-      return request.method
-    },
-    get url() {
-      return request.url
-    },
-    header: (name) => request.headers.get(name),
-    body: () => (body ??= readBody(request)),
+export class FetchView implements RequestView {
+  readonly #request: Request
+  #body: Promise<unknown> | undefined
+
+  constructor(request: Request) {
+    this.#request = request
+  }
+
+  get method(): string {
+    return this.#request.method
+  }
+
+  get url(): string {
+    return this.#request.url
+  }
+
+  header(name: string): string | null {
+    return this.#request.headers.get(name)
+  }
+
+  body(): Promise<unknown> {
+    return (this.#body ??= readBody(this.#request))
   }
 }
 

@@ -15,6 +15,8 @@ export type PerType<Value> = Readonly<Record<TokenType, Value>>
 export interface ReadingRules extends LengthLimit {
   readonly locations: PerType<readonly TokenLocation[]>
   readonly headerName: string
+  /** The same in lower case, as Node's own requests have it. */
+  readonly headerKey: string
   /** The scheme before the token; empty when the header holds the token alone. */
   readonly headerType: string
   readonly cookieName: PerType<string>
@@ -44,15 +46,16 @@ type Reader = (
 /** How each location is read, told which type of token is wanted. */
 export const READERS: Readonly<Record<TokenLocation, Reader>> = {
   headers(view, type, rules) {
-    const token = readBearer(readHeader(view, rules.headerName, rules), rules.headerType)
+    const token = readBearer(readHeader(view, rules.headerKey, rules), rules.headerType)
     return token === null ? null : new RequestToken(token, type, 'headers')
   },
 
-  async cookies(view, type, rules) {
+  cookies(view, type, rules) {
     const token = readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
     if (token === null) return null
-    const csrf = needsCsrf(view, rules.csrf) ? await readCsrf(view, type, rules) : null
-    return new RequestToken(token, type, 'cookies', csrf)
+    const csrf = needsCsrf(view, rules.csrf) ? readCsrf(view, type, rules) : null
+    const found = (value: string | null): RequestToken => new RequestToken(token, type, 'cookies', value)
+    return csrf instanceof Promise ? csrf.then(found) : found(csrf)
   },
 
   async json(view, type, rules) {
@@ -82,12 +85,19 @@ export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
   return rules.protect && (view.method === '' || rules.methods.has(view.method.toUpperCase()))
 }
 
-async function readCsrf(view: RequestView, type: TokenType, rules: ReadingRules): Promise<string | null> {
+function readCsrf(
+  view: RequestView,
+  type: TokenType,
+  rules: ReadingRules,
+): string | null | Promise<string | null> {
   const { headerName, fieldName, checkForm } = rules.csrf
   const sent = view.header(headerName[type])
   if (sent !== null || !checkForm || !isForm(readHeader(view, 'content-type', rules))) return sent
+  return readCsrfField(view, fieldName[type])
+}
+
+async function readCsrfField(view: RequestView, name: string): Promise<string | null> {
   const body = await view.body()
-  const name = fieldName[type]
   const field =
     typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? body[name as never] : null
   return typeof field === 'string' ? field : null

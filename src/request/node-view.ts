@@ -16,36 +16,73 @@ export interface NodeRequest {
 }
 
 /** The view of a Node request or of a plain object. */
-export function createNodeView(request: NodeRequest): RequestView {
-  let streamed: Promise<unknown> | undefined
-  return {
-    get method() {
-      return request.method ?? ''
-    },
-    get url() {
-      return request.url ?? '/'
-    },
-    get ip() {
-      return request.socket?.remoteAddress ?? null
-    },
-    header: (name) => readHeader(request, name.toLowerCase()),
-    async body() {
-      if (streamed !== undefined) return streamed
-      const { body } = request
-      if (body === undefined && isReadable(request)) return (streamed = readStream(request))
-      const isText = typeof body === 'string' || body instanceof Uint8Array
-      return isText ? parseBody(readHeader(request, 'content-type'), body) : body
-    },
+export class NodeView implements RequestView {
+  readonly #request: NodeRequest
+  #streamed: Promise<unknown> | undefined
+
+  constructor(request: NodeRequest) {
+    this.#request = request
+  }
+
+  get method(): string {
+    return this.#request.method ?? ''
+  }
+
+  get url(): string {
+    return this.#request.url ?? '/'
+  }
+
+  get ip(): string | null {
+    return this.#request.socket?.remoteAddress ?? null
+  }
+
+  header(name: string): string | null {
+    return readHeader(this.#request, name)
+  }
+
+  async body(): Promise<unknown> {
+    if (this.#streamed !== undefined) return this.#streamed
+    const { body } = this.#request
+    if (body === undefined && isReadable(this.#request)) return (this.#streamed = readStream(this.#request))
+    return this.parsed(body)
+  }
+
+  /** What a parser has left as the body; a text or bytes are parsed here. */
+  protected parsed(body: unknown): unknown {
+    const isText = typeof body === 'string' || body instanceof Uint8Array
+    return isText ? parseBody(this.header('content-type'), body) : body
   }
 }
 
-function readHeader({ headers, rawHeaders = [] }: NodeRequest, name: string): string | null {
+function readHeader({ headers, rawHeaders }: NodeRequest, name: string): string | null {
+  // A Node server lowers every name itself: nearly always this is the one value there is.
+  if (rawHeaders !== undefined && Object.hasOwn(headers, name)) {
+    const value = headers[name]
+    if (typeof value === 'string' && countNamed(rawHeaders, name) < 2) return value
+  }
+  return gatherHeader(headers, rawHeaders ?? [], name.toLowerCase())
+}
+
+function gatherHeader(
+  headers: NodeRequest['headers'],
+  rawHeaders: readonly string[],
+  name: string,
+): string | null {
   const values = namedValues(headers, name)
   if (values.length === 0) return null
   if (name === 'cookie') return joinValues(values, '; ')
   // Of several Authorization headers Node keeps only the first; the raw ones show that there were more.
   const raw = rawValues(rawHeaders, name)
   return joinValues(raw.length > values.length ? raw : values, ', ')
+}
+
+function countNamed(rawHeaders: readonly string[], name: string): number {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const key = rawHeaders[at] as string
+    if (key.length === name.length && key.toLowerCase() === name) count++
+  }
+  return count
 }
 
 // No limit of a token's is as high; above this one, not even a copy is made.

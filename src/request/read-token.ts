@@ -4,30 +4,39 @@ import { type PerType, READERS, type ReadingRules } from './locations.js'
 import type { RequestToken, TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
 
-/** The first token found: for each wanted type in turn, location by location in the configured order; or `null`. */
-export async function readToken(
-  view: RequestView,
+/** One place to look in for a token of one type. */
+export interface TokenPlace {
+  readonly type: TokenType
+  readonly location: TokenLocation
+}
+
+/** The places to look in: for each wanted type in turn, location by location in the configured order. */
+export function toPlaces(
   types: readonly TokenType[],
   locations: PerType<readonly TokenLocation[]>,
+): readonly TokenPlace[] {
+  return types.flatMap((type) => locations[type].map((location) => ({ type, location })))
+}
+
+/** The first token found, or `null`; at once, unless a body must be waited for. */
+export function readToken(
+  view: RequestView,
+  places: readonly TokenPlace[],
   rules: ReadingRules,
-): Promise<RequestToken | null> {
-  for (const type of types) {
-    for (const location of locations[type]) {
-      const found = await READERS[location](view, type, rules)
-      if (found !== null) return found
+): RequestToken | null | Promise<RequestToken | null> {
+  for (const [at, { type, location }] of places.entries()) {
+    const found = READERS[location](view, type, rules)
+    if (found instanceof Promise) {
+      return found.then((later) => later ?? readToken(view, places.slice(at + 1), rules))
     }
+    if (found !== null) return found
   }
   return null
 }
 
 /** The error for a request without a token; it names every place that was looked at. */
-export function missingToken(
-  types: readonly TokenType[],
-  locations: PerType<readonly TokenLocation[]>,
-  rules: ReadingRules,
-): MissingTokenError {
-  const places = types.flatMap((type) => locations[type].map((location) => describe(location, type, rules)))
-  const tried = [...new Set(places)].join(', ')
+export function missingToken(places: readonly TokenPlace[], rules: ReadingRules): MissingTokenError {
+  const tried = [...new Set(places.map((place) => describe(place, rules)))].join(', ')
   return new MissingTokenError(
     tried === ''
       ? 'No token found: no location is read'
@@ -35,7 +44,7 @@ export function missingToken(
   )
 }
 
-function describe(location: TokenLocation, type: TokenType, rules: ReadingRules): string {
+function describe({ type, location }: TokenPlace, rules: ReadingRules): string {
   switch (location) {
     case 'headers':
       return `the ${rules.headerName} header`

@@ -1,33 +1,30 @@
-import { createFetchView } from './fetch-view.js'
-import { createNodeView, type NodeRequest } from './node-view.js'
+import { FetchView } from './fetch-view.js'
+import { type NodeRequest, NodeView } from './node-view.js'
+import { readNote, writeNote } from './notes.js'
 import type { RequestView } from './view.js'
 
 /** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
 export type RequestSource = Request | NodeRequest | RequestView
 
-const views = new WeakMap<object, RequestView>()
-
 /** The view of a request, the same one each time, so that what is remembered for it is found again. */
 export function toRequestView(source: RequestSource): RequestView {
-  if (isRequestView(source)) return source
-  return rememberView(source, () =>
-    isFetchRequest(source) ? createFetchView(source) : createNodeView(source),
-  )
+  return isRequestView(source) ? source : rememberView(source, createView)
+}
+
+function createView(source: Request | NodeRequest): RequestView {
+  return isFetchRequest(source) ? new FetchView(source) : new NodeView(source)
 }
 
 /** The view remembered for a request object; an adapter brings `create` to make its own the first time. */
-export function rememberView(source: object, create: () => RequestView): RequestView {
-  let view = views.get(source)
-  if (view === undefined) {
-    view = create()
-    views.set(source, view)
-  }
+export function rememberView<Source extends object>(
+  source: Source,
+  create: (source: Source) => RequestView,
+): RequestView {
+  const known = readNote(source, rememberView)
+  if (known !== undefined) return known as RequestView
+  const view = create(source)
+  writeNote(source, rememberView, view)
   return view
-}
-
-/** A view that reads its body in another way: from where a framework's parser has left it. */
-export function withBody(view: RequestView, body: () => Promise<unknown>): RequestView {
-  return Object.create(view, { body: { value: body } }) as RequestView
 }
 
 // All four members: requests and contexts of frameworks have some of them, with other meanings.

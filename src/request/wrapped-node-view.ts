@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isJson, isUrlEncoded } from './body.js'
-import { createNodeView } from './node-view.js'
+import { NodeView } from './node-view.js'
 import { rememberView } from './request-source.js'
 import type { RequestView } from './view.js'
 
@@ -15,27 +15,28 @@ export interface WrappedRequest {
 
 /** The view of a request; a dependency called with `request` or `request.raw` finds the same one. */
 export function toWrappedView(request: WrappedRequest): RequestView {
-  const view = rememberView(request.raw, () => createWrappedView(request))
-  rememberView(request, () => view)
-  return view
+  return rememberView(request, rememberRaw)
+}
+
+function rememberRaw(request: WrappedRequest): RequestView {
+  return rememberView(request.raw, () => new WrappedView(request))
 }
 
 // Without the stream: the framework reads it, and would wait for ever for one that was read before.
-function createWrappedView(request: WrappedRequest): RequestView {
-  const { method, url, headers, rawHeaders, socket } = request.raw
-  return createNodeView({
-    method,
-    url,
-    headers,
-    rawHeaders,
-    socket,
-    get body() {
-      if (isParsedLater(request)) {
-        throw new TypeError('The body is not parsed yet: a token in it needs a preValidation hook')
-      }
-      return request.body
-    },
-  })
+class WrappedView extends NodeView {
+  readonly #request: WrappedRequest
+
+  constructor(request: WrappedRequest) {
+    super(request.raw)
+    this.#request = request
+  }
+
+  override async body(): Promise<unknown> {
+    if (isParsedLater(this.#request)) {
+      throw new TypeError('The body is not parsed yet: a token in it needs a preValidation hook')
+    }
+    return this.parsed(this.#request.body)
+  }
 }
 
 // Silence would overlook the token that is there, and let the request pass where a token is optional.

@@ -1,5 +1,7 @@
-import type { TokenPayload } from '../claims/payload.js'
+import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { RevocationUnavailableError, RevokedTokenError } from '../errors.js'
+import type { JwsHeader } from '../jws/verify.js'
+import type { TokenLocation } from '../request/request-token.js'
 import { monotonicNow } from '../time.js'
 import type { RevocationContext, TokenBlocklistCallback } from './blocklist.js'
 import { isThenable, withDeadline } from './deadline.js'
@@ -24,64 +26,93 @@ export interface RevocableToken {
 }
 
 /** A token that has passed every other check. */
-export interface CheckedToken extends RevocableToken, Omit<RevocationContext, 'signal' | 'payload'> {
-  readonly token: string
+export interface CheckedToken extends RevocableToken {
+  readonly header: JwsHeader
 }
 
 /**
  * Throws `RevokedTokenError` for a revoked token, and `RevocationUnavailableError` when nobody can tell: an unanswered
- * question is not a "no", and letting the request through would un-revoke every token.
+ * question is not a "no", and letting the request through would un-revoke every token. At once, unless an answer must
+ * be waited for.
  */
-export async function assertNotRevoked(checked: CheckedToken, sources: RevocationSources): Promise<void> {
-  if (sources.store !== null && (await sources.store.isRevoked(checked))) {
-    throw new RevokedTokenError(checked.payload, checked.header)
+export function assertNotRevoked(
+  token: string,
+  checked: CheckedToken,
+  location: TokenLocation | null,
+  sources: RevocationSources,
+): void | Promise<void> {
+  const { store, isRevoked } = sources
+  const goOn = (isStored: boolean): void | Promise<void> => {
+    if (isStored) throw new RevokedTokenError(checked.payload, checked.header)
+    if (isRevoked !== null) return assertNotListed(token, checked, location, isRevoked, sources.timeoutMs)
   }
-  if (sources.isRevoked !== null) await assertNotListed(checked, sources.isRevoked, sources.timeoutMs)
+  const isStored = store !== null && store.isRevoked(checked)
+  return typeof isStored === 'boolean' ? goOn(isStored) : isStored.then(goOn)
 }
 
-async function assertNotListed(
-  { token, payload, header, type, location }: CheckedToken,
+function assertNotListed(
+  token: string,
+  checked: CheckedToken,
+  location: TokenLocation | null,
   isRevoked: TokenBlocklistCallback,
   timeoutMs: number,
-): Promise<void> {
-  const { context, abort } = createContext({ payload, header, type, location })
+): void | Promise<void> {
+  const context = new CallbackContext(checked, location)
   const startedAt = monotonicNow()
+  const judge = (answer: unknown): void => {
+    // A busy process takes an answer before it looks at the timer that should have ended the wait.
+    if (monotonicNow() - startedAt > timeoutMs) throw unavailable(tooLate(timeoutMs))
+    if (answer === true) throw new RevokedTokenError(checked.payload, checked.header)
+    if (answer === false) return
+    const type = answer === null ? 'null' : typeof answer
+    throw unavailable(new TypeError(`The revocation callback answered ${type}, not true or false`))
+  }
   let answer: unknown
   try {
     answer = isRevoked(token, context)
-    if (isThenable(answer)) answer = await withDeadline(answer, timeoutMs, () => abort(tooLate(timeoutMs)))
-    // A busy process takes an answer before it looks at the timer that should have ended the wait.
-    if (monotonicNow() - startedAt > timeoutMs) throw tooLate(timeoutMs)
+    if (isThenable(answer)) {
+      answer = withDeadline(answer, timeoutMs, () => context.abort(tooLate(timeoutMs)))
+    }
   } catch (cause) {
-    throw new RevocationUnavailableError(cause)
+    throw unavailable(cause)
   }
-  if (answer === true) throw new RevokedTokenError(payload, header)
-  if (answer !== false) {
-    const type = answer === null ? 'null' : typeof answer
-    throw new RevocationUnavailableError(
-      new TypeError(`The revocation callback answered ${type}, not true or false`),
-    )
-  }
+  if (!(answer instanceof Promise)) return judge(answer)
+  return answer.then(judge, (cause: unknown) => {
+    throw unavailable(cause)
+  })
 }
 
 // The signal is made only for a callback that asks for it: most do not, and this is done for every request.
-function createContext(facts: Omit<RevocationContext, 'signal'>) {
-  let controller: AbortController | undefined
-  let reason: Error | undefined
-  const context: RevocationContext = {
-    ...facts,
-    get signal() {
-      controller ??= new AbortController()
-      if (reason !== undefined) controller.abort(reason)
-      return controller.signal
-    },
+class CallbackContext implements RevocationContext {
+  readonly payload: TokenPayload
+  readonly header: JwsHeader
+  readonly type: TokenType
+  readonly location: TokenLocation | null
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+
+  constructor({ payload, header }: CheckedToken, location: TokenLocation | null) {
+    this.payload = payload
+    this.header = header
+    this.type = payload.type
+    this.location = location
   }
-  const abort = (deadline: Error): Error => {
-    reason = deadline
-    controller?.abort(deadline)
-    return deadline
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason)
+    return this.#controller.signal
   }
-  return { context, abort }
+
+  abort(reason: Error): Error {
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    return reason
+  }
+}
+
+function unavailable(cause: unknown): RevocationUnavailableError {
+  return new RevocationUnavailableError(cause)
 }
 
 function tooLate(timeoutMs: number): Error {

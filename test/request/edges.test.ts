@@ -4,7 +4,7 @@ import { TokenDecodeError } from '../../src/index.js'
 import { readBearer } from '../../src/request/bearer.js'
 import { parseBody, toFields } from '../../src/request/body.js'
 import type { NodeRequest } from '../../src/request/node-view.js'
-import { toRequestView, withBody } from '../../src/request/request-source.js'
+import { toRequestView } from '../../src/request/request-source.js'
 import { RequestToken } from '../../src/request/request-token.js'
 import { createManager } from '../helpers/manager.js'
 import { receive, toHttpText } from '../helpers/requests.js'
@@ -27,13 +27,6 @@ describe('a body', () => {
     const headers = { 'content-type': 'application/json' }
     const request = new Request('http://localhost/', { method: 'POST', headers, body, duplex: 'half' })
     expect(await toRequestView(request).body()).toBeUndefined()
-  })
-
-  test('may come from elsewhere, all else staying the same', async () => {
-    const view = toRequestView(new Request('http://localhost/a', { headers: { 'x-one': '1' } }))
-    const other = withBody(view, async () => ({ a: 1 }))
-    expect([other.method, other.url, other.header('x-one')]).toEqual(['GET', 'http://localhost/a', '1'])
-    expect(await other.body()).toEqual({ a: 1 })
   })
 })
 

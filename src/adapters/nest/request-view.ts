@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { createNodeView, type NodeRequest } from '../../request/node-view.js'
+import { type NodeRequest, NodeView } from '../../request/node-view.js'
 import { toRequestView } from '../../request/request-source.js'
 import type { RequestView } from '../../request/view.js'
 import { toWrappedView, type WrappedRequest } from '../../request/wrapped-node-view.js'
@@ -54,5 +54,5 @@ function toMessageView(client: WsClient): RequestView {
 // A new view each time: a connection outlives its token, so every message asks anew whether that still holds.
 // Without the method, which is GET: a browser opens one for every page that asks, cookies and all.
 function toConnectionView({ url, headers, rawHeaders = [] }: NodeRequest): RequestView {
-  return createNodeView({ url, headers, rawHeaders })
+  return new NodeView({ url, headers, rawHeaders })
 }

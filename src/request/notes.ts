@@ -1,0 +1,47 @@
+const NOTES = Symbol('tokenlib')
+
+/** Something with notes on it: a request, a view of one, or a verified token. */
+interface Noted {
+  [NOTES]?: Note
+}
+
+// Private, so that nothing of it shows where a request is logged.
+class Note {
+  readonly #owner: object
+  readonly #author: object
+  readonly #value: unknown
+  readonly #next: Note | undefined
+
+  constructor(owner: object, author: object, value: unknown, next: Note | undefined) {
+    this.#owner = owner
+    this.#author = author
+    this.#value = value
+    this.#next = next
+  }
+
+  // An object that inherits from the owner, or was copied from it, has the owner's notes on it: they are not its own.
+  static find(first: Note | undefined, owner: object, author: object): unknown {
+    for (let note = first; note !== undefined; note = note.#next) {
+      if (note.#author === author && note.#owner === owner) return note.#value
+    }
+    return undefined
+  }
+}
+
+// What cannot be written on. A WeakMap for all would cost every request a few microseconds.
+const frozen = new WeakMap<object, Note>()
+
+/** What `author` has written on `owner` last, or `undefined`. */
+export function readNote(owner: object, author: object): unknown {
+  const first =
+    (owner as Noted | null)?.[NOTES] ?? (Object.isExtensible(owner) ? undefined : frozen.get(owner))
+  return Note.find(first, owner, author)
+}
+
+/** Writes something on an object that lives as long as the object does, and that only `author` finds. */
+export function writeNote(owner: object, author: object, value: unknown): void {
+  const isOpen = Object.isExtensible(owner)
+  const note = new Note(owner, author, value, isOpen ? (owner as Noted)[NOTES] : frozen.get(owner))
+  if (isOpen) (owner as Noted)[NOTES] = note
+  else frozen.set(owner, note)
+}
