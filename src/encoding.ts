@@ -1,7 +1,5 @@
+import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
-
-// `ignoreBOM: true` keeps a byte order mark in the text, where JSON.parse then refuses it.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** How deep a JWT header or claims set may be nested. */
 export const MAX_JSON_DEPTH = 32
@@ -28,16 +26,19 @@ export function readBase64url(text: string): Buffer | null {
 }
 
 /** The JSON object in UTF-8 bytes, frozen to the bottom, or `null`: bad UTF-8, bad JSON, too deep, not an object. */
-export function readJsonObject(bytes: Uint8Array): Record<string, unknown> | null {
+export function readJsonObject(bytes: Buffer): Record<string, unknown> | null {
+  if (!isUtf8(bytes)) return null
+  // A byte order mark stays in the text, and JSON.parse refuses it.
+  const text = bytes.toString('utf8')
+  if (!isWithinJsonLimits(text)) return null
   let value: unknown
   try {
-    const text = utf8.decode(bytes)
-    if (!isWithinJsonLimits(text)) return null
     value = JSON.parse(text)
   } catch {
     return null
   }
-  return isJsonObject(value) ? deepFreeze(value) : null
+  if (!isJsonObject(value)) return null
+  return isFlatJson(text) ? Object.freeze(value) : deepFreeze(value)
 }
 
 function deepFreeze<Value extends object>(value: Value): Value {
@@ -49,6 +50,7 @@ function deepFreeze<Value extends object>(value: Value): Value {
 
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string): boolean {
+  if (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) return true
   let depth = 0
   let commas = 0
   for (let at = 0; at < text.length; at++) {
@@ -63,15 +65,19 @@ export function isWithinJsonLimits(text: string): boolean {
   return true
 }
 
+// Most claims are: nothing is nested in them, not even in a string that would look like it.
+function isFlatJson(text: string): boolean {
+  return !text.includes('{', 1) && !text.includes('[')
+}
+
 /** Whether a parsed JSON value is an object: not `null`, not an array. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether the top-level object of a JSON text names a member twice (RFC 7515 §4), escapes resolved. */
-export function hasDuplicateMembers(bytes: Uint8Array): boolean {
+export function hasDuplicateMembers(text: string): boolean {
   const seen = new Set<string>()
-  const text = utf8.decode(bytes)
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -91,11 +97,23 @@ export function hasDuplicateMembers(bytes: Uint8Array): boolean {
 
 /** Compares two texts in time that depends only on their lengths, which are no secret; any characters are fine. */
 export function isEqualConstantTime(left: string, right: string): boolean {
+  if (left.length !== right.length) return false
+  const [one, other] = toPair(left.length)
   // UTF-16 keeps every code unit apart; UTF-8 would fold all lone surrogates into one replacement character.
-  return (
-    left.length === right.length &&
-    timingSafeEqual(Buffer.from(left, 'utf16le'), Buffer.from(right, 'utf16le'))
-  )
+  one.write(left, 'utf16le')
+  other.write(right, 'utf16le')
+  return timingSafeEqual(one, other)
+}
+
+// What is compared again and again has the same few lengths: those of MACs and of CSRF values.
+const pairs = new Map<number, readonly [Buffer, Buffer]>()
+
+function toPair(length: number): readonly [Buffer, Buffer] {
+  const known = pairs.get(length)
+  if (known !== undefined) return known
+  const pair = [Buffer.alloc(2 * length), Buffer.alloc(2 * length)] as const
+  if (length <= 128) pairs.set(length, pair)
+  return pair
 }
 
 const QUOTE = 0x22

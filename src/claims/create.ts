@@ -66,42 +66,46 @@ export function createClaims(
   rules: CreationRules,
   context: CreationContext,
 ): Record<string, unknown> {
-  const { uid, ...extras } = assertGiven(given, rules.identityClaim)
+  const { uid, ...extras } = assertGiven(given)
+  assertExtras(extras, rules.identityClaim)
   if (rules.schema !== null) assertExtraClaims(rules.schema, extras)
 
   const iat = toEpochSeconds(context.now)
   const { session } = context
   const exp = toSessionExpiry(type, iat, toExpiry(iat, options, rules.expires), rules, session)
   const audience = options.audience === undefined ? rules.audience : assertAudience(options.audience)
-  return {
+  const claims: Record<string, unknown> = {
     [rules.identityClaim]: uid,
     type,
     jti: createTimedId(context.start, context.random),
     iat,
-    ...(rules.encodeNbf && { nbf: iat }),
-    ...(exp !== null && { exp }),
-    ...(rules.issuer !== null && { iss: rules.issuer }),
-    ...(audience !== null && { aud: audience }),
-    ...(type === 'access' && { fresh: toFreshness(iat, options.fresh) }),
-    ...(rules.csrf && { csrf: createId(context.random) }),
-    ...(options.scopes !== undefined && { scopes: toScopes(options.scopes) }),
-    ...(session !== null && { sid: session.sid }),
-    ...(type === 'refresh' && session?.generation !== undefined && { gen: session.generation }),
-    ...extras,
   }
+  if (rules.encodeNbf) claims['nbf'] = iat
+  if (exp !== null) claims['exp'] = exp
+  if (rules.issuer !== null) claims['iss'] = rules.issuer
+  if (audience !== null) claims['aud'] = audience
+  if (type === 'access') claims['fresh'] = toFreshness(iat, options.fresh)
+  if (rules.csrf) claims['csrf'] = createId(context.random)
+  if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
+  if (session !== null) claims['sid'] = session.sid
+  if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
+  return { ...claims, ...extras }
 }
 
-function assertGiven(given: GivenClaims, identityClaim: string): GivenClaims {
+function assertGiven(given: GivenClaims): GivenClaims {
   if (typeof given !== 'object' || given === null) throw new TypeError('Claims must be an object with a uid')
   if (typeof given.uid !== 'string' || given.uid === '') throw new TypeError('uid must be a non-empty string')
-  if (Object.getOwnPropertySymbols(given).length > 0) throw new TypeError('A symbol cannot name a claim')
-  for (const [name, value] of Object.entries(given)) {
-    if (RESERVED_CLAIMS.has(name) || (name === identityClaim && name !== 'uid')) {
+  return given
+}
+
+function assertExtras(extras: Readonly<Record<string, unknown>>, identityClaim: string): void {
+  if (Object.getOwnPropertySymbols(extras).length > 0) throw new TypeError('A symbol cannot name a claim')
+  for (const name of Object.keys(extras)) {
+    if (RESERVED_CLAIMS.has(name) || name === identityClaim) {
       throw new TypeError(`"${name}" is a reserved claim and cannot be given as an extra one`)
     }
-    assertSerializable(name, value)
+    assertSerializable(name, extras[name])
   }
-  return given
 }
 
 // Of a kept session no token outlives the session, nor the time that it may go unused.

@@ -59,38 +59,45 @@ const CLAIM_TYPES: Readonly<Record<keyof StandardClaims, (value: unknown) => boo
   sid: isNonEmptyString,
   gen: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
-const CLAIM_CHECKS = Object.entries(CLAIM_TYPES)
+const CLAIM_CHECKS = new Map(Object.entries(CLAIM_TYPES))
 
 /** The names that cannot be extra claims. */
-export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIM_TYPES))
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(CLAIM_CHECKS.keys())
 
 /** The claims set in verified bytes, its standard claims of the right types, or `TokenDecodeError`. */
-export function parseClaims(bytes: Uint8Array, identityClaim: string): TokenPayload {
+export function parseClaims(bytes: Buffer, identityClaim: string): TokenPayload {
   const claims = readJsonObject(bytes)
   if (claims === null) throw new TokenDecodeError('Token claims are not a JSON object')
-  for (const [name, isValid] of CLAIM_CHECKS) {
-    if (Object.hasOwn(claims, name) && !isValid(claims[name])) throw invalidClaim(name)
+  for (const name of Object.keys(claims)) {
+    if (CLAIM_CHECKS.get(name)?.(claims[name]) === false) throw invalidClaim(name)
   }
-  const identity = Object.hasOwn(claims, identityClaim) ? claims[identityClaim] : undefined
-  if (!isNonEmptyString(identity)) throw invalidClaim(identityClaim)
-  if (!Object.hasOwn(claims, 'type')) throw invalidClaim('type')
-
-  return toPayload(claims, {
-    sub: identity,
-    ...(typeof claims['scopes'] === 'string' && { scopes: Object.freeze(parseScopes(claims['scopes'])) }),
-  })
+  const payload = toPayload(claims, toChanges(claims, identityClaim))
+  if (payload.type === undefined) throw invalidClaim('type')
+  return payload
 }
 
-/** One frozen payload out of several sets of claims, later sets winning. */
-export function toPayload(...sets: readonly Readonly<Record<string, unknown>>[]): TokenPayload {
-  // No prototype: a claim that is absent reads as undefined, whatever it is called.
-  const payload = Object.create(null) as Record<string, unknown>
-  for (const claims of sets) {
-    for (const name of Object.keys(claims)) payload[name] = claims[name]
-  }
+// What a payload says in another way than the token: who it is, and scopes as a list.
+function toChanges(
+  claims: Readonly<Record<string, unknown>>,
+  identityClaim: string,
+): Partial<StandardClaims> | undefined {
+  const sub = Object.hasOwn(claims, identityClaim) ? claims[identityClaim] : undefined
+  if (!isNonEmptyString(sub)) throw invalidClaim(identityClaim)
+  const scopes = Object.hasOwn(claims, 'scopes') ? claims['scopes'] : undefined
+  if (typeof scopes === 'string') return { sub, scopes: Object.freeze(parseScopes(scopes)) }
+  return identityClaim === 'sub' ? undefined : { sub }
+}
+
+/** One frozen payload out of two sets of claims, the second winning. */
+export function toPayload(claims: object, others?: object): TokenPayload {
+  const payload = { __proto__: NO_CLAIMS, ...claims, ...others }
   if ('csrf' in payload) Object.defineProperty(payload, 'csrf', { enumerable: false })
-  return Object.freeze(payload) as TokenPayload
+  return Object.freeze(payload) as unknown as TokenPayload
 }
+
+// A claim that is absent reads as undefined, whatever it is called. An object with no prototype at all would say the
+// same, fifty times slower.
+const NO_CLAIMS: object = Object.freeze(Object.create(null) as object)
 
 /** The scopes in a space-separated text (RFC 6749 §3.3). */
 export function parseScopes(text: string): string[] {

@@ -1,5 +1,5 @@
 import { TokenAudienceError, TokenExpiredError, TokenIssuerError, TokenNotYetValidError } from '../errors.js'
-import type { TokenPayload } from './payload.js'
+import type { StandardClaims } from './payload.js'
 
 /** What a token's claims are held against. */
 export interface ClaimRules {
@@ -12,8 +12,8 @@ export interface ClaimRules {
 }
 
 /** Throws unless `exp`, `nbf`, `iat`, `iss` and `aud` hold at `now`, in epoch seconds (fractions allowed). */
-export function assertClaims(payload: TokenPayload, rules: ClaimRules, now: number): void {
-  const { exp, nbf, iat, iss, aud } = payload
+export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: number): void {
+  const { exp, nbf, iat, iss, aud } = claims
   // RFC 7519 §4.1.4: not accepted on or after `exp`.
   if (exp !== undefined && now >= exp + rules.leeway && rules.allowExpired !== true) {
     throw new TokenExpiredError(exp)

@@ -31,6 +31,8 @@ export type AlgorithmSpec =
       readonly size: number
       /** The order of the curve's group (SEC 2). */
       readonly order: bigint
+      /** Half of the order: the largest s that counts. */
+      readonly highestS: Buffer
     }
   | { readonly family: 'eddsa' }
 
@@ -52,11 +54,20 @@ export const ALGORITHMS: Readonly<Record<Algorithm, AlgorithmSpec>> = {
   PS256: { family: 'rsa-pss', hash: 'sha256' },
   PS384: { family: 'rsa-pss', hash: 'sha384' },
   PS512: { family: 'rsa-pss', hash: 'sha512' },
-  ES256: { family: 'ecdsa', hash: 'sha256', curve: 'prime256v1', size: 32, order: P256_ORDER },
-  ES384: { family: 'ecdsa', hash: 'sha384', curve: 'secp384r1', size: 48, order: P384_ORDER },
-  ES512: { family: 'ecdsa', hash: 'sha512', curve: 'secp521r1', size: 66, order: P521_ORDER },
+  ES256: ecdsa('sha256', 'prime256v1', 32, P256_ORDER),
+  ES384: ecdsa('sha384', 'secp384r1', 48, P384_ORDER),
+  ES512: ecdsa('sha512', 'secp521r1', 66, P521_ORDER),
   EdDSA: { family: 'eddsa' },
   Ed25519: { family: 'eddsa' },
+}
+
+function ecdsa(hash: string, curve: string, size: number, order: bigint): AlgorithmSpec {
+  return { family: 'ecdsa', hash, curve, size, order, highestS: toInteger(order >> 1n, size) }
+}
+
+/** A number in so many bytes, the highest first. */
+export function toInteger(value: bigint, size: number): Buffer {
+  return Buffer.from(value.toString(16).padStart(2 * size, '0'), 'hex')
 }
 
 /** Why a key cannot serve an algorithm, or `null` when it can. */

@@ -8,7 +8,7 @@ const RESERVED_MEMBERS = new Set(['alg', 'typ', 'kid', 'x5t', 'x5t#S256', ...REF
 
 /** A compact JWS (RFC 7515 §7.1) of a signing input. */
 export function signCompact(key: BoundKey, input: string): string {
-  return `${input}.${createSignature(key, input).toString('base64url')}`
+  return `${input}.${createSignature(key, input)}`
 }
 
 /** How long a compact JWS of a signing input will be, without making it. */
@@ -16,17 +16,13 @@ export function measureCompact(key: BoundKey, input: string): number {
   return input.length + 1 + Math.ceil((signatureSize(key) * 4) / 3)
 }
 
-/** The header and a JSON text, as they are signed; `extra` are further header members. */
-export function toSigningInput(
-  key: BoundKey,
-  payload: string,
-  extra: Readonly<Record<string, unknown>> = {},
-): string {
+/** The header of a key's tokens in base64url, as it is signed; `extra` are further members. */
+export function encodeHeader(key: BoundKey, extra: Readonly<Record<string, unknown>> = {}): string {
   for (const name of Object.keys(extra)) {
     if (RESERVED_MEMBERS.has(name)) throw new TypeError(`The header member "${name}" cannot be given`)
   }
   const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid, ...extra }
   const encodedHeader = toBase64url(JSON.stringify(header))
   if (encodedHeader.length > MAX_HEADER_LENGTH) throw new TypeError('The header members are too long')
-  return `${encodedHeader}.${toBase64url(payload)}`
+  return encodedHeader
 }

@@ -14,7 +14,7 @@ export interface JwsHeader {
 /** A JWS whose signature holds; what its payload says is not known at this layer. */
 export interface VerifiedJws {
   readonly header: JwsHeader
-  readonly payload: Uint8Array
+  readonly payload: Buffer
   /** The ids of the key that made the signature: the one it is configured with, and the one it names itself by. */
   readonly kids: readonly string[]
 }
@@ -39,21 +39,44 @@ export const REFUSED_MEMBERS: readonly string[] = [
 ]
 
 /** Verifies a compact JWS in its one canonical spelling, or throws `TokenDecodeError` or `TokenSignatureError`. */
-export function verifyCompact(ring: KeyRing, token: string, maxLength: number): VerifiedJws {
-  const { encodedHeader, encodedPayload, encodedSignature } = splitToken(token, maxLength)
-  const header = parseHeader(encodedHeader)
-  const payload = readBase64url(encodedPayload)
-  const signature = readBase64url(encodedSignature)
-  if (payload === null || signature === null) throw new TokenDecodeError('Token is not canonical base64url')
+export type JwsVerifier = (token: string) => VerifiedJws
 
-  const input = token.slice(0, encodedHeader.length + 1 + encodedPayload.length)
-  const signer = selectKeys(ring, header).find((key) => isSignature(key, input, signature))
-  if (signer === undefined) throw new TokenSignatureError()
-  return { header, payload, kids: signer.ids }
+/** A header, and the keys that it chooses. */
+interface OpenedHeader {
+  readonly encoded: string
+  readonly header: JwsHeader
+  readonly keys: readonly BoundKey[]
+}
+
+/** A verifier for one set of keys. */
+export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier {
+  // All tokens of a key have the same header: that of the last one that was genuine need not be opened again.
+  let last: OpenedHeader | null = null
+
+  return (token) => {
+    const [first, second] = findDots(token, maxLength)
+    const encoded = token.slice(0, first)
+    const opened = last?.encoded === encoded ? last : openHeader(ring, encoded)
+    const payload = readBase64url(token.slice(first + 1, second))
+    if (payload === null) throw notCanonical()
+
+    const input = token.slice(0, second)
+    const signature = token.slice(second + 1)
+    const signer = opened.keys.find((key) => isSignature(key, input, signature))
+    if (signer === undefined) {
+      throw readBase64url(signature) === null ? notCanonical() : new TokenSignatureError()
+    }
+    last = opened
+    return { header: opened.header, payload, kids: signer.ids }
+  }
+}
+
+function notCanonical(): TokenDecodeError {
+  return new TokenDecodeError('Token is not canonical base64url')
 }
 
 // Three indexOf calls: splitting megabytes of dots would cost seconds and hundreds of megabytes.
-function splitToken(token: string, maxLength: number) {
+function findDots(token: string, maxLength: number): [first: number, second: number] {
   if (typeof token !== 'string') throw new TokenDecodeError('Token is not a string')
   if (token.length > maxLength) throw new TokenDecodeError(`Token is longer than ${maxLength} characters`)
   const first = token.indexOf('.')
@@ -61,18 +84,19 @@ function splitToken(token: string, maxLength: number) {
   if (first < 1 || second <= first + 1 || second === token.length - 1 || token.includes('.', second + 1)) {
     throw new TokenDecodeError('Token does not have three segments')
   }
-  return {
-    encodedHeader: token.slice(0, first),
-    encodedPayload: token.slice(first + 1, second),
-    encodedSignature: token.slice(second + 1),
-  }
+  return [first, second]
+}
+
+function openHeader(ring: KeyRing, encoded: string): OpenedHeader {
+  const header = parseHeader(encoded)
+  return { encoded, header, keys: selectKeys(ring, header) }
 }
 
 function parseHeader(encoded: string): JwsHeader {
   if (encoded.length > MAX_HEADER_LENGTH) throw new TokenDecodeError('Token header is too long')
   const bytes = readBase64url(encoded)
   const header = bytes && readJsonObject(bytes)
-  if (header === null || hasDuplicateMembers(bytes as Buffer))
+  if (header === null || hasDuplicateMembers(String(bytes)))
     throw new TokenDecodeError('Token header is malformed')
   for (const name of REFUSED_MEMBERS) {
     if (Object.hasOwn(header, name))

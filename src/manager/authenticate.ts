@@ -1,4 +1,4 @@
-import type { TokenPayload, TokenType } from '../claims/payload.js'
+import type { StandardClaims, TokenType } from '../claims/payload.js'
 import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
@@ -122,12 +122,12 @@ function findToken(
 
 function assertOrigin(
   { view, found }: TokenOrigin,
-  payload: TokenPayload,
+  claims: StandardClaims,
   policy: TokenPolicy,
   reading: ReadingRules,
 ): void {
-  if (policy.type === 'any') assertPlace(payload.type, found, wantedLocations(policy, reading.locations))
-  if (policy.csrf !== false) assertCsrf(view, found, payload, reading.csrf)
+  if (policy.type === 'any') assertPlace(claims.type, found, wantedLocations(policy, reading.locations))
+  if (policy.csrf !== false) assertCsrf(view, found, claims, reading.csrf)
 }
 
 // Several policies on one route ask once: the second finds the answer to the first, or its refusal.

@@ -8,11 +8,11 @@ import {
 import { createTimedId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
 import { assertSerializable } from '../claims/serializable.js'
-import { isWithinJsonLimits } from '../encoding.js'
+import { isWithinJsonLimits, toBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
-import { measureCompact, signCompact, toSigningInput } from '../jws/sign.js'
+import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { SessionClientOptions } from '../sessions/session-client.js'
 import { type Clock, toEpochSeconds } from '../time.js'
@@ -59,6 +59,8 @@ export interface TokenIssuerOptions {
 export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
+  // The same for every token without headers of its own.
+  let plainHeader: string | undefined
 
   const build = (
     type: TokenType,
@@ -76,8 +78,10 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   const toInput = (claims: Record<string, unknown>, headers: CreateTokenOptions['headers']): string => {
     const text = JSON.stringify(claims)
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
-    const input = toSigningInput(signingKey(), text, headers)
-    const length = measureCompact(signingKey(), input)
+    const key = signingKey()
+    const header = headers === undefined ? (plainHeader ??= encodeHeader(key)) : encodeHeader(key, headers)
+    const input = `${header}.${toBase64url(text)}`
+    const length = measureCompact(key, input)
     if (length > maxTokenLength) {
       throw new TypeError(
         `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,

@@ -1,4 +1,4 @@
-import type { TokenPayload, TokenType } from '../claims/payload.js'
+import type { StandardClaims, TokenType } from '../claims/payload.js'
 import { hasScopes } from '../claims/read-payload.js'
 import {
   AccessTokenRequiredError,
@@ -56,22 +56,22 @@ const POLICY_MEMBERS: Readonly<Record<keyof TokenPolicy, (value: unknown) => boo
 }
 
 /** Throws unless the token is of the type the policy asks for. */
-export function assertType(payload: TokenPayload, { type = 'access' }: TokenPolicy): void {
-  if (type === 'any' || payload.type === type) return
+export function assertType(claims: StandardClaims, { type = 'access' }: TokenPolicy): void {
+  if (type === 'any' || claims.type === type) return
   throw type === 'access'
-    ? new AccessTokenRequiredError(payload.type)
-    : new RefreshTokenRequiredError(payload.type)
+    ? new AccessTokenRequiredError(claims.type)
+    : new RefreshTokenRequiredError(claims.type)
 }
 
 /** Throws unless the token is as fresh, at `now` in epoch milliseconds, as the policy asks for. */
-export function assertFresh(payload: TokenPayload, { fresh = false }: TokenPolicy, now: number): void {
-  if (!fresh || payload.fresh === true) return
-  if (typeof payload.fresh === 'number' && now / 1000 < payload.fresh) return
+export function assertFresh(claims: StandardClaims, { fresh = false }: TokenPolicy, now: number): void {
+  if (!fresh || claims.fresh === true) return
+  if (typeof claims.fresh === 'number' && now / 1000 < claims.fresh) return
   throw new FreshTokenRequiredError()
 }
 
 /** Throws unless the token carries every scope the policy asks for. */
-export function assertScopes(payload: TokenPayload, { scopes }: TokenPolicy): void {
-  if (scopes !== undefined && !hasScopes(payload, ...scopes))
-    throw new InsufficientScopeError(scopes, payload.scopes)
+export function assertScopes(claims: StandardClaims, { scopes }: TokenPolicy): void {
+  if (scopes !== undefined && !hasScopes(claims, ...scopes))
+    throw new InsufficientScopeError(scopes, claims.scopes)
 }

@@ -1,10 +1,8 @@
 import { parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/schema.js'
-import { readTokenStart } from '../claims/token-start.js'
 import { assertClaims } from '../claims/validate.js'
-import { type JwsHeader, verifyCompact } from '../jws/verify.js'
+import { createJwsVerifier, type JwsHeader } from '../jws/verify.js'
 import type { RevocableToken } from '../revocation/check.js'
-import { addTime, FOREVER } from '../revocation/revocation.js'
 import { createRecentMap } from './recent-map.js'
 import type { Settings } from './settings.js'
 
@@ -29,23 +27,16 @@ export interface TokenVerifier {
  * freshness, scopes, revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
-  const { claims: rules, identityClaim, keys, maxTokenLength, retentionMs, schema } = settings
+  const { claims: rules, identityClaim, keys, maxTokenLength, schema } = settings
+  const verifyJws = createJwsVerifier(keys, maxTokenLength)
   const lenient = { ...rules, allowExpired: true }
   const remembered =
     settings.verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(settings.verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
-    const { header, payload: bytes, kids } = verifyCompact(keys, token, maxTokenLength)
+    const { header, payload: bytes, kids } = verifyJws(token)
     const payload = parseClaims(bytes, identityClaim)
-    const start = readTokenStart(payload)
-    return {
-      header,
-      payload,
-      claims: payload,
-      kids,
-      start,
-      lifetime: toLifetime(payload, start, retentionMs),
-    }
+    return { header, payload, claims: payload, kids }
   }
 
   return {
@@ -66,10 +57,6 @@ export function createVerifier(settings: Settings): TokenVerifier {
       return verified
     },
   }
-}
-
-function toLifetime({ exp, iat }: TokenPayload, start: number, retentionMs: number): number {
-  return exp === undefined || iat === undefined ? FOREVER : addTime(exp * 1000 - start, retentionMs)
 }
 
 // Plain data, frozen to the bottom. A frozen Date or Map still changes.

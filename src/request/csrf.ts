@@ -1,4 +1,4 @@
-import type { TokenPayload } from '../claims/payload.js'
+import type { StandardClaims } from '../claims/payload.js'
 import { isEqualConstantTime } from '../encoding.js'
 import { CsrfError, MissingCsrfTokenError } from '../errors.js'
 import { type CsrfRules, needsCsrf } from './locations.js'
@@ -15,7 +15,7 @@ import type { RequestView } from './view.js'
 export function assertCsrf(
   view: RequestView,
   found: RequestToken,
-  payload: TokenPayload,
+  claims: Pick<StandardClaims, 'csrf'>,
   rules: CsrfRules,
 ): void {
   if (found.location !== 'cookies' || !needsCsrf(view, rules)) return
@@ -28,8 +28,8 @@ export function assertCsrf(
       `A cookie token needs its CSRF value in the ${rules.headerName[found.type]} header${field}`,
     )
   }
-  if (payload.csrf === undefined) throw new CsrfError('The token carries no CSRF value')
-  if (!isEqualConstantTime(found.csrf, payload.csrf)) throw new CsrfError()
+  if (claims.csrf === undefined) throw new CsrfError('The token carries no CSRF value')
+  if (!isEqualConstantTime(found.csrf, claims.csrf)) throw new CsrfError()
 }
 
 // The browser writes both headers, and no page can change them (Fetch §2.2.2). Compared to the letter: no browser sends

@@ -19,10 +19,6 @@ export interface RevocableToken {
   readonly payload: TokenPayload
   /** The ids of the key that verified it. */
   readonly kids: readonly string[]
-  /** When its session began; epoch milliseconds. */
-  readonly start: number
-  /** From its start to the last moment it can verify, in milliseconds. */
-  readonly lifetime: number
 }
 
 /** A token that has passed every other check. */

@@ -31,22 +31,22 @@ export function revocationKeys(payload: TokenPayload, kids: readonly string[]): 
 
 /** Whether one of the answers to its keys revokes a token that started at `start`; a tie counts as revoked. */
 export function isRevokedBy(answers: LookupAnswer, start: number): boolean {
-  return answers.some((notBefore) => notBefore !== undefined && start <= notBefore)
+  for (const notBefore of answers) if (notBefore !== undefined && start <= notBefore) return true
+  return false
 }
 
-/** Throws unless a store has given one usable answer for each key. */
-export function assertAnswers(
-  answers: unknown,
-  keys: readonly RevocationKey[],
-): asserts answers is LookupAnswer {
-  // A hole in a list that was never filled is not the answer `undefined`.
-  const isUsable = (_key: RevocationKey, at: number): boolean =>
-    Object.hasOwn(answers as object, at) && isAnswer((answers as unknown[])[at])
-  if (!Array.isArray(answers) || answers.length !== keys.length || !keys.every(isUsable)) {
-    throw new TypeError('The store answered something else than a number or undefined for each key')
+/** The answers of a store, or `TypeError` unless there is a usable one for each key. */
+export function parseAnswers(answers: unknown, keys: readonly RevocationKey[]): LookupAnswer {
+  if (Array.isArray(answers) && answers.length === keys.length && areUsable(answers)) return answers
+  throw new TypeError('The store answered something else than a number or undefined for each key')
+}
+
+function areUsable(answers: readonly unknown[]): answers is LookupAnswer {
+  for (let at = 0; at < answers.length; at++) {
+    const answer = answers[at]
+    // A hole in a list that was never filled is not the answer `undefined`.
+    const isUsable = answer === undefined ? Object.hasOwn(answers, at) : Number.isFinite(answer)
+    if (!isUsable) return false
   }
-}
-
-function isAnswer(answer: unknown): boolean {
-  return answer === undefined || (typeof answer === 'number' && Number.isFinite(answer))
+  return true
 }

@@ -3,8 +3,9 @@ import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
 import { isThenable, withDeadline } from './deadline.js'
-import { FOREVER } from './revocation.js'
-import type { RevocationStore } from './store.js'
+import { FOREVER, type RevocationKey } from './revocation.js'
+import { parseAnswers } from './revocation-keys.js'
+import type { LookupAnswer, RevocationStore } from './store.js'
 
 /** Everything that a manager asks of a store goes through one of these. */
 export interface StoreGuard {
@@ -17,6 +18,8 @@ export interface StoreGuard {
     run: (store: RevocationStore) => Value | PromiseLike<Value>,
     lifetime?: number,
   ): Value | Promise<Value>
+  /** What the store answers about each of the keys, checked for shape; otherwise like `call`. */
+  lookup(keys: readonly RevocationKey[], lifetime: number): LookupAnswer | Promise<LookupAnswer>
   /** Lets the store know of a longer lifetime, soon; only calls about tokens that live as long wait for that. */
   expect(lifetime: number): void
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
@@ -157,32 +160,45 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     }
   }
 
+  const call = <Value>(
+    operation: string,
+    run: (store: RevocationStore) => Value | PromiseLike<Value>,
+    lifetime = 0,
+  ): Value | Promise<Value> => {
+    raise(lifetime)
+    // A longer lifetime that is under way holds up only the calls that it is about.
+    if (prepared < 0 || prepared < lifetime) {
+      const answer = async (): Promise<Value> => {
+        await prepare()
+        return ask(run)
+      }
+      return answerLater(operation, () => withDeadline(answer(), timeoutMs, tooLate))
+    }
+    let answer: Value | Promise<Value>
+    try {
+      answer = ask(run)
+    } catch (cause) {
+      throw unavailable(operation, cause)
+    }
+    return isThenable(answer) ? answerLater(operation, () => answer) : answer
+  }
+
   return {
     get longestLifetime() {
       return longestLifetime
     },
-    call<Value>(
-      operation: string,
-      run: (store: RevocationStore) => Value | PromiseLike<Value>,
-      lifetime = 0,
-    ): Value | Promise<Value> {
-      raise(lifetime)
-      // A longer lifetime that is under way holds up only the calls that it is about.
-      if (prepared < 0 || prepared < lifetime) {
-        const answer = async (): Promise<Value> => {
-          await prepare()
-          return ask(run)
-        }
-        return answerLater(operation, () => withDeadline(answer(), timeoutMs, tooLate))
-      }
-      let answer: Value | Promise<Value>
-      try {
-        answer = ask(run)
-      } catch (cause) {
-        throw unavailable(operation, cause)
-      }
-      return isThenable(answer) ? answerLater(operation, () => answer) : answer
-    },
+    call,
+    lookup: (keys, lifetime) =>
+      call(
+        'lookup',
+        (target) => {
+          const answer = target.lookup(keys)
+          return isThenable(answer)
+            ? Promise.resolve(answer).then((later) => parseAnswers(later, keys))
+            : parseAnswers(answer, keys)
+        },
+        lifetime,
+      ),
     expect(lifetime) {
       if (lifetime <= longestLifetime) return
       raise(lifetime)

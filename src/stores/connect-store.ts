@@ -1,7 +1,9 @@
-import { isThenable } from '../revocation/deadline.js'
-import { assertAnswers, isRevokedBy, revocationKeys } from '../revocation/revocation-keys.js'
+import { readTokenStart } from '../claims/token-start.js'
+import { readNote, writeNote } from '../request/notes.js'
+import type { RevocableToken } from '../revocation/check.js'
+import { addTime, FOREVER, type RevocationKey } from '../revocation/revocation.js'
+import { isRevokedBy, revocationKeys } from '../revocation/revocation-keys.js'
 import { createRevoker } from '../revocation/revoker.js'
-import type { LookupAnswer } from '../revocation/store.js'
 import { createStoreGuard } from '../revocation/store-guard.js'
 import { createSessions } from '../sessions/sessions.js'
 import type { ConnectStore } from '../sessions/token-store.js'
@@ -10,21 +12,10 @@ import type { ConnectStore } from '../sessions/token-store.js'
 export const connectStore: ConnectStore = (store, options) => {
   const guard = createStoreGuard(store, options)
   return {
-    isRevoked({ payload, kids, start, lifetime }) {
-      const keys = revocationKeys(payload, kids)
-      const check = (answer: LookupAnswer): LookupAnswer => {
-        assertAnswers(answer, keys)
-        return answer
-      }
-      const answers = guard.call(
-        'lookup',
-        (target) => {
-          const answer = target.lookup(keys)
-          return isThenable(answer) ? Promise.resolve(answer).then(check) : check(answer)
-        },
-        lifetime,
-      )
-      return isThenable(answers)
+    isRevoked(token) {
+      const { keys, start, lifetime } = toQuestion(token, options.retentionMs)
+      const answers = guard.lookup(keys, lifetime)
+      return answers instanceof Promise
         ? answers.then((later) => isRevokedBy(later, start))
         : isRevokedBy(answers, start)
     },
@@ -33,4 +24,27 @@ export const connectStore: ConnectStore = (store, options) => {
     ready: () => guard.ready(),
     expect: (lifetime) => guard.expect(lifetime),
   }
+}
+
+/** What a store is asked about a token. */
+interface Question {
+  readonly keys: readonly RevocationKey[]
+  /** When its session began; epoch milliseconds. */
+  readonly start: number
+  /** From its start to the last moment it can verify, in milliseconds. */
+  readonly lifetime: number
+  readonly retentionMs: number
+}
+
+// Worked out once, however often the same token comes.
+function toQuestion(token: RevocableToken, retentionMs: number): Question {
+  const known = readNote(token, toQuestion) as Question | undefined
+  if (known?.retentionMs === retentionMs) return known
+  const { payload, kids } = token
+  const start = readTokenStart(payload)
+  const isEndless = payload.exp === undefined || payload.iat === undefined
+  const lifetime = isEndless ? FOREVER : addTime(payload.exp * 1000 - start, retentionMs)
+  const question = { keys: revocationKeys(payload, kids), start, lifetime, retentionMs }
+  writeNote(token, toQuestion, question)
+  return question
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { isThenable } from '../../src/revocation/deadline.js'
-import { assertAnswers } from '../../src/revocation/revocation-keys.js'
+import { parseAnswers } from '../../src/revocation/revocation-keys.js'
 import { createManager } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
@@ -108,7 +108,7 @@ describe('the answers of a look-up', () => {
   ] as const
 
   test.each([[[undefined, 7]], [[0, undefined]]])('%j are usable', (answers) => {
-    expect(() => assertAnswers(answers, keys)).not.toThrow()
+    expect(() => parseAnswers(answers, keys)).not.toThrow()
   })
 
   test.each<[unknown]>([
@@ -120,7 +120,7 @@ describe('the answers of a look-up', () => {
     [[7, Number.POSITIVE_INFINITY]],
     [null],
   ])('%j are not', (answers) => {
-    expect(() => assertAnswers(answers, keys)).toThrow(
+    expect(() => parseAnswers(answers, keys)).toThrow(
       new TypeError('The store answered something else than a number or undefined for each key'),
     )
   })

@@ -69,7 +69,7 @@ function answerSigning({ id, signatures, forms }: CookbookDocument): CaseResult[
 
 function sign(made: CookbookSignature): string | null {
   const { signing } = createKeyRing(sourcesOf(made))
-  return signing && createSignature(signing, made.signingInput).toString('base64url')
+  return signing && createSignature(signing, made.signingInput)
 }
 
 // 3.6 is a key for encryption, and must not sign.
@@ -211,5 +211,5 @@ function isGood(made: CookbookSignature | undefined, signingInput: string, signa
   if (made === undefined) return false
   const bound = bindFirst(sourcesOf(made))
   const bytes = Buffer.from(signature, 'base64url')
-  return isSignature(bound, signingInput, readLowTwin(made.algorithm, bytes) ?? bytes)
+  return isSignature(bound, signingInput, (readLowTwin(made.algorithm, bytes) ?? bytes).toString('base64url'))
 }

@@ -92,7 +92,9 @@ function runPrimitive(
 function answerSignature({ sources, input, signature }: PrimitiveCase): Answer {
   try {
     return toOneAnswer(
-      sources.map((one) => (isSignature(bindOnce(one), input, signature) ? 'accepted' : 'refused')),
+      sources.map((one) =>
+        isSignature(bindOnce(one), input, signature.toString('base64url')) ? 'accepted' : 'refused',
+      ),
     )
   } catch (error) {
     return toFailure(error)
@@ -141,7 +143,7 @@ function toEntries(
   const open = (id: string) => cases.get(id) as PrimitiveCase
   const isShortened = (id: string): boolean => {
     const { sources, input, signature } = open(id)
-    const whole = createSignature(bindFirst(sources[0] as KeySources), input)
+    const whole = Buffer.from(createSignature(bindFirst(sources[0] as KeySources), input), 'base64url')
     return signature.length < whole.length && whole.subarray(0, signature.length).equals(signature)
   }
   const hasLowTwin = (id: string): boolean => {

@@ -87,7 +87,11 @@ export function whenNotImported(algorithm: Algorithm): Control {
     const key = toKeyObject(keys[0] as Jwk)
     const dot = String(token).lastIndexOf('.')
     const signature = Buffer.from(String(token).slice(dot + 1), 'base64url')
-    return isSignature({ algorithm, key, kid: '', ids: [] }, String(token).slice(0, dot), signature)
+    return isSignature(
+      { algorithm, key, kid: '', ids: [] },
+      String(token).slice(0, dot),
+      signature.toString('base64url'),
+    )
   }
 }
 

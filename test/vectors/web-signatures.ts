@@ -52,7 +52,9 @@ function toEntries(cases: ReadonlyMap<string, TokenCase>): ExceptionEntry[] {
         const { key, token } = open(id)
         const [header, payload, signature] = token.split('.')
         const bytes = Buffer.from(String(signature), 'base64url')
-        return payload === '' && isSignature(bindFirst(sourcesFor(key)), `${header}.`, bytes)
+        return (
+          payload === '' && isSignature(bindFirst(sourcesFor(key)), `${header}.`, bytes.toString('base64url'))
+        )
       },
     },
     {
