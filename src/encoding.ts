@@ -25,11 +25,21 @@ export function readBase64url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null
 }
 
-/** The JSON object in UTF-8 bytes, frozen to the bottom, or `null`: bad UTF-8, bad JSON, too deep, not an object. */
-export function readJsonObject(bytes: Buffer): Record<string, unknown> | null {
-  if (!isUtf8(bytes)) return null
-  // A byte order mark stays in the text, and JSON.parse refuses it.
-  const text = bytes.toString('utf8')
+const scratch = Buffer.alloc(8192)
+
+/** The text behind a base64url text in its one canonical spelling, or `null` for any other, and for bad UTF-8. */
+export function readBase64urlText(encoded: string): string | null {
+  // A buffer of its own is what takes longest, and few tokens need one.
+  const bytes = encoded.length > scratch.length ? Buffer.alloc(encoded.length) : scratch
+  const size = bytes.write(encoded, 'base64url')
+  const text = bytes.toString('utf8', 0, size)
+  if (bytes.toString('base64url', 0, size) !== encoded) return null
+  // What is not UTF-8 reads as this character, which a text may also hold by itself.
+  return text.includes('\uFFFD') && !isUtf8(bytes.subarray(0, size)) ? null : text
+}
+
+/** The JSON object in a text, frozen to the bottom, or `null`: bad JSON, too deep or too large, not an object. */
+export function readJsonObject(text: string): Record<string, unknown> | null {
   if (!isWithinJsonLimits(text)) return null
   let value: unknown
   try {

@@ -59,33 +59,26 @@ const CLAIM_TYPES: Readonly<Record<keyof StandardClaims, (value: unknown) => boo
   sid: isNonEmptyString,
   gen: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
-const CLAIM_CHECKS = new Map(Object.entries(CLAIM_TYPES))
+const CLAIM_CHECKS = Object.entries(CLAIM_TYPES)
 
 /** The names that cannot be extra claims. */
-export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(CLAIM_CHECKS.keys())
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIM_TYPES))
 
-/** The claims set in verified bytes, its standard claims of the right types, or `TokenDecodeError`. */
-export function parseClaims(bytes: Buffer, identityClaim: string): TokenPayload {
-  const claims = readJsonObject(bytes)
+/** The claims set in a verified text, its standard claims of the right types, or `TokenDecodeError`. */
+export function parseClaims(text: string, identityClaim: string): TokenPayload {
+  const claims = readJsonObject(text)
   if (claims === null) throw new TokenDecodeError('Token claims are not a JSON object')
-  for (const name of Object.keys(claims)) {
-    if (CLAIM_CHECKS.get(name)?.(claims[name]) === false) throw invalidClaim(name)
+  const payload = toPayload(claims)
+  for (const [name, isValid] of CLAIM_CHECKS) {
+    const value = payload[name]
+    if (value !== undefined && !isValid(value)) throw invalidClaim(name)
   }
-  const payload = toPayload(claims, toChanges(claims, identityClaim))
-  if (payload.type === undefined) throw invalidClaim('type')
-  return payload
-}
-
-// What a payload says in another way than the token: who it is, and scopes as a list.
-function toChanges(
-  claims: Readonly<Record<string, unknown>>,
-  identityClaim: string,
-): Partial<StandardClaims> | undefined {
-  const sub = Object.hasOwn(claims, identityClaim) ? claims[identityClaim] : undefined
+  const { [identityClaim]: sub, type, scopes } = payload as AnyClaims
   if (!isNonEmptyString(sub)) throw invalidClaim(identityClaim)
-  const scopes = Object.hasOwn(claims, 'scopes') ? claims['scopes'] : undefined
-  if (typeof scopes === 'string') return { sub, scopes: Object.freeze(parseScopes(scopes)) }
-  return identityClaim === 'sub' ? undefined : { sub }
+  if (type === undefined) throw invalidClaim('type')
+  if (typeof scopes === 'string')
+    return toPayload(claims, { sub, scopes: Object.freeze(parseScopes(scopes)) })
+  return identityClaim === 'sub' ? payload : toPayload(claims, { sub })
 }
 
 /** One frozen payload out of two sets of claims, the second winning. */

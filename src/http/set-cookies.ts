@@ -1,5 +1,5 @@
 import { serialize } from 'cookie-es'
-import { readBase64url, readJsonObject } from '../encoding.js'
+import { readBase64urlText, readJsonObject } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../claims/payload.js'
 import type { TokenConfig } from '../manager/config.js'
@@ -126,6 +126,6 @@ function readMaxAge(config: TokenConfig, { exp, iat }: Record<string, unknown>):
 
 // The application hands in a token it has just made: its claims are read, not checked.
 function readOwnClaims(token: string): Record<string, unknown> | null {
-  const bytes = readBase64url(token.split('.', 3)[1] ?? '')
-  return bytes && readJsonObject(bytes)
+  const text = readBase64urlText(token.split('.', 3)[1] ?? '')
+  return text === null ? null : readJsonObject(text)
 }

@@ -1,4 +1,4 @@
-import { hasDuplicateMembers, readBase64url, readJsonObject } from '../encoding.js'
+import { hasDuplicateMembers, readBase64url, readBase64urlText, readJsonObject } from '../encoding.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
 import { MAX_KID_LENGTH } from './jwk.js'
 import type { BoundKey, KeyRing } from './key-ring.js'
@@ -14,7 +14,7 @@ export interface JwsHeader {
 /** A JWS whose signature holds; what its payload says is not known at this layer. */
 export interface VerifiedJws {
   readonly header: JwsHeader
-  readonly payload: Buffer
+  readonly payload: string
   /** The ids of the key that made the signature: the one it is configured with, and the one it names itself by. */
   readonly kids: readonly string[]
 }
@@ -57,7 +57,7 @@ export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier
     const [first, second] = findDots(token, maxLength)
     const encoded = token.slice(0, first)
     const opened = last?.encoded === encoded ? last : openHeader(ring, encoded)
-    const payload = readBase64url(token.slice(first + 1, second))
+    const payload = readBase64urlText(token.slice(first + 1, second))
     if (payload === null) throw notCanonical()
 
     const input = token.slice(0, second)
@@ -94,10 +94,9 @@ function openHeader(ring: KeyRing, encoded: string): OpenedHeader {
 
 function parseHeader(encoded: string): JwsHeader {
   if (encoded.length > MAX_HEADER_LENGTH) throw new TokenDecodeError('Token header is too long')
-  const bytes = readBase64url(encoded)
-  const header = bytes && readJsonObject(bytes)
-  if (header === null || hasDuplicateMembers(String(bytes)))
-    throw new TokenDecodeError('Token header is malformed')
+  const text = readBase64urlText(encoded)
+  const header = text && readJsonObject(text)
+  if (!header || hasDuplicateMembers(String(text))) throw new TokenDecodeError('Token header is malformed')
   for (const name of REFUSED_MEMBERS) {
     if (Object.hasOwn(header, name))
       throw new TokenDecodeError(`Token header member "${name}" is not accepted`)

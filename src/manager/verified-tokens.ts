@@ -34,8 +34,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
     settings.verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(settings.verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
-    const { header, payload: bytes, kids } = verifyJws(token)
-    const payload = parseClaims(bytes, identityClaim)
+    const { header, payload: text, kids } = verifyJws(token)
+    const payload = parseClaims(text, identityClaim)
     return { header, payload, claims: payload, kids }
   }
 
