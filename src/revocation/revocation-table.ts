@@ -1,0 +1,212 @@
+import { type RandomBytes, systemRandom } from '../claims/ids.js'
+import { readIdWords, toId } from './id-words.js'
+import {
+  capacityOf,
+  copyEntries,
+  countEnded,
+  createSegment,
+  findSlot,
+  hashWords,
+  IMPLIED_BITS,
+  NO_SEGMENT,
+  readUntil,
+  type Segment,
+  toKeptUntil,
+  writeId,
+  writeUntil,
+} from './table-segment.js'
+
+/** An entry of a table. */
+export interface TableEntry {
+  readonly id: string
+  /** Epoch milliseconds, or `FOREVER`. */
+  readonly until: number
+}
+
+/** Very many ids of 128 bits, each with the moment from which it may be dropped; about 30 bytes each. */
+export interface RevocationTable {
+  readonly size: number
+  /** Whether an id is there, whatever its `until`; `false` for one that no table can hold. */
+  has(id: string): boolean
+  /**
+   * Adds an id, or raises its `until`; returns whether that changed anything. `now` is for dropping what has ended
+   * where there is no room. Throws for an id that no table can hold.
+   */
+  put(id: string, until: number, now: number): boolean
+  /** Looks at so many more slots, for ever around, and drops what has ended where that is worth the work. */
+  sweep(now: number, steps: number): void
+  /** Drops what has ended from the next segment, at most so many entries; `segments` calls go once around. */
+  prune(now: number, most: number): number
+  /** The entries of a part. Those of parts that are not read yet may change, but never move to one that is. */
+  read(part: number): readonly TableEntry[]
+  clear(): void
+}
+
+/** How many calls of `prune` see every entry; no call sees more than a thousandth of them, or so. */
+export const SEGMENTS = IMPLIED_BITS + 1
+
+const PARTS_OF_SEGMENT = 16
+
+/** In how many parts a table is read. */
+export const PARTS = SEGMENTS * PARTS_OF_SEGMENT
+
+// 20 bytes a slot: 25 bytes an entry when a segment is full, and 30 when it has grown. Never more than 31.25.
+const MOST_FULL = 0.8
+const LEAST_FULL = 0.64
+const GROWN_FULL = 2 / 3
+const LEAST_CAPACITY = 4
+// Of the entries of a segment. Less is not worth moving all the others.
+const WORTH_DROPPING = 1 / 8
+
+/** Whether a table can hold an id: one of 128 bits, of which the third quarter is not zero. */
+export function isTableId(id: string): boolean {
+  return readTableWords(id) !== null
+}
+
+/** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
+export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
+  // Ids of ours are random, but others may be counted, or made to collide.
+  const multipliers = toMultipliers(random(16))
+  const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
+  const counts = new Int32Array(SEGMENTS)
+  let size = 0
+  let nextPruned = 0
+  let swept = { segment: 0, slot: 0, ended: 0 }
+  let spare: Segment = NO_SEGMENT
+
+  const refill = (at: number, now: number, dropped: number, capacity: number): void => {
+    const old = segments[at] as Segment
+    if (capacity === capacityOf(old)) {
+      // The same array again, because arrays that are thrown away are work for the garbage collector.
+      if (spare.length < old.length) spare = new Int32Array(old.length)
+      spare.set(old)
+      old.fill(0, 0, capacity)
+      copyEntries(spare.subarray(0, old.length), old, multipliers, now, dropped)
+    } else {
+      const grown = capacity === 0 ? NO_SEGMENT : createSegment(capacity)
+      copyEntries(old, grown, multipliers, now, dropped)
+      segments[at] = grown
+    }
+    counts[at] = countOf(at) - dropped
+    size -= dropped
+  }
+
+  const countOf = (at: number): number => counts[at] as number
+
+  const makeRoom = (at: number, now: number): void => {
+    const segment = segments[at] as Segment
+    const ended = countEnded(segment, now, 0, capacityOf(segment))
+    refill(at, now, ended, toCapacity(countOf(at) - ended + 1))
+  }
+
+  const drop = (at: number, now: number, most: number): number => {
+    const segment = segments[at] as Segment
+    const capacity = capacityOf(segment)
+    const dropped = Math.min(most, countEnded(segment, now, 0, capacity))
+    if (dropped <= 0) return 0
+    const left = countOf(at) - dropped
+    refill(at, now, dropped, left >= LEAST_FULL * capacity ? capacity : toCapacity(left))
+    return dropped
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    has(id) {
+      const words = readTableWords(id)
+      if (words === null) return false
+      const w0 = words[0] as number
+      const w1 = words[1] as number
+      const w2 = words[2] as number
+      const w3 = words[3] as number
+      const hash = hashWords(multipliers, w0, w1, w2, w3)
+      return findSlot(segments[(hash ^ w1) & IMPLIED_BITS] as Segment, hash, w0, w1, w2, w3) >= 0
+    },
+    put(id, until, now) {
+      const words = readTableWords(id)
+      if (words === null) throw new TypeError('A table holds ids of 128 bits only')
+      const w0 = words[0] as number
+      const w1 = words[1] as number
+      const w2 = words[2] as number
+      const w3 = words[3] as number
+      const kept = toKeptUntil(until)
+      const hash = hashWords(multipliers, w0, w1, w2, w3)
+      const at = (hash ^ w1) & IMPLIED_BITS
+      const known = findSlot(segments[at] as Segment, hash, w0, w1, w2, w3)
+      if (known >= 0) {
+        if (kept <= readUntil(segments[at] as Segment, known)) return false
+        writeUntil(segments[at] as Segment, known, kept)
+        return true
+      }
+      if (countOf(at) + 1 > MOST_FULL * capacityOf(segments[at] as Segment)) makeRoom(at, now)
+      const segment = segments[at] as Segment
+      const slot = ~findSlot(segment, hash, w0, w1, w2, w3)
+      writeId(segment, slot, w0, w1, w2, w3)
+      writeUntil(segment, slot, kept)
+      counts[at] = countOf(at) + 1
+      size++
+      return true
+    },
+    sweep(now, steps) {
+      for (let left = steps; left > 0;) {
+        const segment = segments[swept.segment] as Segment
+        const capacity = capacityOf(segment)
+        const end = Math.min(swept.slot + left, capacity)
+        swept.ended += countEnded(segment, now, swept.slot, end)
+        left -= Math.max(1, end - swept.slot)
+        swept.slot = end
+        if (end < capacity) return
+        const isWorthIt = swept.ended > 0 && swept.ended >= WORTH_DROPPING * countOf(swept.segment)
+        if (isWorthIt) drop(swept.segment, now, Number.POSITIVE_INFINITY)
+        swept = { segment: (swept.segment + 1) % SEGMENTS, slot: 0, ended: 0 }
+      }
+    },
+    prune(now, most) {
+      const dropped = drop(nextPruned, now, most)
+      // Where there was more than that, there may be more still.
+      if (dropped < most) nextPruned = (nextPruned + 1) % SEGMENTS
+      return dropped
+    },
+    read(part) {
+      const at = Math.floor(part / PARTS_OF_SEGMENT)
+      const segment = segments[at] as Segment
+      const entries: TableEntry[] = []
+      const capacity = countOf(at) === 0 ? 0 : capacityOf(segment)
+      for (let slot = 0; slot < capacity; slot++) {
+        const w2 = segment[slot] as number
+        if (w2 === 0 || w2 >>> 28 !== part % PARTS_OF_SEGMENT) continue
+        const w3 = segment[slot + capacity] as number
+        const w0 = segment[slot + 2 * capacity] as number
+        const high = (segment[slot + 3 * capacity] as number) & ~IMPLIED_BITS
+        const low = (hashWords(multipliers, w0, high, w2, w3) ^ at) & IMPLIED_BITS
+        entries.push({ id: toId(w0, high | low, w2, w3), until: readUntil(segment, slot) })
+      }
+      return entries
+    },
+    clear() {
+      segments.fill(NO_SEGMENT)
+      counts.fill(0)
+      size = 0
+      spare = NO_SEGMENT
+    },
+  }
+}
+
+// A zero there would look like an empty slot. Of the random ids, one in four billion has it.
+function readTableWords(id: string): Int32Array | null {
+  const words = readIdWords(id)
+  return words === null || words[2] === 0 ? null : words
+}
+
+function toCapacity(entries: number): number {
+  return entries === 0 ? 0 : Math.max(LEAST_CAPACITY, Math.ceil(entries / GROWN_FULL))
+}
+
+function toMultipliers(bytes: Uint8Array): Int32Array {
+  const multipliers = new Int32Array(4)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  // Even ones would forget a bit.
+  for (let at = 0; at < 4; at++) multipliers[at] = view.getInt32(4 * at) | 1
+  return multipliers
+}
