@@ -5,28 +5,33 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const DIGITS = new Int8Array(0x1_00_00).fill(-1)
 for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt(digit)] = digit
 
-const words = new Int32Array(4)
+/** The words that were read last, big-endian: one array for all, good until the next call. */
+export const idWords: Int32Array = new Int32Array(4)
+
 const bytes = Buffer.alloc(16)
 
-/**
- * The four words, big-endian, of an id of 128 bits in canonical base64url, or `null` for any other text. They hold
- * until the next call: there is one array for all.
- */
-export function readIdWords(id: string): Int32Array | null {
-  if (id.length !== LENGTH) return null
+/** Reads words 0 and 1 of an id of 128 bits in base64url; `false` for a text that is none. */
+export function readIdHead(id: string): boolean {
+  if (id.length !== LENGTH) return false
   const first = readFive(id, 0)
   const second = readFive(id, 5)
-  const third = readFive(id, 10)
-  const fourth = readFive(id, 15)
-  const digit = readDigit(id, 20)
+  const shared = readDigit(id, 10)
+  idWords[0] = (first << 2) | (second >> 28)
+  idWords[1] = (second << 4) | (shared >> 2)
+  return (first | second | shared) >= 0
+}
+
+/** Reads words 2 and 3, which are enough to tell that an id is not there; `false` for a text that is none. */
+export function readIdTail(id: string): boolean {
+  if (id.length !== LENGTH) return false
+  const shared = readDigit(id, 10)
+  const third = readFive(id, 11)
+  const fourth = readFive(id, 16)
   const last = readDigit(id, 21)
+  idWords[2] = (shared << 30) | third
+  idWords[3] = (fourth << 2) | (last >> 4)
   // RFC 4648 §3.5: of the last digit four bits are too much, and must be zero.
-  if ((first | second | third | fourth | digit | last) < 0 || (last & 15) !== 0) return null
-  words[0] = (first << 2) | (second >> 28)
-  words[1] = (second << 4) | (third >> 26)
-  words[2] = (third << 6) | (fourth >> 24)
-  words[3] = (fourth << 8) | (digit << 2) | (last >> 4)
-  return words
+  return (shared | third | fourth | last) >= 0 && (last & 15) === 0
 }
 
 /** The id of four words. */

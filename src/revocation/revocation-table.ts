@@ -1,18 +1,20 @@
 import { type RandomBytes, systemRandom } from '../claims/ids.js'
-import { readIdWords, toId } from './id-words.js'
+import { idWords, readIdHead, readIdTail } from './id-words.js'
 import {
   capacityOf,
   copyEntries,
   countEnded,
   createSegment,
+  distanceOf,
   findSlot,
   hashWords,
   IMPLIED_BITS,
   NO_SEGMENT,
+  readId,
   readUntil,
   type Segment,
   toKeptUntil,
-  writeId,
+  writeEntry,
   writeUntil,
 } from './table-segment.js'
 
@@ -26,13 +28,16 @@ export interface TableEntry {
 /** Very many ids of 128 bits, each with the moment from which it may be dropped; about 30 bytes each. */
 export interface RevocationTable {
   readonly size: number
-  /** Whether an id is there, whatever its `until`; `false` for one that no table can hold. */
+  /** What its arrays take. */
+  readonly bytes: number
+  /** Whether an id is there, whatever its `until`. */
   has(id: string): boolean
   /**
-   * Adds an id, or raises its `until`; returns whether that changed anything. `now` is for dropping what has ended
-   * where there is no room. Throws for an id that no table can hold.
+   * Adds an id, or raises its `until`; returns whether that changed anything, or `null` for an id that has to be kept
+   * elsewhere: it is not of 128 bits, or there are too many like it. `now` is for dropping what has ended, where there
+   * is no room.
    */
-  put(id: string, until: number, now: number): boolean
+  put(id: string, until: number, now: number): boolean | null
   /** Looks at so many more slots, for ever around, and drops what has ended where that is worth the work. */
   sweep(now: number, steps: number): void
   /** Drops what has ended from the next segment, at most so many entries; `segments` calls go once around. */
@@ -43,12 +48,12 @@ export interface RevocationTable {
 }
 
 /** How many calls of `prune` see every entry; no call sees more than a thousandth of them, or so. */
-export const SEGMENTS = IMPLIED_BITS + 1
+export const SEGMENTS: number = IMPLIED_BITS + 1
 
 const PARTS_OF_SEGMENT = 16
 
 /** In how many parts a table is read. */
-export const PARTS = SEGMENTS * PARTS_OF_SEGMENT
+export const PARTS: number = SEGMENTS * PARTS_OF_SEGMENT
 
 // 20 bytes a slot: 25 bytes an entry when a segment is full, and 30 when it has grown. Never more than 31.25.
 const MOST_FULL = 0.8
@@ -57,16 +62,13 @@ const GROWN_FULL = 2 / 3
 const LEAST_CAPACITY = 4
 // Of the entries of a segment. Less is not worth moving all the others.
 const WORTH_DROPPING = 1 / 8
-
-/** Whether a table can hold an id: one of 128 bits, of which the third quarter is not zero. */
-export function isTableId(id: string): boolean {
-  return readTableWords(id) !== null
-}
+// From where a search begins. Random ids never come so far; those that are all alike would make every search a long one.
+const FARTHEST = 1024
 
 /** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
 export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
-  // Ids of ours are random, but others may be counted, or made to collide.
-  const multipliers = toMultipliers(random(16))
+  // Ids of ours are random where it matters. Others may be counted, or made to collide.
+  const multipliers = toMultipliers(random(8))
   const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
   const counts = new Int32Array(SEGMENTS)
   let size = 0
@@ -93,10 +95,11 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
 
   const countOf = (at: number): number => counts[at] as number
 
-  const makeRoom = (at: number, now: number): void => {
+  const makeRoom = (at: number, now: number): Segment => {
     const segment = segments[at] as Segment
     const ended = countEnded(segment, now, 0, capacityOf(segment))
     refill(at, now, ended, toCapacity(countOf(at) - ended + 1))
+    return segments[at] as Segment
   }
 
   const drop = (at: number, now: number, most: number): number => {
@@ -113,37 +116,30 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
     get size() {
       return size
     },
+    get bytes() {
+      return segments.reduce((sum, segment) => sum + (segment === NO_SEGMENT ? 0 : segment.byteLength), 0)
+    },
     has(id) {
-      const words = readTableWords(id)
-      if (words === null) return false
-      const w0 = words[0] as number
-      const w1 = words[1] as number
-      const w2 = words[2] as number
-      const w3 = words[3] as number
-      const hash = hashWords(multipliers, w0, w1, w2, w3)
-      return findSlot(segments[(hash ^ w1) & IMPLIED_BITS] as Segment, hash, w0, w1, w2, w3) >= 0
+      if (!isReadable(id)) return false
+      const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+      return findSlot(segments[numberOf(hash)] as Segment, hash, id) >= 0
     },
     put(id, until, now) {
-      const words = readTableWords(id)
-      if (words === null) throw new TypeError('A table holds ids of 128 bits only')
-      const w0 = words[0] as number
-      const w1 = words[1] as number
-      const w2 = words[2] as number
-      const w3 = words[3] as number
+      if (!isReadable(id) || !readIdHead(id)) return null
       const kept = toKeptUntil(until)
-      const hash = hashWords(multipliers, w0, w1, w2, w3)
-      const at = (hash ^ w1) & IMPLIED_BITS
-      const known = findSlot(segments[at] as Segment, hash, w0, w1, w2, w3)
+      const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+      const at = numberOf(hash)
+      let segment = segments[at] as Segment
+      const known = findSlot(segment, hash, id)
       if (known >= 0) {
-        if (kept <= readUntil(segments[at] as Segment, known)) return false
-        writeUntil(segments[at] as Segment, known, kept)
+        if (kept <= readUntil(segment, known)) return false
+        writeUntil(segment, known, kept)
         return true
       }
-      if (countOf(at) + 1 > MOST_FULL * capacityOf(segments[at] as Segment)) makeRoom(at, now)
-      const segment = segments[at] as Segment
-      const slot = ~findSlot(segment, hash, w0, w1, w2, w3)
-      writeId(segment, slot, w0, w1, w2, w3)
-      writeUntil(segment, slot, kept)
+      if (countOf(at) + 1 > MOST_FULL * capacityOf(segment)) segment = makeRoom(at, now)
+      const slot = ~findSlot(segment, hash, id)
+      if (distanceOf(segment, hash, slot) > FARTHEST) return null
+      writeEntry(segment, slot, kept)
       counts[at] = countOf(at) + 1
       size++
       return true
@@ -176,11 +172,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       for (let slot = 0; slot < capacity; slot++) {
         const w2 = segment[slot] as number
         if (w2 === 0 || w2 >>> 28 !== part % PARTS_OF_SEGMENT) continue
-        const w3 = segment[slot + capacity] as number
-        const w0 = segment[slot + 2 * capacity] as number
-        const high = (segment[slot + 3 * capacity] as number) & ~IMPLIED_BITS
-        const low = (hashWords(multipliers, w0, high, w2, w3) ^ at) & IMPLIED_BITS
-        entries.push({ id: toId(w0, high | low, w2, w3), until: readUntil(segment, slot) })
+        entries.push({ id: readId(segment, slot, at, multipliers), until: readUntil(segment, slot) })
       }
       return entries
     },
@@ -193,10 +185,14 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
   }
 }
 
-// A zero there would look like an empty slot. Of the random ids, one in four billion has it.
-function readTableWords(id: string): Int32Array | null {
-  const words = readIdWords(id)
-  return words === null || words[2] === 0 ? null : words
+function isReadable(id: string): boolean {
+  // A zero there would look like an empty slot. Of random ids, one in four billion has it.
+  return readIdTail(id) && idWords[2] !== 0
+}
+
+// The segment of the id in `idWords`.
+function numberOf(hash: number): number {
+  return (hash ^ (idWords[3] as number)) & IMPLIED_BITS
 }
 
 function toCapacity(entries: number): number {
@@ -204,9 +200,7 @@ function toCapacity(entries: number): number {
 }
 
 function toMultipliers(bytes: Uint8Array): Int32Array {
-  const multipliers = new Int32Array(4)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // Even ones would forget a bit.
-  for (let at = 0; at < 4; at++) multipliers[at] = view.getInt32(4 * at) | 1
-  return multipliers
+  return Int32Array.of(view.getInt32(0) | 1, view.getInt32(4) | 1)
 }

@@ -1,7 +1,6 @@
 import { FOREVER, isWatermark, type Revocation, type RevocationKind } from '../../revocation/revocation.js'
 import {
   createRevocationTable,
-  isTableId,
   PARTS,
   type RevocationTable,
   SEGMENTS,
@@ -71,10 +70,18 @@ export function createEntries(epoch: string, retire: Clock): Entries {
     }
   }
 
-  const mergeIntoTable = (table: RevocationTable, { map }: Shelf, { kind, id, until }: Revocation): void => {
+  // Whether the table took it; a key that it has is nowhere else.
+  const mergeIntoTable = (
+    table: RevocationTable,
+    { map }: Shelf,
+    { kind, id, until }: Revocation,
+  ): boolean => {
     const latest = toKeptUntil(Math.max(until, map.get(id)?.until ?? 0))
+    const hasChanged = table.put(id, latest, retire())
+    if (hasChanged === null) return false
     map.delete(id)
-    if (table.put(id, latest, retire())) history.add({ kind, id, notBefore: FOREVER, until: latest })
+    if (hasChanged) history.add({ kind, id, notBefore: FOREVER, until: latest })
+    return true
   }
 
   const mergeIntoMap = ({ map }: Shelf, { kind, id, notBefore, until }: Revocation): void => {
@@ -100,9 +107,8 @@ export function createEntries(epoch: string, retire: Clock): Entries {
       const shelf = shelfOf(kind)
       const { table } = shelf
       const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
-      const isForTable = table !== null && isTableId(id) && (entry.notBefore === FOREVER || table.has(id))
-      if (isForTable) mergeIntoTable(table, shelf, entry)
-      else mergeIntoMap(shelf, entry)
+      const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))
+      if (!isForTable || !mergeIntoTable(table, shelf, entry)) mergeIntoMap(shelf, entry)
     },
     watermarks() {
       return shelves.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])
@@ -123,7 +129,8 @@ export function createEntries(epoch: string, retire: Clock): Entries {
           left -= dropped
           yield dropped
         }
-        for (let step = 0; table !== null && step < SEGMENTS && left > 0; step++) {
+        if (table === null) continue
+        for (let step = 0; step < SEGMENTS && left > 0; step++) {
           const dropped = table.prune(retire(), left)
           left -= dropped
           yield dropped
