@@ -12,6 +12,7 @@ import {
   NO_SEGMENT,
   readId,
   readUntil,
+  releaseSegment,
   type Segment,
   toKeptUntil,
   writeEntry,
@@ -88,6 +89,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       const grown = capacity === 0 ? NO_SEGMENT : createSegment(capacity)
       copyEntries(old, grown, multipliers, now, dropped)
       segments[at] = grown
+      releaseSegment(old)
     }
     counts[at] = countOf(at) - dropped
     size -= dropped
@@ -177,6 +179,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       return entries
     },
     clear() {
+      segments.forEach(releaseSegment)
       segments.fill(NO_SEGMENT)
       counts.fill(0)
       size = 0

@@ -6,6 +6,7 @@ import {
   FOREVER,
   isWatermark,
   type Revocation,
+  type RevocationKey,
   MOST_AHEAD,
   MOST_SET_BACK,
 } from '../revocation/revocation.js'
@@ -81,6 +82,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
     return { notBefore: given.notBefore, until }
   }
 
+  const find = ({ kind, id }: RevocationKey): number | undefined => entries.find(kind, id)
   const isRevoked = ({ sid, user, startedAt }: Session): boolean =>
     [entries.find('session', sid), entries.find('user', user), entries.find('all', '')].some(
       (notBefore) => notBefore !== undefined && startedAt <= notBefore,
@@ -149,9 +151,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
     },
     lookup(keys) {
       assertOpen()
-      const answers: (number | undefined)[] = []
-      for (const { kind, id } of keys) answers.push(entries.find(kind, id))
-      return answers
+      return keys.map(find)
     },
     feed: (after, wait) =>
       pollFeed(() => {
