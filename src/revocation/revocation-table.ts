@@ -41,9 +41,9 @@ export interface RevocationTable {
   put(id: string, until: number, now: number): boolean | null
   /** Looks at so many more slots, for ever around, and drops what has ended where that is worth the work. */
   sweep(now: number, steps: number): void
-  /** Drops what has ended from the next segment, at most so many entries; `segments` calls go once around. */
+  /** Drops what has ended from the next segment, at most so many entries; `SEGMENTS` calls go once around. */
   prune(now: number, most: number): number
-  /** The entries of a part. Those of parts that are not read yet may change, but never move to one that is. */
+  /** The entries of one of `PARTS`. However the table grows or shrinks, an entry stays in its part. */
   read(part: number): readonly TableEntry[]
   clear(): void
 }
@@ -56,14 +56,15 @@ const PARTS_OF_SEGMENT = 16
 /** In how many parts a table is read. */
 export const PARTS: number = SEGMENTS * PARTS_OF_SEGMENT
 
-// 20 bytes a slot: 25 bytes an entry when a segment is full, and 30 when it has grown. Never more than 31.25.
+// A slot has 20 bytes: that is 25 for an entry of a full segment, 30 after growth, and 31.25 at most after pruning.
 const MOST_FULL = 0.8
 const LEAST_FULL = 0.64
 const GROWN_FULL = 2 / 3
 const LEAST_CAPACITY = 4
 // Of the entries of a segment. Less is not worth moving all the others.
 const WORTH_DROPPING = 1 / 8
-// From where a search begins. Random ids never come so far; those that are all alike would make every search a long one.
+// From where a search begins, in slots. Random ids never come so far, but ids that are alike would: a search among them
+// would be as long as there are of them.
 const FARTHEST = 1024
 
 /** A table without entries. No single call takes longer than it takes to move a thousandth of them. */

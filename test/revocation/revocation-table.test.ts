@@ -250,6 +250,15 @@ describe('memory', () => {
     expect(ids.slice(-1000).every((id) => table.has(id))).toBe(true)
   })
 
+  test('pruning drops no more than it is told to, and goes on where it was', () => {
+    const table = createRevocationTable(PLAIN)
+    for (let at = 0; at < 10; at++) table.put(alike(at), NOW + (at % 2), 0)
+    const dropped: number[] = []
+    for (let step = 0; step < SEGMENTS + 5; step++) dropped.push(table.prune(NOW, 2))
+    expect(dropped.filter((count) => count > 0)).toEqual([2, 2, 1])
+    expect([...readAll(table).values()]).toEqual([1, 1, 1, 1, 1].map((late) => NOW + late))
+  })
+
   test('once cleared it is empty, and can be filled again', () => {
     const table = createRevocationTable()
     const ids = createIds(2000)
