@@ -187,8 +187,14 @@ function timeGc() {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const most = Number(process.argv[2] ?? SIZES.at(-1))
-  console.table({ machine: measureMachine(), table: measureTable(), set: measureSet() })
+  const print = (title, figures) => {
+    const rounded = Object.entries(figures).map(([name, value]) => [name, Number(value.toFixed(2))])
+    console.log(title, Object.fromEntries(rounded))
+  }
+  print('the machine by itself', measureMachine())
+  print('the table alone', measureTable())
+  print('a Set', measureSet())
   const { figures, pruning } = await measureGrowth(SIZES.filter((size) => size <= most))
-  for (const figure of figures) console.table(figure)
-  console.table(pruning)
+  for (const figure of figures) print('a memory store', figure)
+  print('pruning', pruning)
 }
