@@ -12,10 +12,12 @@ import {
 } from '../revocation/revocation.js'
 import { judgeRotation } from '../revocation/rotation.js'
 import type { SessionStore, StoredSession } from '../revocation/session-store.js'
-import type { FeedPage, Position } from '../revocation/store.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import type { TokenStore } from '../sessions/token-store.js'
 import { connectStore } from './connect-store.js'
+import { createEntries } from './memory/entries.js'
+import { sumInSlices } from './memory/slices.js'
+import { createSweeper, pruneMap } from './memory/sweeper.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {
@@ -24,19 +26,14 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
-interface Entry extends Revocation {
-  /** The count of changes when this one was made. */
-  readonly change: number
-}
-
 interface Session extends StoredSession {
   readonly user: string
   readonly generation: number
   readonly until: number
 }
 
-const PAGE = 1000
 const MOST_LISTED = 1000
+const SWEEP_STEPS = 4
 
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
@@ -52,12 +49,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
   }
   const now = options.clock ?? systemClock
   const retire = createCautiousClock(now)
-  const epoch = createId(systemRandom)
-  // In the order of their last change, so that a feed reads on from where it was.
-  const entries = new Map<string, Entry>()
+  const entries = createEntries(createId(systemRandom), retire)
   const sessions = new Map<string, Session>()
-  const sweepers = [createSweeper(entries), createSweeper(sessions)]
-  let changes = 0
+  const sweepSessions = createSweeper(sessions)
   let longestLifetime = 0
   let newestStart = 0
   let isClosed = false
@@ -67,20 +61,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
     if (isClosed) throw new Error('The memory store is closed')
   }
 
-  const sweep = (): void => {
-    for (const drop of sweepers) drop(retire(), SWEEP_STEPS)
-  }
-
-  const merge = ({ kind, id, notBefore, until }: Revocation): void => {
-    const key = toKey({ kind, id })
-    const known = entries.get(key)
-    const entry = {
-      notBefore: Math.max(notBefore, known?.notBefore ?? 0),
-      until: Math.max(until, known?.until ?? 0),
-    }
-    if (entry.notBefore === known?.notBefore && entry.until === known.until) return
-    entries.delete(key)
-    entries.set(key, { kind, id, ...entry, change: ++changes })
+  const sweep = (writes: number): void => {
+    entries.sweep(writes)
+    sweepSessions(retire(), SWEEP_STEPS * writes)
   }
 
   // What only the store knows: its clock, the longest lifetime, and when a session ends.
@@ -99,22 +82,17 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
     return { notBefore: given.notBefore, until }
   }
 
-  const find = (key: RevocationKey): number | undefined => entries.get(toKey(key))?.notBefore
+  const find = ({ kind, id }: RevocationKey): number | undefined => entries.find(kind, id)
   const isRevoked = ({ sid, user, startedAt }: Session): boolean =>
-    [
-      find({ kind: 'session', id: sid }),
-      find({ kind: 'user', id: user }),
-      find({ kind: 'all', id: '' }),
-    ].some((notBefore) => notBefore !== undefined && startedAt <= notBefore)
+    [entries.find('session', sid), entries.find('user', user), entries.find('all', '')].some(
+      (notBefore) => notBefore !== undefined && startedAt <= notBefore,
+    )
 
   const sessionStore: SessionStore = {
     async open({ user, nonce, ...rest }) {
       assertOpen()
-      sweep()
-      const revokedBefore = Math.max(
-        find({ kind: 'user', id: user }) ?? 0,
-        find({ kind: 'all', id: '' }) ?? 0,
-      )
+      sweep(1)
+      const revokedBefore = Math.max(entries.find('user', user) ?? 0, entries.find('all', '') ?? 0)
       const startedAt = Math.max(now(), revokedBefore + 1)
       const sid = toTimedId(startedAt, nonce)
       newestStart = Math.max(newestStart, startedAt)
@@ -128,7 +106,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       if (session === null || verdict === 'end') return { outcome: 'ended' }
       const { expiresAt, until } = session
       if (verdict === 'reuse') {
-        merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+        entries.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
         return { outcome: 'reused', generation: session.generation }
       }
       if (verdict === 'replay') return { outcome: 'replayed', generation: session.generation, expiresAt }
@@ -156,20 +134,20 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       assertOpen()
       if (needs.longestLifetime <= longestLifetime) return
       longestLifetime = needs.longestLifetime
-      for (const entry of [...entries.values()].filter(({ kind }) => isWatermark(kind))) {
-        merge({ ...entry, until: addTime(entry.notBefore, longestLifetime) })
+      for (const entry of entries.watermarks()) {
+        entries.merge({ ...entry, until: addTime(entry.notBefore, longestLifetime) })
       }
     },
     async revoke(batch) {
       assertOpen()
-      sweep()
+      sweep(Math.max(1, batch.length))
       let taken = now()
       for (const entry of batch) {
         const settled = settle(entry)
-        merge({ ...entry, ...settled })
+        entries.merge({ ...entry, ...settled })
         if (isWatermark(entry.kind)) taken = Math.max(taken, settled.notBefore)
       }
-      return { position: toPosition(epoch, changes), now: taken }
+      return { position: entries.position(), now: taken }
     },
     lookup(keys) {
       assertOpen()
@@ -178,10 +156,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
     feed: (after, wait) =>
       pollFeed(() => {
         assertOpen()
-        return readFeed(entries, epoch, after)
+        return entries.read(after)
       }, wait),
     async prune(limit) {
-      return sweepers.reduce((dropped, drop) => dropped + drop(retire(), Number.POSITIVE_INFINITY, limit), 0)
+      const dropped = await sumInSlices(entries.prune(limit))
+      return dropped + (await sumInSlices(pruneMap(sessions, sweepSessions, retire, limit)))
     },
     connect: connectStore,
     sessions: sessionStore,
@@ -190,53 +169,5 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       entries.clear()
       sessions.clear()
     },
-  }
-}
-
-function toKey({ kind, id }: RevocationKey): string {
-  return `${kind}:${id}`
-}
-
-function toPosition(epoch: string, change: number): Position {
-  return `${epoch}:${change}`
-}
-
-function readFeed(entries: ReadonlyMap<string, Entry>, epoch: string, after: Position | null): FeedPage {
-  const [ofEpoch, count = '0'] = after?.split(':') ?? [epoch]
-  if (ofEpoch !== epoch)
-    return { entries: [], next: toPosition(epoch, 0), more: false, reset: true, ageMs: 0 }
-  const page: Entry[] = []
-  for (const entry of entries.values()) {
-    if (entry.change > Number(count) && page.push(entry) > PAGE) break
-  }
-  const more = page.length > PAGE
-  const read = page.slice(0, PAGE)
-  return {
-    entries: read.map(({ change: _change, ...entry }) => entry),
-    next: toPosition(epoch, read.at(-1)?.change ?? Number(count)),
-    more,
-    reset: false,
-    ageMs: 0,
-  }
-}
-
-const SWEEP_STEPS = 4
-
-/** Walks a map a few steps at a time, for ever, dropping what has ended. */
-function createSweeper(map: Map<string, { readonly until: number }>) {
-  let walk = map.entries()
-  return (now: number, steps: number, limit: number = Number.POSITIVE_INFINITY): number => {
-    let dropped = 0
-    for (let left = Math.min(steps, map.size); left > 0 && dropped < limit; left--) {
-      let step = walk.next()
-      if (step.done) {
-        walk = map.entries()
-        step = walk.next()
-      }
-      if (step.done) break
-      const [key, { until }] = step.value
-      if (now >= until && map.delete(key)) dropped++
-    }
-    return dropped
   }
 }

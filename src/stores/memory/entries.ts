@@ -1,0 +1,183 @@
+import { FOREVER, isWatermark, type Revocation, type RevocationKind } from '../../revocation/revocation.js'
+import {
+  createRevocationTable,
+  PARTS,
+  type RevocationTable,
+  SEGMENTS,
+} from '../../revocation/revocation-table.js'
+import { toKeptUntil } from '../../revocation/table-segment.js'
+import type { FeedPage, Position } from '../../revocation/store.js'
+import type { Clock } from '../../time.js'
+import { createHistory, type Source } from './history.js'
+import { createSweeper, pruneMap, type Sweeper } from './sweeper.js'
+
+/** The map of revocations. */
+export interface Entries {
+  /** The `notBefore` of a key, or `undefined`. */
+  find(kind: RevocationKind, id: string): number | undefined
+  merge(entry: Revocation): void
+  watermarks(): readonly Revocation[]
+  position(): Position
+  read(after: Position | null): FeedPage
+  /** Drops a few of those that have ended, if there are any where it looks; `writes` say how far. */
+  sweep(writes: number): void
+  /** Drops what has ended, a bounded step at a time; each step tells how many went. */
+  prune(limit: number): Iterable<number>
+  clear(): void
+}
+
+interface Entry extends Revocation {
+  /** The number of the change that made it. */
+  readonly change: number
+}
+
+/** The entries of a kind. No key is in both. */
+interface Shelf {
+  readonly kind: RevocationKind
+  /** In the order of their last change. */
+  readonly map: Map<string, Entry>
+  readonly sweep: Sweeper
+  /** For ids of 128 bits that are revoked altogether: nearly all entries there are. */
+  readonly table: RevocationTable | null
+}
+
+// Where entries live for as long as it takes to write a hundred, some dozens have ended and are not dropped yet.
+const MAP_STEPS = 4
+const TABLE_STEPS = 32
+
+/** An empty map of revocations in the memory of this process. `retire` is the clock that entries are dropped by. */
+export function createEntries(epoch: string, retire: Clock): Entries {
+  const tokens = createShelf('token', createRevocationTable())
+  const sessions = createShelf('session', createRevocationTable())
+  const users = createShelf('user', null)
+  const keys = createShelf('key', null)
+  const all = createShelf('all', null)
+  const shelves = [tokens, sessions, users, keys, all]
+  const history = createHistory(epoch, shelves.flatMap(toSources))
+
+  const shelfOf = (kind: RevocationKind): Shelf => {
+    switch (kind) {
+      case 'token':
+        return tokens
+      case 'session':
+        return sessions
+      case 'user':
+        return users
+      case 'key':
+        return keys
+      case 'all':
+        return all
+    }
+  }
+
+  // Whether the table took it; a key that it has is nowhere else.
+  const mergeIntoTable = (
+    table: RevocationTable,
+    { map }: Shelf,
+    { kind, id, until }: Revocation,
+  ): boolean => {
+    const latest = toKeptUntil(Math.max(until, map.get(id)?.until ?? 0))
+    const hasChanged = table.put(id, latest, retire())
+    if (hasChanged === null) return false
+    map.delete(id)
+    if (hasChanged) history.add({ kind, id, notBefore: FOREVER, until: latest })
+    return true
+  }
+
+  const mergeIntoMap = ({ map }: Shelf, { kind, id, notBefore, until }: Revocation): void => {
+    const known = map.get(id)
+    if (known !== undefined && notBefore <= known.notBefore && until <= known.until) return
+    const entry: Revocation = {
+      kind,
+      id,
+      notBefore: Math.max(notBefore, known?.notBefore ?? 0),
+      until: Math.max(until, known?.until ?? 0),
+    }
+    map.delete(id)
+    map.set(id, { ...entry, change: history.add(entry) })
+  }
+
+  return {
+    find(kind, id) {
+      const { map, table } = shelfOf(kind)
+      if (table !== null && table.size > 0 && table.has(id)) return FOREVER
+      return map.size === 0 ? undefined : map.get(id)?.notBefore
+    },
+    merge({ kind, id, ...given }) {
+      const shelf = shelfOf(kind)
+      const { table } = shelf
+      const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
+      const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))
+      if (!isForTable || !mergeIntoTable(table, shelf, entry)) mergeIntoMap(shelf, entry)
+    },
+    watermarks() {
+      return shelves.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])
+    },
+    position: () => history.position(),
+    read: (after) => history.read(after),
+    sweep(writes) {
+      const now = retire()
+      for (const { sweep, table } of shelves) {
+        sweep(now, MAP_STEPS * writes)
+        if (table !== null && table.size > 0) table.sweep(now, TABLE_STEPS * writes)
+      }
+    },
+    *prune(limit) {
+      let left = limit
+      for (const { map, sweep, table } of shelves) {
+        for (const dropped of pruneMap(map, sweep, retire, left)) {
+          left -= dropped
+          yield dropped
+        }
+        if (table === null) continue
+        for (let step = 0; step < SEGMENTS && left > 0; step++) {
+          const dropped = table.prune(retire(), left)
+          left -= dropped
+          yield dropped
+        }
+      }
+    },
+    clear() {
+      history.clear()
+      for (const { map, table } of shelves) {
+        map.clear()
+        table?.clear()
+      }
+    },
+  }
+}
+
+function createShelf(kind: RevocationKind, table: RevocationTable | null): Shelf {
+  const map = new Map<string, Entry>()
+  return { kind, map, sweep: createSweeper(map), table }
+}
+
+function toSources({ kind, map, table }: Shelf): Source[] {
+  // By numbers of changes: what changes while somebody reads goes to the end.
+  const readMap: Source = (place, most) => {
+    const entries: Revocation[] = []
+    let last = place
+    for (const { change, ...entry } of map.values()) {
+      if (change <= place) continue
+      if (entries.length === most) return { entries, next: last }
+      entries.push(entry)
+      last = change
+    }
+    return { entries, next: null }
+  }
+  if (table === null) return [readMap]
+  const readTable: Source = (place, most) => {
+    const entries: Revocation[] = []
+    let part = place
+    for (; part < PARTS && entries.length < most; part++) {
+      for (const { id, until } of table.read(part)) entries.push({ kind, id, notBefore: FOREVER, until })
+    }
+    return { entries, next: part < PARTS ? part : null }
+  }
+  return [readMap, readTable]
+}
+
+// What is not a number counts for more than any: a revocation that is badly put is still one.
+function toMoment(value: number): number {
+  return Number.isNaN(value) ? FOREVER : Math.min(FOREVER, value)
+}

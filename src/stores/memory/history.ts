@@ -1,0 +1,95 @@
+import type { Revocation } from '../../revocation/revocation.js'
+import type { FeedPage, Position } from '../../revocation/store.js'
+
+/** Everything there is, for readers from the start: sources one after another, each read from place to place. */
+export type Source = (place: number, most: number) => SourcePage
+
+/** A part of a source. */
+export interface SourcePage {
+  readonly entries: readonly Revocation[]
+  /** Where to go on, or `null` at the end. */
+  readonly next: number | null
+}
+
+/** What has changed lately, and how readers follow it. */
+export interface History {
+  /** Remembers a change, and returns its number. */
+  add(entry: Revocation): number
+  /** The position that includes every change. */
+  position(): Position
+  read(after: Position | null): FeedPage
+  clear(): void
+}
+
+const PAGE = 1000
+// A reader that is further behind reads from the start again.
+const MOST_RECENT = 4096
+
+interface Progress {
+  /** The last change that the reader knows. */
+  readonly change: number
+  /** Where it is, as long as it still reads what was there before. */
+  readonly source: number
+  readonly place: number
+}
+
+/** A history that is named `epoch`, which must have no colon in it. */
+export function createHistory(epoch: string, sources: readonly Source[]): History {
+  // The change of number `n` is at `n % MOST_RECENT`.
+  const recent: Revocation[] = []
+  let changes = 0
+
+  const toPosition = ({ change, source, place }: Progress): Position =>
+    source === sources.length ? `${epoch}:${change}` : `${epoch}:${change}:${source}:${place}`
+
+  const readPosition = (position: Position): Progress | null => {
+    const match = POSITION.exec(position)
+    if (match === null || match[1] !== epoch) return null
+    const change = Number(match[2])
+    const source = match[3] === undefined ? sources.length : Number(match[3])
+    const isKnown = change <= changes && change >= changes - MOST_RECENT && source <= sources.length
+    return isKnown ? { change, source, place: Number(match[4] ?? 0) } : null
+  }
+
+  // The changes first: a reader from the start is never further behind than from one page to the next, however long
+  // it takes. What changed before it began is where it was, or is a change that it has not read yet.
+  const readPage = ({ change, source, place }: Progress): FeedPage => {
+    const entries: Revocation[] = []
+    let at: Progress = { change: Math.min(changes, change + PAGE), source, place }
+    for (let number = change + 1; number <= at.change; number++) {
+      entries.push(recent[number % MOST_RECENT] as Revocation)
+    }
+    while (entries.length < PAGE && at.source < sources.length) {
+      const page = (sources[at.source] as Source)(at.place, PAGE - entries.length)
+      for (const entry of page.entries) entries.push(entry)
+      at = {
+        change: at.change,
+        source: page.next === null ? at.source + 1 : at.source,
+        place: page.next ?? 0,
+      }
+    }
+    const more = at.change < changes || at.source < sources.length
+    return { entries, next: toPosition(at), more, reset: false, ageMs: 0 }
+  }
+
+  const start = (): Progress => ({ change: changes, source: 0, place: 0 })
+
+  return {
+    add(entry) {
+      changes++
+      recent[changes % MOST_RECENT] = entry
+      return changes
+    },
+    position: () => toPosition({ change: changes, source: sources.length, place: 0 }),
+    read(after) {
+      const progress = after === null ? start() : readPosition(after)
+      if (progress !== null) return readPage(progress)
+      return { entries: [], next: toPosition(start()), more: false, reset: true, ageMs: 0 }
+    },
+    clear() {
+      recent.length = 0
+    },
+  }
+}
+
+const POSITION = /^([\w-]+):(\d{1,15})(?::(\d{1,15}):(\d{1,15}))?$/
