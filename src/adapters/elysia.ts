@@ -3,12 +3,11 @@ import type { Context } from 'elysia'
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
 import { FetchView } from '../request/fetch-view.js'
@@ -25,8 +24,8 @@ export interface RouteContext {
 export function enforce(
   ...dependencies: readonly Dependency<unknown>[]
 ): (context: RouteContext) => Promise<void> {
-  assertDependencies(dependencies)
-  return hideSource(async (context) => enforceDependencies(dependencies, toView(context)))
+  const guard = toGuard(dependencies)
+  return hideSource(async (context) => guard(toView(context)))
 }
 
 /** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
@@ -42,11 +41,9 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, context: RouteContext) => unknown,
 ): (context: RouteContext) => Promise<unknown> {
-  assertDependencies(Object.values(dependencies))
-  if (handler === undefined) {
-    return hideSource(async (context) => resolveDependencies(dependencies, toView(context)))
-  }
-  return async (context) => handler(await resolveDependencies(dependencies, toView(context)), context)
+  const resolve = toInjector(dependencies)
+  if (handler === undefined) return hideSource(async (context) => resolve(toView(context)))
+  return async (context) => handler(await resolve(toView(context)), context)
 }
 
 /** For `onError`: token errors become RFC 6750 answers, others are left to Elysia. */

@@ -3,14 +3,12 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
-import { toRequestView } from '../request/request-source.js'
 
 /** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
 export type Guard = (req: IncomingMessage, res: ServerResponse, next: NextFunction) => Promise<void>
@@ -24,10 +22,11 @@ export interface LocalsGuard<Values> {
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): Guard {
-  assertDependencies(dependencies)
+  const guard = toGuard(dependencies)
   return async (req, _res, next) => {
     try {
-      await enforceDependencies(dependencies, toRequestView(req))
+      const pending = guard(req)
+      if (pending !== undefined) await pending
     } catch (error) {
       return next(toError(error))
     }
@@ -57,10 +56,10 @@ export function inject(
     next: NextFunction,
   ) => unknown,
 ): RequestHandler {
-  assertDependencies(Object.values(dependencies))
+  const resolve = toInjector(dependencies)
   return async (req, res, next): Promise<void> => {
     try {
-      const values = await resolveDependencies(dependencies, toRequestView(req))
+      const values = await resolve(req)
       if (handler !== undefined) return void (await handler(values, req, res, next))
       Object.assign(res.locals, values)
     } catch (error) {

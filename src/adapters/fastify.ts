@@ -17,12 +17,11 @@ import type {
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
 import { markGuard } from './fastify/describe-security.js'
 import { toWrappedView, type WrappedRequest } from '../request/wrapped-node-view.js'
@@ -35,12 +34,20 @@ type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
   ...given: Parameters<Method>
 ) => ReturnType<Method>
 
+/** A hook that calls `done`, or returns a promise where something must be waited for. */
+export type FastifyGuard = (
+  request: WrappedRequest,
+  reply?: unknown,
+  done?: () => void,
+) => void | Promise<void>
+
 /** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
-export function enforce(
-  ...dependencies: readonly Dependency<unknown>[]
-): (request: WrappedRequest) => Promise<void> {
-  assertDependencies(dependencies)
-  return markGuard((request: WrappedRequest) => enforceDependencies(dependencies, toWrappedView(request)))
+export function enforce(...dependencies: readonly Dependency<unknown>[]): FastifyGuard {
+  const guard = toGuard(dependencies)
+  return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
+    const pending = guard(toWrappedView(request))
+    return pending === undefined ? done?.() : pending
+  })
 }
 
 /** A route handler that receives the values of its dependencies first. */
@@ -65,9 +72,9 @@ export function inject(
   dependencies: NamedDependencies,
   handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
 ): RouteHandlerMethod {
-  assertDependencies(Object.values(dependencies))
+  const resolve = toInjector(dependencies)
   return markGuard(async function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
-    const values = await resolveDependencies(dependencies, toWrappedView(request))
+    const values = await resolve(toWrappedView(request))
     const result = handler.call(this, values, request, reply)
     // What sends its answer in a callback returns nothing; from an async function Fastify would send that nothing.
     return result === undefined ? reply : result

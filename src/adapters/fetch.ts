@@ -1,12 +1,11 @@
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
 
 /**
@@ -24,10 +23,10 @@ type Wrap = <Rest extends readonly unknown[], Given extends Request>(
 
 /** Wraps a handler so that it runs only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): Wrap {
-  assertDependencies(dependencies)
+  const guard = toGuard(dependencies)
   return (handler) =>
     async (request, ...rest) => {
-      await enforceDependencies(dependencies, request)
+      await guard(request)
       return handler(request, ...rest)
     }
 }
@@ -41,9 +40,8 @@ export function inject<
   dependencies: Needed,
   handler: (values: DependencyValues<Needed>, request: Given, ...rest: Rest) => Response | Promise<Response>,
 ): FetchHandler<Rest, Given> {
-  assertDependencies(Object.values(dependencies))
-  return async (request, ...rest) =>
-    handler(await resolveDependencies(dependencies, request), request, ...rest)
+  const resolve = toInjector(dependencies)
+  return async (request, ...rest) => handler(await resolve(request), request, ...rest)
 }
 
 /** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */

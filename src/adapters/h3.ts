@@ -2,12 +2,11 @@ import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
 import { rememberView } from '../request/request-source.js'
@@ -15,9 +14,9 @@ import type { RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): Middleware {
-  assertDependencies(dependencies)
+  const guard = toGuard(dependencies)
   return async (event, next) => {
-    await enforceDependencies(dependencies, toView(event))
+    await guard(toView(event))
     return next()
   }
 }
@@ -31,8 +30,8 @@ export function inject<
   dependencies: Given,
   handler: (values: DependencyValues<Given>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
-  assertDependencies(Object.values(dependencies))
-  return async (event) => handler(await resolveDependencies(dependencies, toView(event)), event)
+  const resolve = toInjector(dependencies)
+  return async (event) => handler(await resolve(toView(event)), event)
 }
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */

@@ -2,12 +2,11 @@ import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
 import { FetchView } from '../request/fetch-view.js'
@@ -17,9 +16,10 @@ import type { RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {
-  assertDependencies(dependencies)
+  const guard = toGuard(dependencies)
   return async (c, next) => {
-    await enforceDependencies(dependencies, toView(c))
+    const pending = guard(toView(c))
+    if (pending !== undefined) await pending
     await next()
   }
 }
@@ -42,9 +42,9 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
-  assertDependencies(Object.values(dependencies))
+  const resolve = toInjector(dependencies)
   return async (c, next) => {
-    const values = await resolveDependencies(dependencies, toView(c))
+    const values = await resolve(toView(c))
     if (handler !== undefined) return handler(values, c)
     for (const [name, value] of Object.entries(values)) c.set(name, value)
     return next()

@@ -2,12 +2,11 @@ import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa
 import { isTokenError } from '../any-token-error.js'
 import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  assertDependencies,
   type Dependency,
   type DependencyValues,
-  enforceDependencies,
   type NamedDependencies,
-  resolveDependencies,
+  toGuard,
+  toInjector,
 } from '../manager/dependencies.js'
 import { NodeView } from '../request/node-view.js'
 import { rememberView } from '../request/request-source.js'
@@ -21,10 +20,10 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMiddleware {
-  assertDependencies(dependencies)
-  return async (ctx, next) => {
-    await enforceDependencies(dependencies, toView(ctx))
-    await next()
+  const guard = toGuard(dependencies)
+  return (ctx, next) => {
+    const pending = guard(toView(ctx))
+    return pending === undefined ? next() : pending.then(next)
   }
 }
 
@@ -41,9 +40,9 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
-  assertDependencies(Object.values(dependencies))
+  const resolve = toInjector(dependencies)
   return async (ctx, next) => {
-    const values = await resolveDependencies(dependencies, toView(ctx))
+    const values = await resolve(toView(ctx))
     if (handler !== undefined) return void (await handler(values, ctx, next))
     Object.assign(ctx.state, values)
     await next()

@@ -1,4 +1,4 @@
-import type { StandardClaims, TokenType } from '../claims/payload.js'
+import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
@@ -41,6 +41,22 @@ export interface Guard {
 /** What is done once for a policy, so that no request has to. */
 export function createGuard(policy: TokenPolicy, { reading }: Settings): Guard {
   return { policy, places: toPlaces(wantedTypes(policy), wantedLocations(policy, reading.locations)) }
+}
+
+/** The payload of the token in a request, checked, or `null` for none where the policy allows that. */
+export function createCheck(
+  authenticator: Authenticator,
+  policy: TokenPolicy,
+): (view: RequestView) => TokenPayload | null | Promise<TokenPayload | null> {
+  const guard = createGuard(policy, authenticator.settings)
+  return (view) => {
+    const verified = authenticate(authenticator, view, guard)
+    return verified instanceof Promise ? verified.then(toPayload) : toPayload(verified)
+  }
+}
+
+function toPayload(verified: VerifiedToken | null): TokenPayload | null {
+  return verified && verified.payload
 }
 
 /**

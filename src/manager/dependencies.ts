@@ -1,11 +1,12 @@
 import { type RequestSource, toRequestView } from '../request/request-source.js'
+import { isThenable } from '../revocation/deadline.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RequestView } from '../request/view.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
 
-/** A dependency of this library: always a promise, and always the same one for the same request. */
+/** A dependency of this library: always a promise, and the same work only once for a request. */
 export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 
 /** What a dependency returns, awaited. */
@@ -19,72 +20,101 @@ export type DependencyValues<Dependencies> = {
   readonly [Name in keyof Dependencies]: DependencyValue<Dependencies[Name]>
 }
 
+/** A dependency as guards ask it: at once, unless something must be waited for. */
+export type Check<Value> = (request: RequestSource) => Value | Promise<Value>
+
+// The dependencies of this library without their promise.
+const checks = new WeakMap<Dependency<unknown>, Check<unknown>>()
+
 /** A dependency that does its work once per request, however often and wherever it is used. */
 export function rememberPerRequest<Value>(
   run: (view: RequestView) => Value | Promise<Value>,
 ): TokenDependency<Value> {
-  // Whatever it throws is a rejection.
-  const attempt = async (view: RequestView): Promise<Value> => run(view)
-  const recall = (request: RequestSource): Promise<Value> => {
+  const check = (request: RequestSource): Value | Promise<Value> => {
     const view = toRequestView(request)
-    const known = readNote(view, attempt)
-    if (known !== undefined) return known as Promise<Value>
-    const result = attempt(view)
-    writeNote(view, attempt, result)
+    const known = readNote(view, run) as Value | Promise<Value> | undefined
+    if (known !== undefined) return known
+    const result = attempt(run, view)
+    writeNote(view, run, result)
     return result
   }
+  const dependency = async (request: RequestSource): Promise<Value> => check(request)
+  checks.set(dependency, check)
+  return dependency
+}
+
+// A refusal is remembered like any other result, as a promise that rejects.
+function attempt<Value>(
+  run: (view: RequestView) => Value | Promise<Value>,
+  view: RequestView,
+): Value | Promise<Value> {
+  try {
+    return run(view)
+  } catch (error) {
+    const refusal = Promise.reject<Value>(error as Error)
+    refusal.catch(() => {})
+    return refusal
+  }
+}
+
+/** The check behind a dependency, whoever wrote it, or `TypeError`. */
+export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
+  if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
+  const ask = (checks.get(dependency) ?? dependency) as Dependency<Value>
   return (request) => {
     try {
-      return recall(request)
-    } catch (error) {
-      return Promise.reject(error as Error)
+      const value = ask(request)
+      return isThenable(value) ? Promise.resolve(value).then(parseValue, rethrow) : parseValue(value)
+    } catch (thrown) {
+      return rethrow(thrown)
     }
   }
 }
 
-/** Throws a `TypeError` unless there is something to run: a route must not stay open by a slip of the pen. */
-export function assertDependencies(dependencies: readonly unknown[]): void {
-  if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
-  if (!dependencies.every((dependency) => typeof dependency === 'function')) {
-    throw new TypeError('A dependency must be a function')
+/** One check of several dependencies, in the order they are written; the first that throws ends it. */
+export function toGuard(dependencies: readonly Dependency<unknown>[]): Check<void> {
+  const checks = toChecks(dependencies)
+  const guard = (request: RequestSource, from: number): void | Promise<void> => {
+    for (let at = from; at < checks.length; at++) {
+      const value = checks[at]?.(request)
+      if (value instanceof Promise) return value.then(() => guard(request, at + 1))
+    }
   }
+  return (request) => guard(request, 0)
 }
 
-/** Runs dependencies one after the other, in the order they are written, and gathers their values. */
-export async function resolveDependencies<Dependencies extends NamedDependencies>(
+/** One check of named dependencies, in the order they are written, that gathers their values. */
+export function toInjector<Dependencies extends NamedDependencies>(
   dependencies: Dependencies,
-  request: RequestSource,
-): Promise<DependencyValues<Dependencies>> {
-  const values: Record<string, unknown> = {}
-  try {
-    for (const name of Object.keys(dependencies))
-      values[name] = assertValue(await dependencies[name]?.(request))
-  } catch (thrown) {
-    throw toError(thrown)
+): Check<DependencyValues<Dependencies>> {
+  const names = Object.keys(dependencies)
+  const checks = toChecks(Object.values(dependencies))
+  const gather = (request: RequestSource, values: Record<string, unknown>, from: number): unknown => {
+    for (let at = from; at < checks.length; at++) {
+      const value = checks[at]?.(request)
+      const add = (found: unknown): void => void (values[names[at] as string] = found)
+      if (value instanceof Promise) return value.then(add).then(() => gather(request, values, at + 1))
+      add(value)
+    }
+    return values
   }
-  return values as DependencyValues<Dependencies>
+  return (request) => gather(request, {}, 0) as DependencyValues<Dependencies>
 }
 
-/** Runs dependencies one after the other and drops their values; the first that throws ends it. */
-export async function enforceDependencies(
-  dependencies: readonly Dependency<unknown>[],
-  request: RequestSource,
-): Promise<void> {
-  try {
-    for (const dependency of dependencies) assertValue(await dependency(request))
-  } catch (thrown) {
-    throw toError(thrown)
-  }
+// A route must not stay open by a slip of the pen.
+function toChecks(dependencies: readonly Dependency<unknown>[]): readonly Check<unknown>[] {
+  if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
+  return dependencies.map(toCheck)
 }
 
 // `enforce(() => tokens.accessTokenRequired)` returns a guard and runs none.
-function assertValue(value: unknown): unknown {
+function parseValue<Value>(value: Value): Value {
   if (typeof value !== 'function') return value
   throw new TypeError('A dependency returned a function: pass that function itself')
 }
 
 // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
-function toError(thrown: unknown): object {
-  if (typeof thrown === 'object' && thrown !== null) return thrown
-  return new Error('A dependency threw something that is no error', { cause: thrown })
+function rethrow(thrown: unknown): never {
+  if (typeof thrown === 'object' && thrown !== null) throw thrown
+  throw new Error('A dependency threw something that is no error', { cause: thrown })
 }

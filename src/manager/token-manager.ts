@@ -7,16 +7,11 @@ import { createEmitter } from '../events.js'
 import { readToken, toPlaces } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
 import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
-import {
-  type Authenticator,
-  authenticate,
-  authenticateToken,
-  createGuard,
-  wantedLocations,
-} from './authenticate.js'
+import { type Authenticator, authenticateToken, createCheck, wantedLocations } from './authenticate.js'
 import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
@@ -34,7 +29,7 @@ import {
   type UpgradePolicy,
 } from './sockets.js'
 import { findSubject, type SubjectGetter } from './subjects.js'
-import { createVerifier, type VerifiedToken } from './verified-tokens.js'
+import { createVerifier } from './verified-tokens.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
@@ -186,14 +181,8 @@ export class TokenManager<
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
-    const authenticator = this.#authenticator
-    const guard = createGuard(parsePolicy(policy), authenticator.settings)
-    const toPayload = (verified: VerifiedToken | null): TokenPayload<Output> | null =>
-      verified && (verified.payload as TokenPayload<Output>)
-    return rememberPerRequest((view) => {
-      const verified = authenticate(authenticator, view, guard)
-      return verified instanceof Promise ? verified.then(toPayload) : toPayload(verified)
-    })
+    const check = createCheck(this.#authenticator, parsePolicy(policy))
+    return rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null)
   }
 
   /** A dependency for an access token that carries every one of the scopes. */

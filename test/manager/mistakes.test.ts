@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
-import {
-  assertDependencies,
-  enforceDependencies,
-  resolveDependencies,
-} from '../../src/manager/dependencies.js'
+import { toGuard, toInjector } from '../../src/manager/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
@@ -125,22 +121,24 @@ describe('a call that cannot be meant is told why', () => {
 
   test('dependencies', async () => {
     const request = new Request('http://localhost/')
-    expect(() => assertDependencies([])).toThrow(new TypeError('At least one dependency is needed'))
-    expect(() => assertDependencies([() => 1, 'x'])).toThrow(new TypeError('A dependency must be a function'))
-    await expect(enforceDependencies([() => () => 1], request)).rejects.toThrow(
-      new TypeError('A dependency returned a function: pass that function itself'),
-    )
+    expect(() => toGuard([])).toThrow(new TypeError('At least one dependency is needed'))
+    expect(() => toGuard([() => 1, 'x' as never])).toThrow(new TypeError('A dependency must be a function'))
+    for (const slip of [() => () => 1, async () => () => 1]) {
+      await expect(async () => toGuard([slip])(request)).rejects.toThrow(
+        new TypeError('A dependency returned a function: pass that function itself'),
+      )
+    }
     for (const thrown of [undefined, null, 'route']) {
       const fail = (): never => {
         throw thrown
       }
-      await expect(resolveDependencies({ fail }, request)).rejects.toMatchObject({
+      await expect(async () => toInjector({ fail })(request)).rejects.toMatchObject({
         message: 'A dependency threw something that is no error',
         cause: thrown,
       })
     }
     const own = { status: 401 }
-    await expect(enforceDependencies([() => Promise.reject(own)], request)).rejects.toBe(own)
+    await expect(toGuard([() => Promise.reject(own)])(request)).rejects.toBe(own)
   })
 })
 

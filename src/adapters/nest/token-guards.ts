@@ -7,31 +7,30 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import type { TokenPayload } from '../../claims/payload.js'
-import { type Dependency, resolveDependencies } from '../../manager/dependencies.js'
+import { type Dependency, toCheck } from '../../manager/dependencies.js'
 import { TokenManager } from '../../manager/token-manager.js'
+import { readNote, writeNote } from '../../request/notes.js'
 import type { RequestView } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
 import { toView } from './request-view.js'
 
-type Check = Dependency<TokenPayload<object> | null>
+type Payload = TokenPayload<object> | null
+type Check = Dependency<Payload>
 
 /** What a guard found for a handler. */
 interface Verified {
   readonly tokens: AnyManager
-  readonly payload: TokenPayload<object> | null
+  readonly payload: Payload
 }
-
-// By handler: one GraphQL request runs several, each behind guards of its own.
-const verified = new WeakMap<RequestView, Map<unknown, Verified>>()
 
 /** What the last guard of a handler found with a manager; `undefined` when there was none. */
 export function readVerified(
   view: RequestView,
   context: ExecutionContext,
   tokens: AnyManager,
-): TokenPayload<object> | null | undefined {
-  const found = verified.get(view)?.get(context.getHandler())
+): Payload | undefined {
+  const found = readNote(view, context.getHandler()) as Verified | undefined
   return found?.tokens === tokens ? found.payload : undefined
 }
 
@@ -55,12 +54,12 @@ export abstract class ManagerGuard implements CanActivate {
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const check = this.choose(this.#tokens, context)
-    if (check === null) return true
+    const chosen = this.choose(this.#tokens, context)
+    if (chosen === null) return true
     const view = toView(context)
-    const { payload } = await resolveDependencies({ payload: check }, view)
-    const handlers = verified.get(view) ?? new Map<unknown, Verified>()
-    verified.set(view, handlers.set(context.getHandler(), { tokens: this.#tokens, payload }))
+    const payload = await toCheck(chosen)(view)
+    // By handler: one GraphQL request runs several, each behind guards of its own.
+    writeNote(view, context.getHandler(), { tokens: this.#tokens, payload })
     return true
   }
 
