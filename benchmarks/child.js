@@ -45,7 +45,8 @@ export async function startChild(script, setUp, nodeOptions = []) {
 /**
  * The other side: sets up with the first message, then answers the rest one by one. Ends with its parent.
  *
- * @param {(setUp: any) => Promise<{ ready: unknown, answer?: (question: any) => unknown }>} begin
+ * @template SetUp, Question
+ * @param {(setUp: SetUp) => Promise<{ ready: unknown, answer?: (question: Question) => unknown }>} begin
  */
 export function serveParent(begin) {
   process.on('disconnect', () => process.exit())

@@ -52,7 +52,11 @@ export function toSubject(number) {
  * @param {number} [count]
  */
 export function createTokens(manager, count = DISTINCT_TOKENS) {
-  return Array.from({ length: count }, (_, number) => manager.createAccessToken({ uid: toSubject(number) }))
+  const tokens = Array.from({ length: count }, (_, number) =>
+    manager.createAccessToken({ uid: toSubject(number) }),
+  )
+  // What was put together from parts is no flat string.
+  return toNewStrings(tokens)
 }
 
 /**

@@ -26,12 +26,12 @@
  */
 
 const PEERS = {
-  Fastify: ['@fastify/jwt'],
-  Express: ['express-jwt'],
-  Hono: ['hono/jwt'],
-  Koa: ['koa-jwt'],
-  'Nest on Express': ['passport-jwt', '@nestjs/jwt'],
-  'Nest on Fastify': ['passport-jwt'],
+  Fastify: { '@fastify/jwt': ['none', 'set', 'redis'] },
+  Express: { 'express-jwt': ['set', 'redis'] },
+  Hono: { 'hono/jwt': ['set', 'redis'] },
+  Koa: { 'koa-jwt': ['set', 'redis'] },
+  'Nest on Express': { 'passport-jwt': ['set', 'redis'], '@nestjs/jwt': ['set', 'redis'] },
+  'Nest on Fastify': { 'passport-jwt': ['set'] },
 }
 
 /** The frameworks that are measured. */
@@ -47,38 +47,36 @@ export const FRAMEWORKS = Object.keys(PEERS)
 export function listContestants(framework, { quick, hasRedis }) {
   const isFastify = framework === 'Fastify'
   const ours = { framework, kind: 'ours', revocation: 'none' }
-  const peers = PEERS[framework].flatMap((peer) => listPeer(framework, peer))
   const all = [
     { name: 'bare', framework, kind: 'bare', revocation: 'none' },
     { name: 'tokenlib', ...ours },
     { name: 'tokenlib, memory store', ...ours, revocation: 'memory store', seldom: !isFastify },
+    ...Object.entries(PEERS[framework]).flatMap(([peer, checks]) => listPeer(framework, peer, checks)),
     { name: 'tokenlib, cold', ...ours, isCold: true, seldom: true },
+    // The callback and the store on Redis are the same in every framework.
     ...(isFastify ? [{ name: 'tokenlib, callback', ...ours, revocation: 'set', seldom: true }] : []),
     ...(isFastify ? [{ name: 'tokenlib, Redis store', ...ours, revocation: 'redis', seldom: true }] : []),
-    ...peers,
   ]
   const possible = all.filter(({ revocation }) => hasRedis || revocation !== 'redis')
-  return quick ? possible.filter((contestant) => isEssential(contestant, isFastify)) : possible
+  return quick ? possible.filter(isNeeded) : possible
 }
 
-function listPeer(framework, peer) {
-  const base = { framework, kind: 'peer', peer }
-  const isTarget = framework === 'Fastify'
-  return [
-    { name: peer, ...base, revocation: 'none', seldom: true },
-    { name: `${peer}, Set`, ...base, revocation: 'set', seldom: true },
-    { name: `${peer}, Redis`, ...base, revocation: 'redis', seldom: !isTarget },
-  ]
+function listPeer(framework, peer, checks) {
+  const suffix = { none: '', set: ', Set', redis: ', Redis' }
+  return checks.map((revocation) => ({
+    name: `${peer}${suffix[revocation]}`,
+    framework,
+    kind: 'peer',
+    peer,
+    revocation,
+    seldom: !(framework === 'Fastify' && revocation === 'redis'),
+  }))
 }
 
-// What a target needs; other peers are left to a full run.
-function isEssential({ name, kind, revocation }, isFastify) {
-  if (isFastify)
-    return (
-      kind === 'bare' ||
-      name === 'tokenlib' ||
-      revocation === 'memory store' ||
-      (kind === 'peer' && revocation === 'redis')
-    )
-  return kind === 'bare' || name === 'tokenlib'
+// By a target. The rest is left to a full run.
+function isNeeded({ name, framework, kind, revocation }) {
+  if (kind === 'bare' || name === 'tokenlib') return true
+  return (
+    framework === 'Fastify' && (revocation === 'memory store' || (kind === 'peer' && revocation === 'redis'))
+  )
 }

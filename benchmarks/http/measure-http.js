@@ -5,7 +5,6 @@ import { createGroup } from '../group.js'
 import { createKeys, createManager, createTokens, readId } from '../tokens.js'
 import { checkServer } from './check-server.js'
 import { FRAMEWORKS, listContestants } from './contestants.js'
-import { createLoad } from './load.js'
 
 const SERVER = new URL('server.js', import.meta.url)
 
@@ -14,12 +13,12 @@ const SERVER = new URL('server.js', import.meta.url)
  *
  * @param {import('../run.js').Run} run
  */
-export async function measureHttp({ quick, report, log, folder, startRedis }) {
+export async function measureHttp({ quick, report, log, createLoad, startRedis }) {
   const keys = createKeys('HS256')
   const manager = createManager(keys)
   const tokens = createTokens(manager)
   const revoked = manager.createAccessToken({ uid: 'revoked' })
-  const load = await createLoad(tokens, folder, log)
+  const load = await createLoad(tokens)
   log(`Requests come from ${load.name}.`)
   const redis = await startRedis()
   const setUp = {
@@ -46,11 +45,18 @@ export async function measureHttp({ quick, report, log, folder, startRedis }) {
         const answer = await checkServer(child.ready, contestant, { good: tokens[0], revoked }, bare)
         bare ??= answer
       }
-      for (const { child } of servers) await load.run(child.ready, 1)
+      await warmUp(load, servers, quick ? 1 : 3)
       const samples = await alternate(servers, quick ? 1 : 5, ({ child }) => load.run(child.ready, 1))
       report(createGroup(`http ${framework}`, `${framework} over HTTP`, samples))
     } finally {
       await Promise.all(servers.map(({ child }) => child.stop()))
     }
+  }
+}
+
+// Two at a time: only here it does not matter that they are in each other's way.
+async function warmUp(load, servers, seconds) {
+  for (let at = 0; at < servers.length; at += 2) {
+    await Promise.all(servers.slice(at, at + 2).map(({ child }) => load.run(child.ready, seconds)))
   }
 }
