@@ -46,13 +46,16 @@ export const FRAMEWORKS = Object.keys(PEERS)
  */
 export function listContestants(framework, { quick, hasRedis }) {
   const isFastify = framework === 'Fastify'
+  const isSecond = framework === 'Nest on Fastify'
   const ours = { framework, kind: 'ours', revocation: 'none' }
   const all = [
     { name: 'bare', framework, kind: 'bare', revocation: 'none' },
     { name: 'tokenlib', ...ours },
-    { name: 'tokenlib, memory store', ...ours, revocation: 'memory store', seldom: !isFastify },
+    ...(isSecond
+      ? []
+      : [{ name: 'tokenlib, memory store', ...ours, revocation: 'memory store', seldom: !isFastify }]),
     ...Object.entries(PEERS[framework]).flatMap(([peer, checks]) => listPeer(framework, peer, checks)),
-    { name: 'tokenlib, cold', ...ours, isCold: true, seldom: true },
+    ...(isSecond ? [] : [{ name: 'tokenlib, cold', ...ours, isCold: true, seldom: true }]),
     // The callback and the store on Redis are the same in every framework.
     ...(isFastify ? [{ name: 'tokenlib, callback', ...ours, revocation: 'set', seldom: true }] : []),
     ...(isFastify ? [{ name: 'tokenlib, Redis store', ...ours, revocation: 'redis', seldom: true }] : []),

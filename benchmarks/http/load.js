@@ -37,7 +37,16 @@ async function createWrk(program, tokens, folder) {
   return {
     name: /^wrk \S+/.exec(stdout)?.[0] ?? 'wrk',
     async run(url, seconds) {
-      const options = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '--latency', '-s', script]
+      const options = [
+        '-t1',
+        `-c${CONNECTIONS}`,
+        `-d${seconds}s`,
+        '--latency',
+        '--timeout',
+        '10s',
+        '-s',
+        script,
+      ]
       const result = await execute(program, [...options, url, '--', list])
       return parseWrk(result.stdout)
     },
