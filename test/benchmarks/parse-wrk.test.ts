@@ -10,7 +10,7 @@ const OUTPUT = `Running 1s test @ http://127.0.0.1:3000/me
      50%  912.00us
      75%    2.51ms
      90%    3.02ms
-     99%    1.20s
+     99%    1.20s 
   13725 requests in 1.00s, 2.51MB read
 Requests/sec:  13701.55
 Transfer/sec:      2.50MB
