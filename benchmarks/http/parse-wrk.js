@@ -17,7 +17,8 @@ export function parseWrk(text) {
 }
 
 function parseLatency(text, percent) {
-  const [, value, unit] = new RegExp(`^ +${percent}%(?:\\.0+)? +([\\d.]+)(us|ms|s|m) *$`, 'm').exec(text) ?? []
+  const [, value, unit] =
+    new RegExp(`^ +${percent}%(?:\\.0+)? +([\\d.]+)(us|ms|s|m) *$`, 'm').exec(text) ?? []
   if (value === undefined) throw new Error(`wrk has no latency of ${percent} %:\n${text}`)
   return Number(value) * MILLISECONDS[unit]
 }

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { TokenConfig, TokenManager } from '../../dist/index.js'
 import { createMemoryStore } from '../../dist/stores/memory.js'
@@ -17,17 +18,20 @@ import { createIdBatches, revokeIds } from '../revoked-ids.js'
 
 // One server with one contestant, in a process of its own.
 serveParent(async (/** @type {ServerSetUp} */ setUp) => {
-  const { contestant, secret } = setUp
+  const { contestant } = setUp
   const framework = await importFramework(contestant.framework)
-  const server = await SERVE[contestant.kind](framework, setUp, secret)
+  const server = await SERVE[contestant.kind](framework, setUp)
   return { ready: `http://127.0.0.1:${server.address().port}/me` }
 })
 
 const SERVE = {
   bare: (framework) => framework.bare(),
   ours: async (framework, setUp) => framework.ours(await createManager(setUp)),
-  peer: async (framework, setUp, secret) =>
-    framework.peers[setUp.contestant.peer](secret, await createCheck(setUp)),
+  async peer(framework, setUp) {
+    const { contestant, secret } = setUp
+    const key = contestant.hasKeyObject ? createSecretKey(Buffer.from(secret)) : secret
+    return framework.peers[contestant.peer](key, await createCheck(setUp))
+  },
 }
 
 // Only what is served is loaded.

@@ -25,7 +25,7 @@ const NEEDED = ['node:crypto', 'tokenlib', 'fast-jwt', 'fast-jwt (cache)']
 export async function measureProcess({ quick, report }) {
   const pace = quick
     ? { rounds: 3, sampleMs: 30, warmUpMs: 40, isWanted: ({ name }) => NEEDED.includes(name) }
-    : { rounds: 7, sampleMs: 60, warmUpMs: 100, isWanted: () => true }
+    : { rounds: 5, sampleMs: 60, warmUpMs: 100, isWanted: () => true }
   for (const algorithm of ALGORITHMS) {
     const keys = createKeys(algorithm)
     const isBrief = quick && algorithm !== 'HS256'

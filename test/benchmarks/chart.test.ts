@@ -4,11 +4,11 @@ import { createGroup } from '../../benchmarks/group.js'
 
 const samples = new Map([
   ['bare', [{ perSecond: 1000 }]],
-  ['tokenlib', [{ perSecond: 905 }]],
   ['koa-jwt, Set', [{ perSecond: 1200 }]],
+  ['tokenlib', [{ perSecond: 905 }]],
 ])
 
-test('a chart shows each framework as shares of its bare server, and nothing else', () => {
+test('a chart shows each framework as shares of its bare server: bare, ours, the others', () => {
   const groups = [
     createGroup('http Koa', 'Koa over HTTP', samples),
     createGroup('create HS256', 'Create', samples),
@@ -33,7 +33,7 @@ test('the picture has its texts, is well-formed, and knows dark pages', () => {
   })
   expect(svg).toContain('A &lt; B &amp; C')
   expect(svg).toContain('prefers-color-scheme: dark')
-  expect(svg).toMatch(/<rect class="ours" [^>]*width="215"/)
+  expect(svg).toMatch(/<rect class="ours" [^>]*width="210"/)
   const opened = [...svg.matchAll(/<(\w+)(?:\s[^>]*[^/])?>/g)].map((match) => match[1])
   const closed = [...svg.matchAll(/<\/(\w+)>/g)].map((match) => match[1])
   expect(opened.toSorted()).toEqual(closed.toSorted())
