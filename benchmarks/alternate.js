@@ -1,7 +1,7 @@
 /**
  * @typedef {object} Contestant
  * @property {string} name
- * @property {boolean} [seldom] Whether it takes part in every other round only.
+ * @property {boolean} [seldom] Whether it takes part in every third round only.
  */
 
 /**
@@ -21,7 +21,7 @@ export async function alternate(contestants, rounds, sample) {
   for (let round = 0; round < rounds; round++) {
     const order = round % 2 === 0 ? contestants : contestants.toReversed()
     for (const contestant of order) {
-      if (contestant.seldom === true && round % 2 === 1) continue
+      if (contestant.seldom === true && round % 3 !== 0) continue
       samples.get(contestant.name)[round] = await sample(contestant)
     }
   }

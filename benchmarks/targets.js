@@ -115,7 +115,7 @@ export function toTable(verdicts) {
   const rows = verdicts.map(({ measure, target, measured, low, high, holds }) => [
     measure,
     `>= ${target.toFixed(2)}`,
-    measured.toFixed(2),
+    toMeasured(measured, target),
     `${low.toFixed(2)} – ${high.toFixed(2)}`,
     holds ? 'yes' : 'no',
   ])
@@ -124,4 +124,10 @@ export function toTable(verdicts) {
   const toLine = (row) => `| ${row.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
   const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`
   return [toLine(table[0]), rule, ...table.slice(1).map(toLine)].join('\n')
+}
+
+// A figure that only just misses must not look as if it did not.
+function toMeasured(measured, target) {
+  const text = measured.toFixed(2)
+  return Number(text) >= target === measured >= target ? text : measured.toFixed(4)
 }

@@ -44,6 +44,11 @@ test('the table has a line for each verdict', () => {
   )
 })
 
+test('a ratio that only just misses shows it', () => {
+  const near = createGroup('http Koa', 'Koa', toSamples({ bare: [10_000], tokenlib: [8999] }))
+  expect(toTable(judgeTargets([near]))).toContain('| 0.8999   |')
+})
+
 test.each([true, false])('every contestant over HTTP that a target names takes part (quick: %s)', (quick) => {
   for (const { group, of, against } of TARGETS) {
     const framework = group.slice('http '.length)
