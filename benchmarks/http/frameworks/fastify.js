@@ -1,0 +1,41 @@
+import fastifyJwt from '@fastify/jwt'
+import Fastify from 'fastify'
+import { handleErrors, inject } from '../../../dist/adapters/fastify.js'
+import { BARE_ANSWER } from '../bare-answer.js'
+
+/** @type {import('../contestants.js').Framework} */
+export const fastify = {
+  bare() {
+    const app = Fastify()
+    app.get('/me', () => BARE_ANSWER)
+    return listen(app)
+  },
+
+  ours(tokens) {
+    const app = Fastify()
+    app.setErrorHandler(handleErrors({ config: tokens.config }))
+    app.get(
+      '/me',
+      inject({ payload: tokens.accessTokenRequired }, ({ payload }) => ({ id: payload.sub })),
+    )
+    return listen(app)
+  },
+
+  peers: {
+    async '@fastify/jwt'(secret, isRevoked) {
+      const app = Fastify()
+      await app.register(fastifyJwt, {
+        secret,
+        verify: { algorithms: ['HS256'] },
+        ...(isRevoked !== null && { trusted: async (_request, { jti }) => !(await isRevoked(jti)) }),
+      })
+      app.get('/me', { onRequest: (request) => request.jwtVerify() }, (request) => ({ id: request.user.sub }))
+      return listen(app)
+    },
+  },
+}
+
+async function listen(app) {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return app.server
+}

@@ -1,0 +1,144 @@
+import {
+  Controller,
+  Get,
+  Inject,
+  Injectable,
+  Module,
+  Req,
+  UnauthorizedException,
+  UseGuards,
+} from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { JwtModule, JwtService } from '@nestjs/jwt'
+import { AuthGuard, PassportStrategy } from '@nestjs/passport'
+import { ExpressAdapter } from '@nestjs/platform-express'
+import { FastifyAdapter } from '@nestjs/platform-fastify'
+import { ExtractJwt, Strategy } from 'passport-jwt'
+import {
+  AccessTokenGuard,
+  Payload,
+  TokenExceptionFilter,
+  TokenModule,
+} from '../../../dist/adapters/nest/index.js'
+import { BARE_ANSWER } from '../bare-answer.js'
+
+/** Nest on Express, its default. */
+export const nestOnExpress = createFramework(() => new ExpressAdapter())
+
+/** Nest on Fastify. */
+export const nestOnFastify = createFramework(() => new FastifyAdapter())
+
+/**
+ * @param {() => ExpressAdapter | FastifyAdapter} createAdapter
+ * @returns {import('../contestants.js').Framework}
+ */
+function createFramework(createAdapter) {
+  return {
+    bare() {
+      class BareController {
+        me() {
+          return BARE_ANSWER
+        }
+      }
+      return serve(createAdapter(), { controllers: [toController(BareController)] })
+    },
+
+    ours(tokens) {
+      class OurController {
+        me(payload) {
+          return { id: payload.sub }
+        }
+      }
+      Payload()(OurController.prototype, 'me', 0)
+      const controllers = [toController(OurController, AccessTokenGuard)]
+      const metadata = { imports: [TokenModule.forRoot({ tokens })], controllers }
+      return serve(createAdapter(), metadata, new TokenExceptionFilter({ config: tokens.config }))
+    },
+
+    peers: {
+      'passport-jwt'(secret, isRevoked) {
+        const providers = [createStrategy(secret, isRevoked)]
+        return serve(createAdapter(), { controllers: [createUserController(AuthGuard('jwt'))], providers })
+      },
+
+      '@nestjs/jwt'(secret, isRevoked) {
+        const imports = [JwtModule.register({ secret, verifyOptions: { algorithms: ['HS256'] } })]
+        return serve(createAdapter(), {
+          imports,
+          controllers: [createUserController(createGuard(isRevoked))],
+        })
+      },
+    },
+  }
+}
+
+function createUserController(guard) {
+  class UserController {
+    me(request) {
+      return { id: request.user.sub }
+    }
+  }
+  Req()(UserController.prototype, 'me', 0)
+  return toController(UserController, guard)
+}
+
+// As in the documentation of Nest: a strategy whose `validate` sees the claims of a genuine token.
+function createStrategy(secret, isRevoked) {
+  class JwtStrategy extends PassportStrategy(Strategy) {
+    constructor() {
+      const jwtFromRequest = ExtractJwt.fromAuthHeaderAsBearerToken()
+      super({ jwtFromRequest, secretOrKey: secret, algorithms: ['HS256'] })
+    }
+
+    async validate(payload) {
+      if (isRevoked !== null && (await isRevoked(payload.jti))) throw new UnauthorizedException()
+      return payload
+    }
+  }
+  Injectable()(JwtStrategy)
+  return JwtStrategy
+}
+
+// As in the documentation of Nest: a guard of one's own around the service.
+function createGuard(isRevoked) {
+  class JwtGuard {
+    constructor(jwt) {
+      this.jwt = jwt
+    }
+
+    async canActivate(context) {
+      const request = context.switchToHttp().getRequest()
+      const [type, token] = request.headers.authorization?.split(' ') ?? []
+      if (type !== 'Bearer') throw new UnauthorizedException()
+      try {
+        request.user = await this.jwt.verifyAsync(token)
+      } catch {
+        throw new UnauthorizedException()
+      }
+      if (isRevoked !== null && (await isRevoked(request.user.jti))) throw new UnauthorizedException()
+      return true
+    }
+  }
+  Injectable()(JwtGuard)
+  Inject(JwtService)(JwtGuard, undefined, 0)
+  return JwtGuard
+}
+
+// By hand, what decorators do: there is no compiler here.
+function toController(type, ...guards) {
+  const { prototype } = type
+  const method = Object.getOwnPropertyDescriptor(prototype, 'me')
+  Get('me')(prototype, 'me', method)
+  if (guards.length > 0) UseGuards(...guards)(prototype, 'me', method)
+  Controller()(type)
+  return type
+}
+
+async function serve(adapter, metadata, ...filters) {
+  class AppModule {}
+  Module(metadata)(AppModule)
+  const app = await NestFactory.create(AppModule, adapter, { logger: false })
+  app.useGlobalFilters(...filters)
+  await app.listen(0, '127.0.0.1')
+  return app.getHttpServer()
+}

@@ -1,0 +1,97 @@
+import { createHmac, timingSafeEqual, verify } from 'node:crypto'
+import { createVerifier } from 'fast-jwt'
+import { verify as verifyWithHono } from 'hono/jwt'
+import { jwtVerify } from 'jose'
+import jsonwebtoken from 'jsonwebtoken'
+import { createManager } from '../tokens.js'
+import { toCryptoKey } from './crypto-key.js'
+
+/**
+ * @typedef {object} Verifier
+ * @property {string} name
+ * @property {boolean} [isAsync] Whether it only exists as a promise.
+ * @property {(token: string) => unknown} verify The claims, or an error.
+ * @property {(token: string) => unknown} [prepare] What a token is made into before the clock starts.
+ */
+
+/**
+ * Everybody who verifies without remembering tokens.
+ *
+ * @param {ReturnType<typeof import('../tokens.js').createKeys>} keys
+ * @returns {Promise<Verifier[]>}
+ */
+export async function createColdVerifiers(keys) {
+  const { algorithm, publicKey, publicText } = keys
+  const algorithms = [algorithm]
+  const manager = createManager(keys, { JWT_VERIFIED_CACHE_SIZE: 0 })
+  const webKey = await toCryptoKey(publicKey, algorithm, 'verify')
+  const cold = createVerifier({ key: publicText, algorithms, cache: false })
+  return [
+    createFloor(keys),
+    { name: 'tokenlib', verify: (token) => manager.verifyTokenWithoutRevocation(token) },
+    { name: 'fast-jwt', verify: cold },
+    {
+      name: 'jose',
+      isAsync: true,
+      verify: async (token) => (await jwtVerify(token, webKey, { algorithms })).payload,
+    },
+    // It has no EdDSA.
+    ...(algorithm === 'EdDSA'
+      ? []
+      : [
+          { name: 'jsonwebtoken', verify: (token) => jsonwebtoken.verify(token, publicText, { algorithms }) },
+          {
+            name: 'jsonwebtoken (KeyObject)',
+            verify: (token) => jsonwebtoken.verify(token, publicKey, { algorithms }),
+          },
+        ]),
+    { name: 'hono/jwt', isAsync: true, verify: (token) => verifyWithHono(token, publicText, algorithm) },
+    {
+      name: 'hono/jwt (CryptoKey)',
+      isAsync: true,
+      verify: (token) => verifyWithHono(token, webKey, algorithm),
+    },
+  ]
+}
+
+/**
+ * Everybody who remembers verified tokens.
+ *
+ * @param {ReturnType<typeof import('../tokens.js').createKeys>} keys
+ * @returns {Verifier[]}
+ */
+export function createRememberingVerifiers(keys) {
+  const { algorithm, publicText } = keys
+  const options = { key: publicText, algorithms: [algorithm], cache: 10_000 }
+  const manager = createManager(keys)
+  return [
+    { name: 'tokenlib', verify: (token) => manager.verifyTokenWithoutRevocation(token) },
+    { name: 'fast-jwt (cache)', verify: createVerifier(options) },
+    // Its documentation offers this to those who do not mind tokens in memory.
+    {
+      name: 'fast-jwt (cache by token)',
+      verify: createVerifier({ ...options, cacheKeyBuilder: (token) => token }),
+    },
+  ]
+}
+
+/**
+ * What nobody can do without: the signature alone, with neither JSON nor claims. The token is taken apart beforehand.
+ *
+ * @param {ReturnType<typeof import('../tokens.js').createKeys>} keys
+ * @returns {Verifier}
+ */
+function createFloor({ algorithm, publicKey }) {
+  const prepare = (token) => {
+    const end = token.lastIndexOf('.')
+    return { input: token.slice(0, end), signature: Buffer.from(token.slice(end + 1), 'base64url') }
+  }
+  const key = algorithm === 'ES256' ? { key: publicKey, dsaEncoding: 'ieee-p1363' } : publicKey
+  const hash = algorithm === 'EdDSA' ? null : 'sha256'
+  const isGenuine =
+    algorithm === 'HS256'
+      ? ({ input, signature }) =>
+          timingSafeEqual(createHmac('sha256', publicKey).update(input).digest(), signature)
+      : ({ input, signature }) => verify(hash, Buffer.from(input), key, signature)
+  return { name: 'node:crypto', prepare, verify: isGenuine }
+}
