@@ -73,11 +73,11 @@ export function inject(
   handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
 ): RouteHandlerMethod {
   const resolve = toInjector(dependencies)
-  return markGuard(async function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
-    const values = await resolve(toWrappedView(request))
-    const result = handler.call(this, values, request, reply)
-    // What sends its answer in a callback returns nothing; from an async function Fastify would send that nothing.
-    return result === undefined ? reply : result
+  return markGuard(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    const values = resolve(toWrappedView(request))
+    if (!(values instanceof Promise)) return handler.call(this, values, request, reply)
+    // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
+    return values.then((later) => handler.call(this, later, request, reply) ?? reply)
   })
 }
 

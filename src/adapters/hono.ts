@@ -37,17 +37,20 @@ export function inject<
 >(
   dependencies: Given,
   handler: (values: DependencyValues<Given>, c: Context<E, Path>) => Answer,
-): (c: Context<E, Path>) => Promise<Awaited<Answer>>
+): (c: Context<E, Path>) => Answer | Promise<Awaited<Answer>>
 export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
   const resolve = toInjector(dependencies)
-  return async (c, next) => {
-    const values = await resolve(toView(c))
-    if (handler !== undefined) return handler(values, c)
-    for (const [name, value] of Object.entries(values)) c.set(name, value)
-    return next()
+  return (c, next) => {
+    const go = (values: DependencyValues<NamedDependencies>): Response | Promise<Response | void> => {
+      if (handler !== undefined) return handler(values, c)
+      for (const [name, value] of Object.entries(values)) c.set(name, value)
+      return next()
+    }
+    const values = resolve(toView(c))
+    return (values instanceof Promise ? values.then(go) : go(values)) as Promise<Response>
   }
 }
 

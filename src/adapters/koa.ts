@@ -41,11 +41,14 @@ export function inject(
   handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
   const resolve = toInjector(dependencies)
-  return async (ctx, next) => {
-    const values = await resolve(toView(ctx))
-    if (handler !== undefined) return void (await handler(values, ctx, next))
-    Object.assign(ctx.state, values)
-    await next()
+  return (ctx, next) => {
+    const go = async (values: DependencyValues<NamedDependencies>): Promise<void> => {
+      if (handler !== undefined) return void (await handler(values, ctx, next))
+      Object.assign(ctx.state, values)
+      await next()
+    }
+    const values = resolve(toView(ctx))
+    return values instanceof Promise ? values.then(go) : go(values)
   }
 }
 
