@@ -52,7 +52,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
         ? opened
         : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
       if (known === undefined) {
-        remembered?.set(token, isDone || isImmutable(verified.payload) ? verified : opened)
+        remembered?.set(
+          token,
+          isDone || Object.values(verified.payload).every(isImmutable) ? verified : opened,
+        )
       }
       return verified
     },

@@ -33,15 +33,17 @@ const frozen = new WeakMap<object, Note>()
 
 /** What `author` has written on `owner` last, or `undefined`. */
 export function readNote(owner: object, author: object): unknown {
-  const first =
-    (owner as Noted | null)?.[NOTES] ?? (Object.isExtensible(owner) ? undefined : frozen.get(owner))
-  return Note.find(first, owner, author)
+  return Note.find(firstNote(owner), owner, author)
 }
 
 /** Writes something on an object that lives as long as the object does, and that only `author` finds. */
 export function writeNote(owner: object, author: object, value: unknown): void {
-  const isOpen = Object.isExtensible(owner)
-  const note = new Note(owner, author, value, isOpen ? (owner as Noted)[NOTES] : frozen.get(owner))
-  if (isOpen) (owner as Noted)[NOTES] = note
+  const note = new Note(owner, author, value, firstNote(owner))
+  if (Object.isExtensible(owner)) (owner as Noted)[NOTES] = note
   else frozen.set(owner, note)
+}
+
+function firstNote(owner: Noted | null): Note | undefined {
+  const found = owner?.[NOTES]
+  return Object.isExtensible(owner) ? found : (frozen.get(owner as object) ?? found)
 }

@@ -4,7 +4,7 @@ export function findClaimDifference(
   oracle: Readonly<Record<string, unknown>>,
   identityClaim: string,
 ): string | null {
-  if (Object.getPrototypeOf(ours) !== null) return 'the payload has a prototype'
+  if (!isEmptyPrototype(Object.getPrototypeOf(ours))) return 'the payload inherits something'
   if (!isFrozen(ours)) return 'the payload can be changed'
   if (Object.keys(ours).includes('csrf')) return 'csrf is enumerable'
   const expected = new Map(Object.entries(oracle))
@@ -23,6 +23,13 @@ export function findClaimDifference(
       !isSameJson(Object.getOwnPropertyDescriptor(ours, name)?.value, expected.get(name)),
   )
   return wrong === undefined ? null : `${JSON.stringify(wrong)} is another`
+}
+
+// Nothing to inherit, and nobody can add to it.
+function isEmptyPrototype(prototype: object | null): boolean {
+  if (prototype === null) return true
+  const isBare = Object.getPrototypeOf(prototype) === null && Object.isFrozen(prototype)
+  return isBare && Reflect.ownKeys(prototype).length === 0
 }
 
 /** Whether two parsed JSON values are the same: -0 is not 0, and the order of members does not matter. */

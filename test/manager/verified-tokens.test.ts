@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createManager, NOW, withBearer } from '../helpers/manager.js'
+import type { ClaimsSchema } from '../../src/claims/schema.js'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 
 /** A manager that remembers some tokens; the payload of one that is remembered is the same object each time. */
 function createRemembering(size: number) {
@@ -101,4 +103,58 @@ test('what is remembered cannot be changed, the header included', async () => {
     return false
   })
   await tokens.verifyToken(token)
+})
+
+describe('a schema', () => {
+  const claims = (build: (input: object) => object): { schema: ClaimsSchema; count: () => number } => {
+    let runs = 0
+    const validate = (value: unknown) => {
+      runs++
+      return { value: build(value as object) }
+    }
+    return { schema: { '~standard': { version: 1, vendor: 'test', validate } }, count: () => runs }
+  }
+  const verifyTwice = async (
+    schema: ClaimsSchema,
+  ): Promise<[Record<string, unknown>, Record<string, unknown>]> => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const tokens = new TokenManager({ config, claims: schema })
+    const token = new TokenManager({ config }).createAccessToken({ uid: 'u', list: [1], at: 0 })
+    return [{ ...(await tokens.verifyToken(token)) }, { ...(await tokens.verifyToken(token)) }]
+  }
+
+  test('is asked once for a token, where what it makes cannot change', async () => {
+    const { schema, count } = claims((input) => ({ ...input, age: 36 }))
+    const [first, second] = await verifyTwice(schema)
+    expect(first).toMatchObject({ age: 36, list: [1] })
+    expect(second).toEqual(first)
+    expect(count()).toBe(1)
+  })
+
+  test.each([
+    ['a Date', () => new Date(0)],
+    ['a frozen Date', () => Object.freeze(new Date(0))],
+    ['a list', () => [1]],
+    ['a list in a frozen object', () => Object.freeze({ list: [] })],
+    ['a Set', () => Object.freeze(new Set())],
+    ['a function', () => () => 1],
+  ])('is asked each time where it makes %s', async (_, create) => {
+    const { schema, count } = claims(() => ({ made: create() }))
+    const [first, second] = await verifyTwice(schema)
+    expect(count()).toBe(2)
+    expect(first['made']).not.toBe(second['made'])
+  })
+
+  test('that refuses is asked again, and so is the signature', async () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    let isGood = false
+    const validate = (value: unknown) =>
+      isGood ? { value: value as object } : { issues: [{ message: 'no' }] }
+    const schema: ClaimsSchema = { '~standard': { version: 1, vendor: 'test', validate } }
+    const tokens = new TokenManager({ config, claims: schema })
+    const token = new TokenManager({ config }).createAccessToken({ uid: 'u' })
+    await expect(tokens.verifyToken(token)).rejects.toMatchObject({ code: 'CLAIMS_INVALID' })
+    isGood = true
+    expect((await tokens.verifyToken(token)).sub).toBe('u')
+  })
 })

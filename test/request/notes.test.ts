@@ -1,0 +1,54 @@
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { readNote, writeNote } from '../../src/request/notes.js'
+
+const author = {}
+
+describe.each([
+  ['an object', () => ({ a: 1 })],
+  ['a frozen object', () => Object.freeze({ a: 1 })],
+  ['a sealed instance', () => Object.seal(new Date(0))],
+])('%s', (_, create) => {
+  test('keeps what each author wrote, the last of each', () => {
+    const [owner, other] = [create(), {}]
+    expect(readNote(owner, author)).toBeUndefined()
+    writeNote(owner, author, 'first')
+    writeNote(owner, other, null)
+    expect(readNote(owner, author)).toBe('first')
+    expect(readNote(owner, other)).toBeNull()
+    writeNote(owner, author, 'second')
+    expect(readNote(owner, author)).toBe('second')
+    expect(readNote(create(), author)).toBeUndefined()
+  })
+
+  test('shows nothing of it', () => {
+    const owner = create()
+    writeNote(owner, author, { token: 'eyJ-secret' })
+    expect(inspect(owner, { depth: 9, showHidden: true })).not.toContain('secret')
+    expect(JSON.stringify(owner)).not.toContain('secret')
+  })
+})
+
+test('a copy and a descendant have no notes of their own, and write their own', () => {
+  const owner: { a: number } = { a: 1 }
+  writeNote(owner, author, 'owner')
+  for (const other of [{ ...owner }, Object.create(owner) as object, Object.assign({}, owner)]) {
+    expect(readNote(other, author)).toBeUndefined()
+    writeNote(other, author, 'other')
+    expect(readNote(other, author)).toBe('other')
+    expect(readNote(owner, author)).toBe('owner')
+  }
+})
+
+test('an object that is frozen later keeps what was written on it', () => {
+  const owner = {}
+  writeNote(owner, author, 1)
+  Object.freeze(owner)
+  expect(readNote(owner, author)).toBe(1)
+  writeNote(owner, author, 2)
+  expect(readNote(owner, author)).toBe(2)
+})
+
+test.each([null, undefined, 7, 'text'])('%s has none', (owner) => {
+  expect(readNote(owner as never, author)).toBeUndefined()
+})
