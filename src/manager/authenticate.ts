@@ -9,6 +9,7 @@ import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
 import { assertNotRevoked } from '../revocation/check.js'
+import { toRejection } from '../revocation/deadline.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
@@ -153,22 +154,31 @@ function askOnce(
   verified: VerifiedToken,
   origin: TokenOrigin | null,
 ): void | Promise<void> {
-  const { settings, blocklist, store } = authenticator
+  const { blocklist, store } = authenticator
   const isRevoked = blocklist.callback
   if (isRevoked === null && store === null) return undefined
   const known = origin && (readNote(origin.view, authenticator) as Answered | undefined)
   if (known?.token === token) return known.answer
-  const location = origin?.found.location ?? null
-  const answer = assertNotRevoked(token, verified, location, {
-    store,
-    isRevoked,
-    timeoutMs: settings.revocationTimeoutMs,
-  })
+  const answer = ask(authenticator, token, verified, origin)
   // A store that answers at once may as well be asked again.
   if (origin !== null && (isRevoked !== null || answer !== undefined)) {
     writeNote(origin.view, authenticator, { token, answer })
   }
   return answer
+}
+
+function ask(
+  { settings, blocklist, store }: Authenticator,
+  token: string,
+  verified: VerifiedToken,
+  origin: TokenOrigin | null,
+): void | Promise<void> {
+  const sources = { store, isRevoked: blocklist.callback, timeoutMs: settings.revocationTimeoutMs }
+  try {
+    return assertNotRevoked(token, verified, origin?.found.location ?? null, sources)
+  } catch (error) {
+    return toRejection(error)
+  }
 }
 
 /** What was answered about a token of a request. */

@@ -1,5 +1,5 @@
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import { isThenable } from '../revocation/deadline.js'
+import { isThenable, toRejection } from '../revocation/deadline.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RequestView } from '../request/view.js'
 
@@ -51,9 +51,7 @@ function attempt<Value>(
   try {
     return run(view)
   } catch (error) {
-    const refusal = Promise.reject<Value>(error as Error)
-    refusal.catch(() => {})
-    return refusal
+    return toRejection(error)
   }
 }
 

@@ -4,6 +4,13 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return isObject && typeof (value as Partial<PromiseLike<unknown>>).then === 'function'
 }
 
+/** A rejection for whoever asks; nobody has to. */
+export function toRejection(error: unknown): Promise<never> {
+  const rejection = Promise.reject<never>(error as Error)
+  rejection.catch(() => {})
+  return rejection
+}
+
 /** What a promise brings in time; otherwise rejects with `createReason()`. What comes later is dropped. */
 export function withDeadline<Value>(
   answer: PromiseLike<Value>,

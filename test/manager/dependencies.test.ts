@@ -320,3 +320,17 @@ describe('the current subject', () => {
     expect(calls).toBe(0)
   })
 })
+
+test('a refusal is an answer too: other dependencies on the request do not ask again', async () => {
+  const { tokens } = createManager()
+  let asked = 0
+  tokens.setCallbackTokenBlocklist(() => {
+    asked++
+    return true
+  })
+  const request = withBearer(tokens.createAccessToken({ uid: 'u' }, { scopes: ['a'] }))
+  for (const dependency of [tokens.accessTokenRequired, tokens.scopesRequired('a'), tokens.tokenRequired]) {
+    await expect(dependency(request)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  }
+  expect(asked).toBe(1)
+})
