@@ -64,7 +64,7 @@ export async function authenticateUpgrade(
   // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
   const origin = { view: Object.create(view) as RequestView, found: token }
   const { payload } = await authenticateToken(authenticator, token.token, checks, origin)
-  return { payload, token, protocol }
+  return { payload, token: Object.freeze(token), protocol }
 }
 
 /** Closes a socket once its token has expired or was revoked; returns a function that stops watching. */

@@ -173,7 +173,7 @@ export class TokenManager<
   ): Promise<RequestToken | null> => {
     const { reading } = this.#authenticator.settings
     const places = toPlaces([options.type ?? 'access'], wantedLocations(options, reading.locations))
-    return readToken(toRequestView(request), places, reading)
+    return Object.freeze(await readToken(toRequestView(request), places, reading))
   }
 
   /** A dependency for any policy; the other dependencies are presets of it. */

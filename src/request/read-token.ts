@@ -24,10 +24,11 @@ export function readToken(
   places: readonly TokenPlace[],
   rules: ReadingRules,
 ): RequestToken | null | Promise<RequestToken | null> {
-  for (const [at, { type, location }] of places.entries()) {
-    const found = READERS[location](view, type, rules)
+  for (const place of places) {
+    const found = READERS[place.location](view, place.type, rules)
     if (found instanceof Promise) {
-      return found.then((later) => later ?? readToken(view, places.slice(at + 1), rules))
+      const rest = places.slice(places.indexOf(place) + 1)
+      return found.then((later) => later ?? readToken(view, rest, rules))
     }
     if (found !== null) return found
   }

@@ -22,7 +22,6 @@ export class RequestToken {
     this.type = type
     this.location = location
     this.csrf = csrf
-    Object.freeze(this)
   }
 
   /** What a log or a response may show. */

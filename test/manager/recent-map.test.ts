@@ -1,8 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createRecentMap } from '../../src/manager/recent-map.js'
+
+// Like tokens, these differ at the end, but not in the last character.
+const toToken = (key: number): string => `header.payload.${String(key).padStart(4, '0')}A`
 
 test('never holds more than its size, and never a value that was not set', () => {
   fc.assert(
@@ -10,19 +13,19 @@ test('never holds more than its size, and never a value that was not set', () =>
       fc.integer({ min: 1, max: 9 }),
       fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 15 }))),
       (size, steps) => {
-        const map = createRecentMap<number>(size)
+        const map = createRecentMap<{ key: number }>(size)
         for (const [isSet, key] of steps) {
-          if (isSet) map.set(`k${key}`, key)
-          else expect([undefined, key]).toContain(map.get(`k${key}`))
+          if (isSet) map.set(toToken(key), { key })
+          else expect([undefined, key]).toContain(map.get(toToken(key))?.key)
         }
         // Looking moves values about, so each is looked for in a map of its own history.
         const held = Array.from({ length: 16 }, (_, key) => {
-          const replay = createRecentMap<number>(size)
+          const replay = createRecentMap<{ key: number }>(size)
           for (const [isSet, step] of steps) {
-            if (isSet) replay.set(`k${step}`, step)
-            else replay.get(`k${step}`)
+            if (isSet) replay.set(toToken(step), { key: step })
+            else replay.get(toToken(step))
           }
-          return replay.get(`k${key}`)
+          return replay.get(toToken(key))
         })
         expect(held.filter((value) => value !== undefined).length).toBeLessThanOrEqual(size)
       },
@@ -31,43 +34,57 @@ test('never holds more than its size, and never a value that was not set', () =>
 })
 
 test('the last half of what was used is always there', () => {
-  const map = createRecentMap<number>(100)
-  for (let key = 0; key < 1000; key++) map.set(`k${key}`, key)
-  for (let key = 950; key < 1000; key++) expect(map.get(`k${key}`)).toBe(key)
-  expect(map.get('k0')).toBeUndefined()
+  const map = createRecentMap<{ key: number }>(100)
+  for (let key = 0; key < 1000; key++) map.set(toToken(key), { key })
+  for (let key = 950; key < 1000; key++) expect(map.get(toToken(key))?.key).toBe(key)
+  expect(map.get(toToken(0))).toBeUndefined()
 })
 
-test('texts that end alike are told apart, and the younger takes the place', () => {
-  const map = createRecentMap<string>(10)
-  const end = '.0123456789abcdef'
-  map.set(`one${end}`, 'one')
-  expect(map.get(`two${end}`)).toBeUndefined()
-  expect(map.get(end)).toBeUndefined()
-  map.set(`two${end}`, 'two')
-  expect(map.get(`two${end}`)).toBe('two')
-  expect(map.get(`one${end}`)).toBeUndefined()
+test('random signatures hardly ever take each other\u2019s place', () => {
+  const map = createRecentMap<{ at: number }>(20_000)
+  const random = fc.sample(fc.uint8Array({ minLength: 32, maxLength: 32 }), { numRuns: 9000, seed: 1 })
+  const tokens = [...new Set(random.map((bytes) => Buffer.from(bytes).toString('base64url')))]
+  for (const [at, token] of tokens.entries()) map.set(token, { at })
+  expect(tokens.filter((token) => map.get(token) === undefined).length).toBeLessThan(50)
 })
 
-test('one that ends like an older one is not found in its place either', () => {
-  const map = createRecentMap<string>(4)
+describe('tokens that end alike', () => {
   const end = '.0123456789abcdef'
-  map.set(`one${end}`, 'one')
-  // Two more, and it is among the old ones.
-  map.set('a', 'a')
-  map.set('b', 'b')
-  expect(map.get(`two${end}`)).toBeUndefined()
-  expect(map.get(`one${end}`)).toBe('one')
+
+  test('are told apart, and the younger takes the place', () => {
+    const map = createRecentMap<{ name: string }>(10)
+    map.set(`one${end}`, { name: 'one' })
+    expect(map.get(`two${end}`)).toBeUndefined()
+    expect(map.get(end)).toBeUndefined()
+    map.set(`two${end}`, { name: 'two' })
+    expect(map.get(`two${end}`)?.name).toBe('two')
+    expect(map.get(`one${end}`)).toBeUndefined()
+  })
+
+  test('are told apart from those that were not used for a while, too', () => {
+    const map = createRecentMap<{ name: string }>(4)
+    map.set(`one${end}`, { name: 'one' })
+    // Two more, and it is among the old ones.
+    map.set(toToken(1), { name: 'a' })
+    map.set(toToken(2), { name: 'b' })
+    expect(map.get(`two${end}`)).toBeUndefined()
+    expect(map.get(`one${end}`)?.name).toBe('one')
+  })
+
+  test.each(['', 'A', 'AB', '\uffff\uffff\uffff'])('%j finds nothing and breaks nothing', (text) => {
+    const map = createRecentMap<{ name: string }>(4)
+    map.set(toToken(1), { name: 'a' })
+    expect(map.get(text)).toBeUndefined()
+  })
 })
 
 test('the long text that a token was a part of is not kept with it', () => {
   setFlagsFromString('--expose_gc')
   const collect = runInNewContext('gc') as () => void
-  const map = createRecentMap<number>(1000)
+  const map = createRecentMap<{ at: number }>(1000)
   const add = (at: number): void => {
-    const cookies = Buffer.from(`other=${'x'.repeat(60_000)}; token=${'a.b.c'.repeat(20)}${at}`).toString(
-      'latin1',
-    )
-    map.set(cookies.slice(-100), at)
+    const cookies = Buffer.from(`other=${'x'.repeat(60_000)}; token=${toToken(at)}`).toString('latin1')
+    map.set(cookies.slice(-20), { at })
   }
   add(0)
   collect()

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
+import { createManager, withBearer } from '../helpers/manager.js'
 import { RequestToken } from '../../src/index.js'
 
 const found = new RequestToken('the-token', 'access', 'cookies', 'the-csrf')
@@ -15,8 +16,13 @@ test('HDR-01 without a CSRF value the field is null', () => {
   })
 })
 
-test('a RequestToken cannot be changed', () => {
-  expect(() => Object.assign(found, { token: 'other' })).toThrow(TypeError)
+test('a RequestToken that an application gets cannot be changed', async () => {
+  const { tokens } = createManager()
+  const token = await tokens.getTokenFromRequest(withBearer('a.b.c'))
+  const upgrade = await tokens.authenticateUpgrade(withBearer(tokens.createAccessToken({ uid: 'u' })))
+  for (const given of [token, upgrade.token]) {
+    expect(() => Object.assign(given as object, { token: 'other' })).toThrow(TypeError)
+  }
 })
 
 test.each([
