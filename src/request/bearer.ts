@@ -20,8 +20,10 @@ export function readBearer(header: string | null, scheme: string): string | null
 
 // What nearly every request has: one credential of the scheme, in the usual case, and one space.
 function isPlain(header: string, scheme: string): boolean {
+  for (let at = 0; at < scheme.length; at++) {
+    if (header.charCodeAt(at) !== scheme.charCodeAt(at)) return false
+  }
   return (
-    header.startsWith(scheme) &&
     header.charCodeAt(scheme.length) === SPACE &&
     header.charCodeAt(scheme.length + 1) > SPACE &&
     header.charCodeAt(header.length - 1) > SPACE &&

@@ -58,7 +58,7 @@ function readHeader({ headers, rawHeaders }: NodeRequest, name: string): string 
   // A Node server lowers every name itself: nearly always this is the one value there is.
   if (rawHeaders !== undefined && Object.hasOwn(headers, name)) {
     const value = headers[name]
-    if (typeof value === 'string' && countNamed(rawHeaders, name) < 2) return value
+    if (typeof value === 'string' && !mayRepeat(rawHeaders, name)) return value
   }
   return gatherHeader(headers, rawHeaders ?? [], name.toLowerCase())
 }
@@ -76,13 +76,13 @@ function gatherHeader(
   return joinValues(raw.length > values.length ? raw : values, ', ')
 }
 
-function countNamed(rawHeaders: readonly string[], name: string): number {
+// By length alone, which costs next to nothing: those that only look alike are told apart when they are gathered.
+function mayRepeat(rawHeaders: readonly string[], name: string): boolean {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const key = rawHeaders[at] as string
-    if (key.length === name.length && key.toLowerCase() === name) count++
+    if (rawHeaders[at]?.length === name.length) count++
   }
-  return count
+  return count > 1
 }
 
 // No limit of a token's is as high; above this one, not even a copy is made.

@@ -30,6 +30,7 @@ class Note {
 
 // What cannot be written on. A WeakMap for all would cost every request a few microseconds.
 const frozen = new WeakMap<object, Note>()
+let hasFrozen = false
 
 /** What `author` has written on `owner` last, or `undefined`. */
 export function readNote(owner: object, author: object): unknown {
@@ -39,11 +40,15 @@ export function readNote(owner: object, author: object): unknown {
 /** Writes something on an object that lives as long as the object does, and that only `author` finds. */
 export function writeNote(owner: object, author: object, value: unknown): void {
   const note = new Note(owner, author, value, firstNote(owner))
-  if (Object.isExtensible(owner)) (owner as Noted)[NOTES] = note
-  else frozen.set(owner, note)
+  try {
+    ;(owner as Noted)[NOTES] = note
+  } catch {
+    frozen.set(owner, note)
+    hasFrozen = true
+  }
 }
 
 function firstNote(owner: Noted | null): Note | undefined {
-  const found = owner?.[NOTES]
-  return Object.isExtensible(owner) ? found : (frozen.get(owner as object) ?? found)
+  const first = owner?.[NOTES]
+  return hasFrozen ? (frozen.get(owner as object) ?? first) : first
 }

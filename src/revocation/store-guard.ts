@@ -183,22 +183,33 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     return isThenable(answer) ? answerLater(operation, () => answer) : answer
   }
 
+  const askNow = (keys: readonly RevocationKey[]): LookupAnswer | PromiseLike<LookupAnswer> => {
+    try {
+      const answer = store.lookup(keys)
+      return isThenable(answer) ? answer : parseAnswers(answer, keys)
+    } catch (cause) {
+      throw unavailable('lookup', cause)
+    }
+  }
+
+  const lookupLater = (
+    answer: PromiseLike<LookupAnswer>,
+    keys: readonly RevocationKey[],
+  ): LookupAnswer | Promise<LookupAnswer> => call('lookup', () => toAnswers(answer, keys))
+
   return {
     get longestLifetime() {
       return longestLifetime
     },
     call,
-    lookup: (keys, lifetime) =>
-      call(
-        'lookup',
-        (target) => {
-          const answer = target.lookup(keys)
-          return isThenable(answer)
-            ? Promise.resolve(answer).then((later) => parseAnswers(later, keys))
-            : parseAnswers(answer, keys)
-        },
-        lifetime,
-      ),
+    lookup(keys, lifetime) {
+      // What every request asks, of a store that answers at once: nothing is wrapped, and nothing waited for.
+      if (lifetime <= prepared && pending === 0) {
+        const answer = askNow(keys)
+        return isThenable(answer) ? lookupLater(answer, keys) : answer
+      }
+      return call('lookup', (target) => toAnswers(target.lookup(keys), keys), lifetime)
+    },
     expect(lifetime) {
       if (lifetime <= longestLifetime) return
       raise(lifetime)
@@ -217,4 +228,13 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       }
     },
   }
+}
+
+function toAnswers(
+  answer: LookupAnswer | PromiseLike<LookupAnswer>,
+  keys: readonly RevocationKey[],
+): LookupAnswer | Promise<LookupAnswer> {
+  return isThenable(answer)
+    ? Promise.resolve(answer).then((later) => parseAnswers(later, keys))
+    : parseAnswers(answer, keys)
 }
