@@ -70,10 +70,19 @@ export function authenticate(
   view: RequestView,
   guard: Guard,
 ): VerifiedToken | null | Promise<VerifiedToken | null> {
-  const check = (found: RequestToken | null): VerifiedToken | null | Promise<VerifiedToken> =>
-    found && authenticateToken(authenticator, found.token, guard.policy, { view, found })
   const found = findToken(authenticator, view, guard)
-  return found instanceof Promise ? found.then(check) : check(found)
+  return found instanceof Promise
+    ? found.then((later) => checkFound(authenticator, view, guard, later))
+    : checkFound(authenticator, view, guard, found)
+}
+
+function checkFound(
+  authenticator: Authenticator,
+  view: RequestView,
+  { policy }: Guard,
+  found: RequestToken | null,
+): VerifiedToken | null | Promise<VerifiedToken> {
+  return found && authenticateToken(authenticator, found.token, policy, { view, found })
 }
 
 /** A token that satisfies the policy; every entry point ends here. Each step trusts those above. */
@@ -118,23 +127,40 @@ async function afterAnswer(
 function findToken(
   authenticator: Authenticator,
   view: RequestView,
-  { policy, places }: Guard,
+  guard: Guard,
 ): RequestToken | null | Promise<RequestToken | null> {
   const { reading } = authenticator.settings
-  const assertFound = (found: RequestToken | null): RequestToken | null => {
-    if (found === null && policy.optional !== true) throw missingToken(places, reading)
-    return found
-  }
-  const report = (error: unknown): never => {
+  try {
+    const found = readToken(view, guard.places, reading)
+    return found instanceof Promise
+      ? awaitToken(authenticator, found, guard)
+      : assertFound(found, guard, reading)
+  } catch (error) {
     reportRejection(authenticator, error)
     throw error
   }
+}
+
+async function awaitToken(
+  authenticator: Authenticator,
+  pending: Promise<RequestToken | null>,
+  guard: Guard,
+): Promise<RequestToken | null> {
   try {
-    const found = readToken(view, places, reading)
-    return found instanceof Promise ? found.then(assertFound).catch(report) : assertFound(found)
+    return assertFound(await pending, guard, authenticator.settings.reading)
   } catch (error) {
-    return report(error)
+    reportRejection(authenticator, error)
+    throw error
   }
+}
+
+function assertFound(
+  found: RequestToken | null,
+  { policy, places }: Guard,
+  reading: ReadingRules,
+): RequestToken | null {
+  if (found === null && policy.optional !== true) throw missingToken(places, reading)
+  return found
 }
 
 function assertOrigin(

@@ -37,14 +37,15 @@ export interface CsrfRules {
   readonly origins: readonly string[]
 }
 
-type Reader = (
+/** Looks for a token of one type in one place; at once, unless a body must be waited for. */
+export type TokenReader = (
   view: RequestView,
   type: TokenType,
   rules: ReadingRules,
 ) => RequestToken | null | Promise<RequestToken | null>
 
 /** How each location is read, told which type of token is wanted. */
-export const READERS: Readonly<Record<TokenLocation, Reader>> = {
+export const READERS: Readonly<Record<TokenLocation, TokenReader>> = {
   headers(view, type, rules) {
     const token = readBearer(readHeader(view, rules.headerKey, rules), rules.headerType)
     return token === null ? null : new RequestToken(token, type, 'headers')

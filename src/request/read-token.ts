@@ -1,13 +1,14 @@
 import type { TokenType } from '../claims/payload.js'
 import { MissingTokenError } from '../errors.js'
-import { type PerType, READERS, type ReadingRules } from './locations.js'
+import { type PerType, READERS, type ReadingRules, type TokenReader } from './locations.js'
 import type { RequestToken, TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
 
-/** One place to look in for a token of one type. */
+/** One place to look in for a token of one type, and how. */
 export interface TokenPlace {
   readonly type: TokenType
   readonly location: TokenLocation
+  readonly read: TokenReader
 }
 
 /** The places to look in: for each wanted type in turn, location by location in the configured order. */
@@ -15,7 +16,9 @@ export function toPlaces(
   types: readonly TokenType[],
   locations: PerType<readonly TokenLocation[]>,
 ): readonly TokenPlace[] {
-  return types.flatMap((type) => locations[type].map((location) => ({ type, location })))
+  return types.flatMap((type) =>
+    locations[type].map((location) => ({ type, location, read: READERS[location] })),
+  )
 }
 
 /** The first token found, or `null`; at once, unless a body must be waited for. */
@@ -25,7 +28,7 @@ export function readToken(
   rules: ReadingRules,
 ): RequestToken | null | Promise<RequestToken | null> {
   for (const place of places) {
-    const found = READERS[place.location](view, place.type, rules)
+    const found = place.read(view, place.type, rules)
     if (found instanceof Promise) {
       const rest = places.slice(places.indexOf(place) + 1)
       return found.then((later) => later ?? readToken(view, rest, rules))
