@@ -1,8 +1,7 @@
 import type { RandomBytes } from '../claims/ids.js'
-import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
+import { assertMethods, type StoreConnection, type TokenStore } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import type { Settings } from './settings.js'
 
@@ -14,12 +13,8 @@ export function connect(
   random: RandomBytes,
   { emit }: TokenEmitter,
 ): StoreConnection {
-  const missing = METHODS.filter((method) => typeof (store as Partial<TokenStore>)?.[method] !== 'function')
-  if (missing.length > 0) {
-    throw new ConfigurationError(
-      `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,
-    )
-  }
+  // Clients of databases have a `connect` too. The other methods are checked by the one that is called here.
+  assertMethods(store, ['connect', 'lookup'])
   const { idle } = settings.creation.refresh
   return store.connect(store, {
     now,
@@ -32,5 +27,3 @@ export function connect(
     idleMs: idle === null ? FOREVER : idle * 1000,
   })
 }
-
-const METHODS = ['connect', 'prepare', 'revoke', 'lookup', 'feed', 'prune', 'close'] as const

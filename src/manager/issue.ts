@@ -14,25 +14,9 @@ import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { SessionClientOptions } from '../sessions/session-client.js'
+import type { PairTokenOptions, TokenPair } from '../sessions/token-pair.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
-
-/** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
-export interface PairTokenOptions extends CreateTokenOptions {
-  readonly access?: CreateTokenOptions
-  readonly refresh?: CreateTokenOptions
-}
-
-/** Options of a new pair, and where its log-in comes from. */
-export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {}
-
-/** An access and a refresh token of one log-in; both carry the same `sid`. */
-export interface TokenPair {
-  readonly accessToken: string
-  readonly refreshToken: string
-  readonly tokenType: 'bearer'
-}
 
 /** Makes tokens. */
 export interface TokenIssuer {

@@ -8,6 +8,8 @@ import { readToken, toPlaces } from '../request/read-token.js'
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
+import type { RefreshOptions } from '../sessions/refresh.js'
+import type { CreateTokenPairOptions, TokenPair } from '../sessions/token-pair.js'
 import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import {
@@ -20,9 +22,9 @@ import {
 import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
-import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
+import { createIssuer, type TokenIssuer } from './issue.js'
 import { assertType, parsePolicy, type TokenPolicy } from './policy.js'
-import { type RefreshOptions, refreshPair } from './refresh.js'
+import { createRefresher } from './refresher.js'
 import { missingStore, RevocableTokens } from './revocable-tokens.js'
 import { resolveSettings } from './settings.js'
 import {
@@ -117,14 +119,7 @@ export class TokenManager<
       startToken: (at) => store?.revoker.startToken(at) ?? at,
       onLifetime: (lifetime) => store?.expect(lifetime),
     })
-    this.#authenticator = {
-      settings,
-      verifier: createVerifier(settings),
-      blocklist,
-      store,
-      now,
-      emit,
-    }
+    this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, store, now, emit }
     this.#subjectGetter = subjectGetter
 
     this.tokenRequired = this.require({ type: 'any' })
@@ -164,11 +159,7 @@ export class TokenManager<
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
     const sessions = this.#store?.sessions ?? missingStore('refresh')
-    return refreshPair(
-      { authenticator: this.#authenticator, issuer: this.#issuer, sessions },
-      source,
-      options,
-    )
+    return sessions.refresh(createRefresher(this.#authenticator, this.#issuer), source, options)
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */

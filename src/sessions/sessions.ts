@@ -1,9 +1,12 @@
 import { createNonce } from '../claims/ids.js'
-import type { TokenPayload } from '../claims/payload.js'
+import type { StandardClaims, TokenPayload } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
 import type { JwsHeader } from '../jws/verify.js'
+import type { RequestSource } from '../request/request-source.js'
+import type { RevocableToken } from '../revocation/check.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
 import { toStoredId } from '../revocation/revocation-keys.js'
+import { assertText, type Revoker } from '../revocation/revoker.js'
 import type {
   OpenedSession,
   Rotation,
@@ -14,6 +17,8 @@ import type {
 import type { StoreGuard } from '../revocation/store-guard.js'
 import { readSessionClient, type SessionClientOptions } from './session-client.js'
 import type { ConnectionOptions } from './connection-options.js'
+import { type Refresher, type RefreshOptions, refreshPair } from './refresh.js'
+import type { TokenPair } from './token-pair.js'
 
 /** A session as its tokens carry it. */
 export interface SessionState {
@@ -43,17 +48,57 @@ export interface Sessions {
     token: { readonly header: JwsHeader; readonly payload: TokenPayload },
     from: SessionClientOptions,
   ): Promise<SessionState>
+  /** A new pair for the refresh token in a request, or for a token itself. */
+  refresh(
+    refresher: Refresher,
+    source: RequestSource | string,
+    options: RefreshOptions<object>,
+  ): Promise<TokenPair>
+  /** The live sessions of a user, newest first. */
   list(uid: string): Promise<readonly SessionInfo[]>
-  /** The ids of all of them, those included that were not used for too long. */
-  listIds(uid: string): Promise<readonly string[]>
+  /** Revokes every session of the token's user but its own; returns how many they were. */
+  revokeOthers(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number>
+}
+
+/** What sessions are revoked with. */
+export interface SessionRevocation {
+  readonly revoker: Revoker
+  readonly isRevoked: (token: RevocableToken) => boolean | Promise<boolean>
 }
 
 /** Sessions in a store that keeps them. */
-export function createSessions(store: StoreGuard, options: ConnectionOptions): Sessions {
+export function createSessions(
+  store: StoreGuard,
+  options: ConnectionOptions,
+  { revoker, isRevoked }: SessionRevocation,
+): Sessions {
   const { now, random, emit, retentionMs, graceMs, idleMs } = options
 
   const list = (uid: string): Promise<readonly StoredSession[]> | readonly StoredSession[] =>
     store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid))))
+
+  const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
+    const { sid, gen: presented, sub } = payload
+    if (sid === undefined || presented === undefined) {
+      throw new TokenDecodeError('Refresh token belongs to no session')
+    }
+    const client = readSessionClient(from)
+    const rotation = await store.call('rotate', async (target) => {
+      const rules = { graceMs, idleMs, ...client }
+      const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, rules)
+      // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
+      if (answer?.outcome === 'reused') {
+        emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
+        emit('reuseDetected', () => ({ sid, sub, presented, current: answer.generation, ...client }))
+      }
+      return parseRotation(answer, presented)
+    })
+    if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
+    if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
+    const { generation } = rotation
+    emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
+    return { sid, generation, endsAt: toSeconds(rotation.expiresAt) }
+  }
 
   return {
     async open(uid, endsAt, from) {
@@ -73,35 +118,23 @@ export function createSessions(store: StoreGuard, options: ConnectionOptions): S
       return { sid, generation: 0, endsAt }
     },
 
-    async rotate({ header, payload }, from) {
-      const { sid, gen: presented, sub } = payload
-      if (sid === undefined || presented === undefined) {
-        throw new TokenDecodeError('Refresh token belongs to no session')
-      }
-      const client = readSessionClient(from)
-      const rotation = await store.call('rotate', async (target) => {
-        const rules = { graceMs, idleMs, ...client }
-        const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, rules)
-        // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
-        if (answer?.outcome === 'reused') {
-          emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
-          emit('reuseDetected', () => ({ sid, sub, presented, current: answer.generation, ...client }))
-        }
-        return parseRotation(answer, presented)
-      })
-      if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
-      if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
-      const { generation } = rotation
-      emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
-      return { sid, generation, endsAt: toSeconds(rotation.expiresAt) }
-    },
+    rotate,
+    refresh: (refresher, source, given) => refreshPair({ rotate, isRevoked }, refresher, source, given),
 
     async list(uid) {
-      const stored = await list(uid)
+      const stored = await list(assertText('uid', uid))
       return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idleMs).map(toInfo)
     },
-    async listIds(uid) {
-      return (await list(uid)).map(({ sid }) => sid)
+    async revokeOthers({ sub, sid: own }) {
+      if (own === undefined) throw new TypeError('The token belongs to no session')
+      const revoked = new Set([own])
+      // A list is bounded, and leaves out what is revoked: it is read until nothing new is on it.
+      for (;;) {
+        const others = (await list(sub)).map(({ sid }) => sid).filter((sid) => !revoked.has(sid))
+        if (others.length === 0) return revoked.size - 1
+        await revoker.revokeSessions(others)
+        for (const sid of others) revoked.add(sid)
+      }
     },
   }
 }

@@ -6,13 +6,14 @@ import { isRevokedBy, revocationKeys } from '../revocation/revocation-keys.js'
 import { createRevoker } from '../revocation/revoker.js'
 import { createStoreGuard } from '../revocation/store-guard.js'
 import { createSessions } from '../sessions/sessions.js'
-import type { ConnectStore } from '../sessions/token-store.js'
+import { assertMethods, type ConnectStore } from '../sessions/token-store.js'
 
 /** The `connect` of every store: deadlines, revoking and sessions on top of what the store itself can do. */
 export const connectStore: ConnectStore = (store, options) => {
+  assertMethods(store, ['prepare', 'revoke', 'lookup', 'feed', 'prune', 'close'])
   const guard = createStoreGuard(store, options)
-  return {
-    isRevoked(token) {
+  const revocation = {
+    isRevoked(token: RevocableToken): boolean | Promise<boolean> {
       const { keys, start, lifetime } = toQuestion(token, options.retentionMs)
       const answers = guard.lookup(keys, lifetime)
       return answers instanceof Promise
@@ -20,7 +21,10 @@ export const connectStore: ConnectStore = (store, options) => {
         : isRevokedBy(answers, start)
     },
     revoker: createRevoker(guard, options),
-    sessions: store.sessions === undefined ? null : createSessions(guard, options),
+  }
+  return {
+    ...revocation,
+    sessions: store.sessions === undefined ? null : createSessions(guard, options, revocation),
     ready: () => guard.ready(),
     expect: (lifetime) => guard.expect(lifetime),
   }
