@@ -140,10 +140,8 @@ function unfit({ field, key }: ImportedKey, algorithm: Algorithm): Configuration
 // Wycheproof's key-set rule, and common sense: a kid that names two keys selects nothing.
 function assertDistinctKids(keys: readonly BoundKey[]): void {
   for (const key of keys) {
-    const twin = keys.find(
-      (other) => other !== key && other.kid === key.kid && other.algorithm === key.algorithm,
-    )
-    if (twin !== undefined && !twin.key.equals(key.key)) {
+    const first = keys.find((other) => other.kid === key.kid && other.algorithm === key.algorithm)
+    if (!first?.key.equals(key.key)) {
       throw new ConfigurationError('Two different keys have the same "kid"')
     }
   }
