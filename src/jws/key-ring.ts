@@ -61,7 +61,7 @@ function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[])
   const previousSecret = parseJwkText(sources.previousSecret)
   if (secret === null) throw new ConfigurationError(`JWT_SECRET_KEY is required for ${sources.algorithm}`)
   const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
-    if (isJwk(material)) assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
+    assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
     const key = importSecret(field, material, algorithm, allowWeakSecret)
     return bindKey(algorithm, key, toKid(field, material, key))
   }
@@ -92,9 +92,7 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   if (derived !== null && !derived.key.equals(current.key)) {
     throw new ConfigurationError('JWT_PUBLIC_KEY does not belong to JWT_PRIVATE_KEY')
   }
-  if (signer !== null && isJwk(signer.material)) {
-    assertJwkUse(signer.field, signer.material, algorithm, 'sign')
-  }
+  if (signer !== null) assertJwkUse(signer.field, signer.material, algorithm, 'sign')
   const verifying = [
     ...bindPublic(current, algorithms),
     ...(previous ? bindPublic(previous, algorithms) : []),
@@ -127,7 +125,7 @@ function bindPublic(imported: ImportedKey, algorithms: readonly Algorithm[]): Bo
   )
   if (fitting.length === 0) throw unfit(imported, algorithms[0] as Algorithm)
   return fitting.map((algorithm) => {
-    if (isJwk(material) && field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
+    if (field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
     return bindKey(algorithm, key, toKid(field, material, key))
   })
 }
