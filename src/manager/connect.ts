@@ -1,6 +1,5 @@
 import type { RandomBytes } from '../claims/ids.js'
 import type { TokenEmitter } from '../events.js'
-import { FOREVER } from '../revocation/revocation.js'
 import { assertMethods, type StoreConnection, type TokenStore } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import type { Settings } from './settings.js'
@@ -15,15 +14,15 @@ export function connect(
 ): StoreConnection {
   // Clients of databases have a `connect` too. The other methods are checked by the one that is called here.
   assertMethods(store, ['connect', 'lookup'])
-  const { idle } = settings.creation.refresh
+  const { access, refresh } = settings.creation
   return store.connect(store, {
     now,
     random,
     emit,
     timeoutMs: settings.revocationTimeoutMs,
-    longestLifetime: settings.longestLifetime,
-    retentionMs: settings.retentionMs,
-    graceMs: settings.refreshGraceMs,
-    idleMs: idle === null ? FOREVER : idle * 1000,
+    lifetimes: [access.expires, refresh.expires],
+    leeway: settings.claims.leeway,
+    grace: settings.refreshGrace,
+    idle: settings.refreshIdle,
   })
 }

@@ -13,7 +13,6 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
-import { FOREVER } from '../revocation/revocation.js'
 import type { PairTokenOptions, TokenPair } from '../sessions/token-pair.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
@@ -35,8 +34,8 @@ export interface TokenIssuerOptions {
   readonly emit: TokenEmitter['emit']
   /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
   startToken(at: number): number
-  /** Hears how long a token without a kept session can verify, in milliseconds, or `FOREVER`. */
-  onLifetime(lifetime: number): void
+  /** Hears when a token without a kept session expires, in epoch seconds; `null` for never. */
+  onExpiry(expiresAt: number | null): void
 }
 
 /** An issuer for one configuration. */
@@ -89,17 +88,9 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   ): string => {
     const claims = build(type, given, options, session)
     const token = signCompact(signingKey(), toInput(claims, options.headers))
-    const { jti, exp } = claims as { jti: string; exp?: number }
-    if (session?.endsAt === undefined) {
-      parts.onLifetime(exp === undefined ? FOREVER : exp * 1000 - now() + settings.retentionMs)
-    }
-    emit('issued', () => ({
-      type,
-      sub: given.uid,
-      jti,
-      sid: session?.sid ?? null,
-      expiresAt: exp ?? null,
-    }))
+    const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
+    if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
+    emit('issued', () => ({ type, sub: given.uid, jti, sid: session?.sid ?? null, expiresAt }))
     return token
   }
 

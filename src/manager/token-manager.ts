@@ -117,7 +117,7 @@ export class TokenManager<
       random: randomBytes,
       emit,
       startToken: (at) => store?.revoker.startToken(at) ?? at,
-      onLifetime: (lifetime) => store?.expect(lifetime),
+      onExpiry: (expiresAt) => store?.expect(expiresAt),
     })
     this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, store, now, emit }
     this.#subjectGetter = subjectGetter

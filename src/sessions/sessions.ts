@@ -1,5 +1,5 @@
 import { createNonce } from '../claims/ids.js'
-import type { StandardClaims, TokenPayload } from '../claims/payload.js'
+import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
 import type { JwsHeader } from '../jws/verify.js'
 import type { RequestSource } from '../request/request-source.js'
@@ -16,7 +16,7 @@ import type {
 } from '../revocation/session-store.js'
 import type { StoreGuard } from '../revocation/store-guard.js'
 import { readSessionClient, type SessionClientOptions } from './session-client.js'
-import type { ConnectionOptions } from './connection-options.js'
+import type { ConnectionRules } from './connection-options.js'
 import { type Refresher, type RefreshOptions, refreshPair } from './refresh.js'
 import type { TokenPair } from './token-pair.js'
 
@@ -27,6 +27,8 @@ export interface SessionState {
   readonly generation: number
   /** Epoch seconds; `null` for a session that never ends. */
   readonly endsAt: number | null
+  /** When a token expires that was made at `iat` and would live until `own`; epoch seconds, or `null` for never. */
+  limitExpiry(type: TokenType, iat: number, own: number | null): number | null
 }
 
 /** A live session of a user. */
@@ -55,9 +57,9 @@ export interface Sessions {
     options: RefreshOptions<object>,
   ): Promise<TokenPair>
   /** The live sessions of a user, newest first. */
-  list(uid: string): Promise<readonly SessionInfo[]>
+  listSessions(uid: string): Promise<readonly SessionInfo[]>
   /** Revokes every session of the token's user but its own; returns how many they were. */
-  revokeOthers(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number>
+  revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number>
 }
 
 /** What sessions are revoked with. */
@@ -69,13 +71,26 @@ export interface SessionRevocation {
 /** Sessions in a store that keeps them. */
 export function createSessions(
   store: StoreGuard,
-  options: ConnectionOptions,
+  rules: ConnectionRules,
   { revoker, isRevoked }: SessionRevocation,
 ): Sessions {
-  const { now, random, emit, retentionMs, graceMs, idleMs } = options
+  const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
   const list = (uid: string): Promise<readonly StoredSession[]> | readonly StoredSession[] =>
     store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid))))
+
+  const idle = toSeconds(idleMs)
+  const toState = (sid: string, generation: number, endsAt: number | null): SessionState => ({
+    sid,
+    generation,
+    endsAt,
+    // No token outlives the session, nor the time that it may go unused.
+    limitExpiry(type, iat, own) {
+      const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, endsAt]
+      const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
+      return nearest === Number.POSITIVE_INFINITY ? null : nearest
+    },
+  })
 
   const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
     const { sid, gen: presented, sub } = payload
@@ -84,8 +99,8 @@ export function createSessions(
     }
     const client = readSessionClient(from)
     const rotation = await store.call('rotate', async (target) => {
-      const rules = { graceMs, idleMs, ...client }
-      const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, rules)
+      const limits = { graceMs, idleMs, ...client }
+      const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
       // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
       if (answer?.outcome === 'reused') {
         emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
@@ -97,7 +112,7 @@ export function createSessions(
     if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
     const { generation } = rotation
     emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
-    return { sid, generation, endsAt: toSeconds(rotation.expiresAt) }
+    return toState(sid, generation, toSeconds(rotation.expiresAt))
   }
 
   return {
@@ -115,17 +130,17 @@ export function createSessions(
         async (target) => parseOpened(await sessionsOf(target).open(session)),
         addTime(expiresAt - now(), retentionMs),
       )
-      return { sid, generation: 0, endsAt }
+      return toState(sid, 0, endsAt)
     },
 
     rotate,
     refresh: (refresher, source, given) => refreshPair({ rotate, isRevoked }, refresher, source, given),
 
-    async list(uid) {
+    async listSessions(uid) {
       const stored = await list(assertText('uid', uid))
       return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idleMs).map(toInfo)
     },
-    async revokeOthers({ sub, sid: own }) {
+    async revokeOtherSessions({ sub, sid: own }) {
       if (own === undefined) throw new TypeError('The token belongs to no session')
       const revoked = new Set([own])
       // A list is bounded, and leaves out what is revoked: it is read until nothing new is on it.

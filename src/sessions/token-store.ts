@@ -23,8 +23,8 @@ export interface StoreConnection {
   readonly sessions: Sessions | null
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   ready(): Promise<void>
-  /** Lets the store know of a token that lives longer than any before, in milliseconds. */
-  expect(lifetime: number): void
+  /** Lets the store know of a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
+  expect(expiresAt: number | null): void
 }
 
 /** Throws `ConfigurationError` unless a store has these methods. */
