@@ -1,24 +1,18 @@
-import type { RandomBytes } from '../claims/ids.js'
-import type { TokenEmitter } from '../events.js'
+import type { ConnectionOptions } from '../sessions/connection-options.js'
 import { assertMethods, type StoreConnection, type TokenStore } from '../sessions/token-store.js'
-import type { Clock } from '../time.js'
 import type { Settings } from './settings.js'
 
 /** The connection of a manager to its store, or `ConfigurationError` for what is none. */
 export function connect(
   store: TokenStore,
   settings: Settings,
-  now: Clock,
-  random: RandomBytes,
-  { emit }: TokenEmitter,
+  parts: Pick<ConnectionOptions, 'now' | 'random' | 'emit'>,
 ): StoreConnection {
   // Clients of databases have a `connect` too. The other methods are checked by the one that is called here.
   assertMethods(store, ['connect', 'lookup'])
   const { access, refresh } = settings.creation
   return store.connect(store, {
-    now,
-    random,
-    emit,
+    ...parts,
     timeoutMs: settings.revocationTimeoutMs,
     lifetimes: [access.expires, refresh.expires],
     leeway: settings.claims.leeway,

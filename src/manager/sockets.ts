@@ -112,8 +112,8 @@ export function closeWhenInvalid(
 }
 
 function untilExpiry({ now, settings }: Authenticator, payload: TokenPayload): number {
-  if (payload.exp === undefined) return Number.POSITIVE_INFINITY
-  return Math.max(0, (payload.exp + settings.claims.leeway) * 1000 - now())
+  const { exp = Number.MAX_SAFE_INTEGER } = payload
+  return Math.max(0, (exp + settings.claims.leeway) * 1000 - now())
 }
 
 function end(socket: ClosableSocket, error: unknown): void {

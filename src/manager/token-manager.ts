@@ -66,30 +66,30 @@ export class TokenManager<
   Subject = unknown,
 > extends RevocableTokens {
   /** The configuration, frozen. */
-  readonly config: TokenConfig
+  declare readonly config: TokenConfig
   /** The `kid` of new tokens, or `null` for a manager that only verifies. */
-  readonly keyId: string | null
+  declare readonly keyId: string | null
   readonly #authenticator: Authenticator
   readonly #issuer: TokenIssuer
   readonly #store: StoreConnection | null
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   /** Any genuine, unrevoked token, whatever its type. */
-  readonly tokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly tokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked access token. */
-  readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked refresh token. */
-  readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** An access token from a recent log-in. */
-  readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** `null` for a request without a token; a bad token is refused here too. */
-  readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
+  declare readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
   /** What the subject getter finds for the access token of the request. */
-  readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
+  declare readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
   /** Registers the callback that decides whether a token is revoked, replacing the one before. Also a decorator. */
-  readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  declare readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
   /** Short for `setCallbackTokenBlocklist`. */
-  readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  declare readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
     assertConfig(options)
@@ -105,21 +105,19 @@ export class TokenManager<
     const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
     const emitter = createEmitter()
-    const store = revocation && connect(revocation, settings, now, randomBytes, emitter)
+    const parts = { now, random: randomBytes, emit: emitter.emit }
+    const store = revocation && connect(revocation, settings, parts)
     super(emitter, store)
-    const { emit } = emitter
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
     this.#store = store
     this.#issuer = createIssuer({
+      ...parts,
       settings,
-      now,
-      random: randomBytes,
-      emit,
       startToken: (at) => store?.revoker.startToken(at) ?? at,
       onExpiry: (expiresAt) => store?.expect(expiresAt),
     })
-    this.#authenticator = { settings, verifier: createVerifier(settings), blocklist, store, now, emit }
+    this.#authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
     this.#subjectGetter = subjectGetter
 
     this.tokenRequired = this.require({ type: 'any' })
