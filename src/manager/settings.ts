@@ -31,7 +31,7 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
   assertCookies(config)
   assertNames(config)
   const settings: Settings = {
-    keys: resolveKeys(config),
+    keys: createKeyRing(config),
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
       leeway: parseDuration(config.JWT_DECODE_LEEWAY),
@@ -49,19 +49,6 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
   }
   freezeConfig(config)
   return settings
-}
-
-function resolveKeys(config: TokenConfig): KeyRing {
-  return createKeyRing({
-    algorithm: config.JWT_ALGORITHM,
-    decodeAlgorithms: toList(config.JWT_DECODE_ALGORITHMS ?? []),
-    secret: config.JWT_SECRET_KEY,
-    previousSecret: config.JWT_PREVIOUS_SECRET_KEY,
-    privateKey: config.JWT_PRIVATE_KEY,
-    publicKey: config.JWT_PUBLIC_KEY,
-    previousPublicKey: config.JWT_PREVIOUS_PUBLIC_KEY,
-    allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
-  })
 }
 
 function resolveCreation(
