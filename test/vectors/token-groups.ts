@@ -34,7 +34,7 @@ export function runTokenGroups(
   const results: CaseResult[] = []
   for (const group of groups) {
     const keys = verifyingKeys(group)
-    const sources = { ...sourcesForSet(keys), allowWeakSecret: weakKids.includes(String(keys[0]?.kid)) }
+    const sources = { ...sourcesForSet(keys), JWT_ALLOW_WEAK_SECRET: weakKids.includes(String(keys[0]?.kid)) }
     const hasValid = group.tests.some(({ result }) => result === 'valid')
     for (const test of group.tests) {
       const tokenCase = { id: String(test.tcId), keys, token: test.jws }
