@@ -5,6 +5,9 @@ import { isJwk, type Jwk } from './jwk.js'
 /** An asymmetric key: PEM text, a JWK (or its JSON text) or a `KeyObject`. */
 export type KeyMaterial = string | Jwk | KeyObject
 
+/** What an asymmetric key may be, for whoever gave something else. */
+export const KEY_FORMS = 'PEM text, a JWK or a KeyObject'
+
 /** The private key, or `ConfigurationError`. */
 export function importPrivateKey(field: string, material: KeyMaterial): KeyObject {
   return importKey(field, material, 'private')
@@ -35,5 +38,5 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
 
 function assertPem(field: string, material: unknown): string {
   if (typeof material === 'string' && material.includes('-----BEGIN ')) return material
-  throw new ConfigurationError(`${field} must be PEM text, a JWK or a KeyObject`)
+  throw new ConfigurationError(`${field} must be ${KEY_FORMS}`)
 }
