@@ -1,11 +1,20 @@
 import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 
-/** How deep a JWT header or claims set may be nested. */
-export const MAX_JSON_DEPTH = 32
-
 // Commas: between members of objects and elements of lists, together.
 const MAX_JSON_COMMAS = 1024
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** How deep a JWT header or claims set may be nested. */
+export const MAX_JSON_DEPTH = 32
 
 /** The base64url spelling (RFC 7515 §2, no padding) of bytes or of a text in UTF-8. */
 export function toBase64url(value: Uint8Array | string): string {
@@ -61,18 +70,8 @@ function deepFreeze<Value extends object>(value: Value): Value {
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string): boolean {
   if (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) return true
-  let depth = 0
-  let commas = 0
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === QUOTE) at = endOfString(text, at)
-    else if (char === COMMA) {
-      if (++commas > MAX_JSON_COMMAS) return false
-    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-      if (++depth > MAX_JSON_DEPTH) return false
-    } else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) depth--
-  }
-  return true
+  const { deepest, commas } = measureJson(text)
+  return deepest <= MAX_JSON_DEPTH && commas <= MAX_JSON_COMMAS
 }
 
 // Most claims are: nothing is nested in them, not even in a string that would look like it.
@@ -85,24 +84,9 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether the top-level object of a JSON text names a member twice (RFC 7515 §4), escapes resolved. */
+/** Whether the object in a JSON text names a member twice (RFC 7515 §4): of two JSON.parse keeps one, escapes resolved. */
 export function hasDuplicateMembers(text: string): boolean {
-  const seen = new Set<string>()
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    if (char === QUOTE) {
-      const end = endOfString(text, at)
-      if (depth === 1 && isMemberName(text, end)) {
-        const name = JSON.parse(text.slice(at, end + 1)) as string
-        if (seen.has(name)) return true
-        seen.add(name)
-      }
-      at = end
-    } else if (char === OPEN_BRACE || char === OPEN_BRACKET) depth++
-    else if (char === CLOSE_BRACE || char === CLOSE_BRACKET) depth--
-  }
-  return false
+  return measureJson(text).members > Object.keys(JSON.parse(text) as object).length
 }
 
 /** Compares two texts in time that depends only on their lengths, which are no secret; any characters are fine. */
@@ -126,14 +110,34 @@ function toPair(length: number): readonly [Buffer, Buffer] {
   return pair
 }
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const BACKSLASH = 0x5c
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
+// How deep a JSON text is nested, its commas, and the members of its outermost object; strings do not count.
+function measureJson(text: string): { deepest: number; commas: number; members: number } {
+  let depth = 0
+  let deepest = 0
+  let commas = 0
+  let members = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(text, at)
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        deepest = Math.max(deepest, ++depth)
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        depth--
+        break
+      case COMMA:
+        commas++
+        break
+      case COLON:
+        if (depth === 1) members++
+    }
+  }
+  return { deepest, commas, members }
+}
 
 // The index of the quote that closes the string opened at `start`, or the end of the text.
 function endOfString(text: string, start: number): number {
@@ -143,10 +147,4 @@ function endOfString(text: string, start: number): number {
     else if (char === QUOTE) return at
   }
   return text.length
-}
-
-function isMemberName(text: string, closingQuote: number): boolean {
-  let at = closingQuote + 1
-  while (at < text.length && text.charCodeAt(at) <= 0x20) at++
-  return text.charCodeAt(at) === COLON
 }

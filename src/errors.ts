@@ -44,7 +44,7 @@ export class TokenSignatureError extends TokenDecodeError {
 export class TokenExpiredError extends TokenDecodeError {
   override readonly name = 'TokenExpiredError'
   override readonly code = 'TOKEN_EXPIRED'
-  readonly expiredAt: number
+  declare readonly expiredAt: number
 
   constructor(expiredAt: number) {
     super('Token has expired')
@@ -56,7 +56,7 @@ export class TokenExpiredError extends TokenDecodeError {
 export class TokenNotYetValidError extends TokenDecodeError {
   override readonly name = 'TokenNotYetValidError'
   override readonly code = 'TOKEN_NOT_YET_VALID'
-  readonly validFrom: number
+  declare readonly validFrom: number
 
   constructor(validFrom: number) {
     super('Token is not valid yet')
@@ -88,7 +88,7 @@ export class TokenIssuerError extends TokenDecodeError {
 export class ClaimsValidationError extends TokenDecodeError {
   override readonly name = 'ClaimsValidationError'
   override readonly code = 'CLAIMS_INVALID'
-  readonly issues: readonly ClaimsIssue[]
+  declare readonly issues: readonly ClaimsIssue[]
 
   constructor(issues: readonly ClaimsIssue[]) {
     super('Token claims do not satisfy the schema')
@@ -105,9 +105,9 @@ export interface ClaimsIssue {
 /** A genuine token of the wrong type. */
 export class TokenTypeError extends TokenError {
   override readonly name: string = 'TokenTypeError'
-  readonly code: 'ACCESS_TOKEN_REQUIRED' | 'REFRESH_TOKEN_REQUIRED'
-  readonly expected: string
-  readonly actual: string
+  declare readonly code: 'ACCESS_TOKEN_REQUIRED' | 'REFRESH_TOKEN_REQUIRED'
+  declare readonly expected: string
+  declare readonly actual: string
 
   constructor(expected: 'access' | 'refresh', actual: string) {
     super(`${expected === 'access' ? 'An access' : 'A refresh'} token is required`)
@@ -151,8 +151,8 @@ export class FreshTokenRequiredError extends TokenError {
 export class InsufficientScopeError extends TokenError {
   override readonly name = 'InsufficientScopeError'
   readonly code = 'INSUFFICIENT_SCOPE'
-  readonly required: readonly string[]
-  readonly provided: readonly string[]
+  declare readonly required: readonly string[]
+  declare readonly provided: readonly string[]
 
   constructor(required: readonly string[], provided: readonly string[] | null | undefined) {
     super('Token lacks a required scope')

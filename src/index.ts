@@ -59,7 +59,6 @@ export type {
   DependencyValues,
   TokenDependency,
 } from './manager/dependencies.js'
-export type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from './manager/issue.js'
 export type { TokenPolicy } from './manager/policy.js'
 export {
   type AuthenticatedUpgrade,
@@ -67,7 +66,6 @@ export {
   CLOSE_UNAUTHORIZED,
   type UpgradePolicy,
 } from './manager/sockets.js'
-export type { RefreshOptions } from './manager/refresh.js'
 export type { RevocableTokens } from './manager/revocable-tokens.js'
 export type { SubjectGetter } from './manager/subjects.js'
 export { type JsonClaims, TokenManager, type TokenManagerOptions } from './manager/token-manager.js'
@@ -113,8 +111,10 @@ export type {
   StoreNeeds,
 } from './revocation/store.js'
 export type { ConnectionOptions } from './sessions/connection-options.js'
+export type { RefreshOptions } from './sessions/refresh.js'
 export type { SessionClientOptions } from './sessions/session-client.js'
 export type { SessionInfo, Sessions, SessionState } from './sessions/sessions.js'
+export type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from './sessions/token-pair.js'
 export type { ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
 export type { TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

@@ -1,6 +1,6 @@
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
-import { parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
+import { isNonEmptyString, isStringOrList, parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
 import { assertExtraClaims, type ClaimsSchema } from './schema.js'
 import { assertSerializable, type JsonValue } from './serializable.js'
 
@@ -30,8 +30,6 @@ export interface CreationRules {
   readonly identityClaim: string
   /** Seconds, or `false` for never. */
   readonly expires: number | false
-  /** How long a session's refresh token waits to be used, in seconds; `null` for no limit. */
-  readonly idle: number | null
   readonly issuer: string | null
   readonly audience: string | readonly string[] | null
   readonly encodeNbf: boolean
@@ -54,8 +52,8 @@ export interface SessionClaims {
   readonly sid: string
   /** Refresh tokens only, and only where sessions are kept. */
   readonly generation?: number
-  /** No token of the session outlives this; epoch seconds, or `null` for no end. */
-  readonly endsAt?: number | null
+  /** Of a kept session: when a token of it expires that was made at `iat` and would live until `own`; see `toExpiry`. */
+  limitExpiry?(type: TokenType, iat: number, own: number | null): number | null
 }
 
 /** The claims of a new token, or `TypeError` for a bad `uid`, a reserved name or a value JSON cannot carry. */
@@ -72,7 +70,8 @@ export function createClaims(
 
   const iat = toEpochSeconds(context.now)
   const { session } = context
-  const exp = toSessionExpiry(type, iat, toExpiry(iat, options, rules.expires), rules, session)
+  const own = toExpiry(iat, options, rules.expires)
+  const exp = session?.limitExpiry === undefined ? own : session.limitExpiry(type, iat, own)
   const audience = options.audience === undefined ? rules.audience : assertAudience(options.audience)
   const claims: Record<string, unknown> = {
     [rules.identityClaim]: uid,
@@ -94,7 +93,7 @@ export function createClaims(
 
 function assertGiven(given: GivenClaims): GivenClaims {
   if (typeof given !== 'object' || given === null) throw new TypeError('Claims must be an object with a uid')
-  if (typeof given.uid !== 'string' || given.uid === '') throw new TypeError('uid must be a non-empty string')
+  if (!isNonEmptyString(given.uid)) throw new TypeError('uid must be a non-empty string')
   return given
 }
 
@@ -106,20 +105,6 @@ function assertExtras(extras: Readonly<Record<string, unknown>>, identityClaim: 
     }
     assertSerializable(name, extras[name])
   }
-}
-
-// Of a kept session no token outlives the session, nor the time that it may go unused.
-function toSessionExpiry(
-  type: TokenType,
-  iat: number,
-  own: number | null,
-  { idle }: CreationRules,
-  session: SessionClaims | null,
-): number | null {
-  if (session?.endsAt === undefined) return own
-  const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, session.endsAt]
-  const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
-  return nearest === Number.POSITIVE_INFINITY ? null : nearest
 }
 
 /** When a token made now would expire, in epoch seconds, or `null` for never. */
@@ -166,16 +151,10 @@ function toScopes(scopes: readonly string[] | string): readonly string[] {
 }
 
 function assertAudience(audience: string | readonly string[]): string | readonly string[] {
-  if (!(typeof audience === 'string' || (Array.isArray(audience) && audience.every(isString)))) {
-    throw new TypeError('audience must be a string or a list of strings')
-  }
+  if (!isStringOrList(audience)) throw new TypeError('audience must be a string or a list of strings')
   return audience
 }
 
 function isScope(value: unknown): value is string {
-  return isString(value) && value !== '' && !value.includes(' ')
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string'
+  return isNonEmptyString(value) && !value.includes(' ')
 }

@@ -37,9 +37,14 @@ export type AnyClaims = { readonly [claim: string]: JsonValue | undefined }
 /** The claims of a valid token, read as properties of one frozen object. */
 export type TokenPayload<Extra = AnyClaims> = StandardClaims & Readonly<Extra>
 
-const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isString = (value: unknown): boolean => typeof value === 'string'
-const isStringList = (value: unknown): boolean => Array.isArray(value) && value.every(isString)
+/** Whether a value is a string with something in it. */
+export const isNonEmptyString = (value: unknown): value is string => isString(value) && value !== ''
+
+/** Whether a value is a string, or a list of strings. */
+export const isStringOrList = (value: unknown): boolean =>
+  Array.isArray(value) ? value.every(isString) : isString(value)
+
+const isString = (value: unknown): value is string => typeof value === 'string'
 // JSON spells an overlong number as Infinity; a date that is not finite would never expire.
 const isNumericDate = (value: unknown): boolean => Number.isFinite(value)
 
@@ -52,10 +57,10 @@ const CLAIM_TYPES: Readonly<Record<keyof StandardClaims, (value: unknown) => boo
   nbf: isNumericDate,
   exp: isNumericDate,
   iss: isString,
-  aud: (value) => isString(value) || isStringList(value),
+  aud: isStringOrList,
   fresh: (value) => typeof value === 'boolean' || isNumericDate(value),
   csrf: isNonEmptyString,
-  scopes: (value) => isString(value) || isStringList(value),
+  scopes: isStringOrList,
   sid: isNonEmptyString,
   gen: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }

@@ -22,7 +22,7 @@ export function assertSerializable(claim: string, value: unknown): void {
 // `parents` are the objects around the value: the way to notice a cycle and to measure depth.
 function assertValue(path: string, value: unknown, parents: readonly object[]): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return
-  if (typeof value === 'number' && Number.isFinite(value)) return
+  if (Number.isFinite(value)) return
   if (typeof value !== 'object') throw notSerializable(typeName(value), path)
   if (parents.includes(value)) throw notSerializable('circular reference', path)
   // One level is taken by the claims set itself.
@@ -50,7 +50,7 @@ function notSerializable(type: string, path: string): TypeError {
 
 function typeName(value: unknown): string {
   if (typeof value === 'number') return String(value)
-  if (typeof value !== 'object' || value === null) return typeof value
+  if (typeof value !== 'object') return typeof value
   const constructor: unknown = (value as { constructor?: unknown }).constructor
   return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'object'
 }

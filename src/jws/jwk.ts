@@ -31,17 +31,17 @@ export function parseJwkText<Material>(material: Material): Material | Jwk {
 /** Throws `ConfigurationError` when a JWK says it is for another algorithm or another use (RFC 7517 §4.2–4.4). */
 export function assertJwkUse(
   field: string,
-  jwk: Jwk,
+  material: unknown,
   algorithm: Algorithm,
   operation: 'sign' | 'verify',
 ): void {
-  if (jwk.alg !== undefined && jwk.alg !== algorithm) {
+  if (!isJwk(material)) return
+  const { alg = algorithm, use = 'sig', key_ops: operations = [operation] } = material
+  if (alg !== algorithm) {
     throw new ConfigurationError(`${field} is a JWK for another algorithm than ${algorithm}`)
   }
-  if (jwk.use !== undefined && jwk.use !== 'sig') {
-    throw new ConfigurationError(`${field} is a JWK whose "use" is not "sig"`)
-  }
-  if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes(operation))) {
+  if (use !== 'sig') throw new ConfigurationError(`${field} is a JWK whose "use" is not "sig"`)
+  if (!Array.isArray(operations) || !operations.includes(operation)) {
     throw new ConfigurationError(`${field} is a JWK whose "key_ops" do not include "${operation}"`)
   }
 }
@@ -80,14 +80,14 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 
 function thumbprint(publicKey: KeyObject): string {
   // Node cannot write an RSA-PSS key as a JWK; its DER form identifies it as well.
-  if (publicKey.asymmetricKeyType === 'rsa-pss') {
-    return createHash('sha256')
-      .update(publicKey.export({ format: 'der', type: 'spki' }))
-      .digest('base64url')
-  }
-  const jwk: Readonly<Record<string, unknown>> = publicKey.export({ format: 'jwk' })
-  const members = (THUMBPRINT_MEMBERS[String(jwk['kty'])] ?? []).map((name) => [name, jwk[name]])
-  return createHash('sha256')
-    .update(JSON.stringify(Object.fromEntries(members)))
-    .digest('base64url')
+  const form =
+    publicKey.asymmetricKeyType === 'rsa-pss'
+      ? publicKey.export({ format: 'der', type: 'spki' })
+      : toThumbprintJson(publicKey.export({ format: 'jwk' }))
+  return createHash('sha256').update(form).digest('base64url')
+}
+
+function toThumbprintJson(jwk: Readonly<Record<string, unknown>>): string {
+  const members = THUMBPRINT_MEMBERS[String(jwk['kty'])] ?? []
+  return JSON.stringify(Object.fromEntries(members.map((name) => [name, jwk[name]])))
 }

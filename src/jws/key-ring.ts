@@ -20,24 +20,25 @@ export interface KeyRing {
   readonly verifying: readonly BoundKey[]
 }
 
-/** Where the keys of a ring come from; `null` means not configured. */
+/** Where the keys of a ring come from, named as errors name them; `null` means not configured. */
 export interface KeySources {
-  readonly algorithm: Algorithm
-  /** The algorithms accepted beside `algorithm`. */
-  readonly decodeAlgorithms: readonly Algorithm[]
-  readonly secret: SecretMaterial | null
-  readonly previousSecret: SecretMaterial | null
-  readonly privateKey: KeyMaterial | null
-  readonly publicKey: KeyMaterial | null
-  readonly previousPublicKey: KeyMaterial | null
-  readonly allowWeakSecret: boolean
+  readonly JWT_ALGORITHM: Algorithm
+  /** The algorithms accepted beside `JWT_ALGORITHM`. */
+  readonly JWT_DECODE_ALGORITHMS: Algorithm | readonly Algorithm[] | null
+  readonly JWT_SECRET_KEY: SecretMaterial | null
+  readonly JWT_PREVIOUS_SECRET_KEY: SecretMaterial | null
+  readonly JWT_PRIVATE_KEY: KeyMaterial | null
+  readonly JWT_PUBLIC_KEY: KeyMaterial | null
+  readonly JWT_PREVIOUS_PUBLIC_KEY: KeyMaterial | null
+  readonly JWT_ALLOW_WEAK_SECRET: boolean
 }
 
 /** Imports every key once and binds it to its algorithm, or throws `ConfigurationError`. */
 export function createKeyRing(sources: KeySources): KeyRing {
-  const algorithms = [...new Set([sources.algorithm, ...sources.decodeAlgorithms])]
-  const isSymmetric = isHmac(sources.algorithm)
-  if (algorithms.some((algorithm) => isHmac(algorithm) !== isSymmetric)) {
+  const { JWT_ALGORITHM: algorithm, JWT_DECODE_ALGORITHMS: others } = sources
+  const algorithms = [...new Set([algorithm, others ?? []].flat())]
+  const isSymmetric = isHmac(algorithm)
+  if (algorithms.some((name) => isHmac(name) !== isSymmetric)) {
     throw new ConfigurationError(
       'JWT_DECODE_ALGORITHMS mixes HMAC with public-key algorithms; build one manager for each',
     )
@@ -56,13 +57,12 @@ function isHmac(algorithm: Algorithm): boolean {
 }
 
 function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
-  const { allowWeakSecret } = sources
-  const secret = parseJwkText(sources.secret)
-  const previousSecret = parseJwkText(sources.previousSecret)
-  if (secret === null) throw new ConfigurationError(`JWT_SECRET_KEY is required for ${sources.algorithm}`)
+  const secret = parseJwkText(sources.JWT_SECRET_KEY)
+  const previousSecret = parseJwkText(sources.JWT_PREVIOUS_SECRET_KEY)
+  if (secret === null) throw new ConfigurationError(`JWT_SECRET_KEY is required for ${sources.JWT_ALGORITHM}`)
   const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
-    if (isJwk(material)) assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
-    const key = importSecret(field, material, algorithm, allowWeakSecret)
+    assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
+    const key = importSecret(field, material, algorithm, sources.JWT_ALLOW_WEAK_SECRET)
     return bindKey(algorithm, key, toKid(field, material, key))
   }
   const current = algorithms.map(bind('JWT_SECRET_KEY', secret))
@@ -79,11 +79,11 @@ interface ImportedKey {
 }
 
 function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
-  const { algorithm } = sources
-  const signer = importOptional('JWT_PRIVATE_KEY', sources.privateKey, importPrivateKey)
+  const { JWT_ALGORITHM: algorithm } = sources
+  const signer = importOptional(sources, 'JWT_PRIVATE_KEY', importPrivateKey)
   const derived = signer && { ...signer, key: createPublicKey(signer.key) }
-  const current = importOptional('JWT_PUBLIC_KEY', sources.publicKey, importPublicKey) ?? derived
-  const previous = importOptional('JWT_PREVIOUS_PUBLIC_KEY', sources.previousPublicKey, importPublicKey)
+  const current = importOptional(sources, 'JWT_PUBLIC_KEY', importPublicKey) ?? derived
+  const previous = importOptional(sources, 'JWT_PREVIOUS_PUBLIC_KEY', importPublicKey)
   if (current === null) {
     throw new ConfigurationError(
       `${algorithm} needs JWT_PRIVATE_KEY, or JWT_PUBLIC_KEY for a manager that only verifies`,
@@ -92,9 +92,7 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   if (derived !== null && !derived.key.equals(current.key)) {
     throw new ConfigurationError('JWT_PUBLIC_KEY does not belong to JWT_PRIVATE_KEY')
   }
-  if (signer !== null && isJwk(signer.material)) {
-    assertJwkUse(signer.field, signer.material, algorithm, 'sign')
-  }
+  if (signer !== null) assertJwkUse(signer.field, signer.material, algorithm, 'sign')
   const verifying = [
     ...bindPublic(current, algorithms),
     ...(previous ? bindPublic(previous, algorithms) : []),
@@ -109,13 +107,12 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
 }
 
 function importOptional(
-  field: string,
-  given: KeyMaterial | null,
+  sources: KeySources,
+  field: 'JWT_PRIVATE_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_PREVIOUS_PUBLIC_KEY',
   importKey: (field: string, material: KeyMaterial) => KeyObject,
 ): ImportedKey | null {
-  if (given === null) return null
-  const material = parseJwkText(given)
-  return { field, material, key: importKey(field, material) }
+  const material = parseJwkText(sources[field])
+  return material === null ? null : { field, material, key: importKey(field, material) }
 }
 
 // One key may serve several algorithms of the list (RS256 and PS256), each by a binding of its own.
@@ -127,7 +124,7 @@ function bindPublic(imported: ImportedKey, algorithms: readonly Algorithm[]): Bo
   )
   if (fitting.length === 0) throw unfit(imported, algorithms[0] as Algorithm)
   return fitting.map((algorithm) => {
-    if (isJwk(material) && field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
+    if (field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
     return bindKey(algorithm, key, toKid(field, material, key))
   })
 }
@@ -140,10 +137,8 @@ function unfit({ field, key }: ImportedKey, algorithm: Algorithm): Configuration
 // Wycheproof's key-set rule, and common sense: a kid that names two keys selects nothing.
 function assertDistinctKids(keys: readonly BoundKey[]): void {
   for (const key of keys) {
-    const twin = keys.find(
-      (other) => other !== key && other.kid === key.kid && other.algorithm === key.algorithm,
-    )
-    if (twin !== undefined && !twin.key.equals(key.key)) {
+    const first = keys.find((other) => other.kid === key.kid && other.algorithm === key.algorithm)
+    if (!first?.key.equals(key.key)) {
       throw new ConfigurationError('Two different keys have the same "kid"')
     }
   }

@@ -8,6 +8,9 @@ import { readWeakness } from './weak-secret.js'
 /** A signing secret: a text (its UTF-8 bytes count), bytes, an `oct` JWK or a secret `KeyObject`. */
 export type SecretMaterial = string | Uint8Array | Jwk | KeyObject
 
+/** What a secret may be, for whoever gave something else. */
+export const SECRET_FORMS = 'a string, bytes, a JWK of type "oct" or a secret KeyObject'
+
 /** The secret as a key, or `ConfigurationError` when it is no secret or too weak for the algorithm. */
 export function importSecret(
   field: string,
@@ -45,7 +48,7 @@ function toBytes(field: string, material: SecretMaterial): Buffer {
     const bytes = readBase64url(material['k'])
     if (bytes !== null) return bytes
   }
-  throw new ConfigurationError(`${field} must be a string, bytes, a JWK of type "oct" or a secret KeyObject`)
+  throw new ConfigurationError(`${field} must be ${SECRET_FORMS}`)
 }
 
 // A second line of defence only. The first is that secrets and keys are different fields, and each algorithm

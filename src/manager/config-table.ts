@@ -1,4 +1,6 @@
 import { ALGORITHMS, type Algorithm } from '../jws/algorithms.js'
+import { KEY_FORMS } from '../jws/asymmetric.js'
+import { SECRET_FORMS } from '../jws/secret.js'
 import { isOrigin } from '../request/origin.js'
 import { TOKEN_LOCATIONS } from '../request/request-token.js'
 import type { TokenConfigFields } from './config-fields.js'
@@ -34,8 +36,8 @@ const timeout = duration(
 )
 // Within the grace a stolen token passes unnoticed: minutes are for lost answers, not hours.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
-const secret = key('a string, bytes, a JWK of type "oct" or a secret KeyObject')
-const asymmetric = key('PEM text, a JWK or a KeyObject')
+const secret = key(SECRET_FORMS)
+const asymmetric = key(KEY_FORMS)
 
 /** Every field with its default; a field that is `null` by default may be given as `null`. */
 export const CONFIG_TABLE: {

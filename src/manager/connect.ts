@@ -1,36 +1,22 @@
-import type { RandomBytes } from '../claims/ids.js'
-import { ConfigurationError } from '../errors.js'
-import type { TokenEmitter } from '../events.js'
-import { FOREVER } from '../revocation/revocation.js'
-import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
-import type { Clock } from '../time.js'
+import type { ConnectionOptions } from '../sessions/connection-options.js'
+import { assertMethods, type StoreConnection, type TokenStore } from '../sessions/token-store.js'
 import type { Settings } from './settings.js'
 
 /** The connection of a manager to its store, or `ConfigurationError` for what is none. */
 export function connect(
   store: TokenStore,
   settings: Settings,
-  now: Clock,
-  random: RandomBytes,
-  { emit }: TokenEmitter,
+  parts: Pick<ConnectionOptions, 'now' | 'random' | 'emit'>,
 ): StoreConnection {
-  const missing = METHODS.filter((method) => typeof (store as Partial<TokenStore>)?.[method] !== 'function')
-  if (missing.length > 0) {
-    throw new ConfigurationError(
-      `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,
-    )
-  }
-  const { idle } = settings.creation.refresh
+  // Clients of databases have a `connect` too. The other methods are checked by the one that is called here.
+  assertMethods(store, ['connect', 'lookup'])
+  const { access, refresh } = settings.creation
   return store.connect(store, {
-    now,
-    random,
-    emit,
+    ...parts,
     timeoutMs: settings.revocationTimeoutMs,
-    longestLifetime: settings.longestLifetime,
-    retentionMs: settings.retentionMs,
-    graceMs: settings.refreshGraceMs,
-    idleMs: idle === null ? FOREVER : idle * 1000,
+    lifetimes: [access.expires, refresh.expires],
+    leeway: settings.claims.leeway,
+    grace: settings.refreshGrace,
+    idle: settings.refreshIdle,
   })
 }
-
-const METHODS = ['connect', 'prepare', 'revoke', 'lookup', 'feed', 'prune', 'close'] as const

@@ -13,26 +13,9 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
-import { FOREVER } from '../revocation/revocation.js'
-import type { SessionClientOptions } from '../sessions/session-client.js'
+import type { PairTokenOptions, TokenPair } from '../sessions/token-pair.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
-
-/** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
-export interface PairTokenOptions extends CreateTokenOptions {
-  readonly access?: CreateTokenOptions
-  readonly refresh?: CreateTokenOptions
-}
-
-/** Options of a new pair, and where its log-in comes from. */
-export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {}
-
-/** An access and a refresh token of one log-in; both carry the same `sid`. */
-export interface TokenPair {
-  readonly accessToken: string
-  readonly refreshToken: string
-  readonly tokenType: 'bearer'
-}
 
 /** Makes tokens. */
 export interface TokenIssuer {
@@ -51,8 +34,8 @@ export interface TokenIssuerOptions {
   readonly emit: TokenEmitter['emit']
   /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
   startToken(at: number): number
-  /** Hears how long a token without a kept session can verify, in milliseconds, or `FOREVER`. */
-  onLifetime(lifetime: number): void
+  /** Hears when a token without a kept session expires, in epoch seconds; `null` for never. */
+  onExpiry(expiresAt: number | null): void
 }
 
 /** An issuer for one configuration. */
@@ -105,17 +88,9 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   ): string => {
     const claims = build(type, given, options, session)
     const token = signCompact(signingKey(), toInput(claims, options.headers))
-    const { jti, exp } = claims as { jti: string; exp?: number }
-    if (session?.endsAt === undefined) {
-      parts.onLifetime(exp === undefined ? FOREVER : exp * 1000 - now() + settings.retentionMs)
-    }
-    emit('issued', () => ({
-      type,
-      sub: given.uid,
-      jti,
-      sid: session?.sid ?? null,
-      expiresAt: exp ?? null,
-    }))
+    const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
+    if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
+    emit('issued', () => ({ type, sub: given.uid, jti, sid: session?.sid ?? null, expiresAt }))
     return token
   }
 

@@ -1,4 +1,4 @@
-import type { StandardClaims, TokenType } from '../claims/payload.js'
+import { isNonEmptyString, type StandardClaims, type TokenType } from '../claims/payload.js'
 import { hasScopes } from '../claims/read-payload.js'
 import {
   AccessTokenRequiredError,
@@ -47,7 +47,7 @@ const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =
 const POLICY_MEMBERS: Readonly<Record<keyof TokenPolicy, (value: unknown) => boolean>> = {
   type: (value) => value === 'access' || value === 'refresh' || value === 'any',
   fresh: isBoolean,
-  scopes: (value) => isListOf(value, (scope) => typeof scope === 'string' && scope !== ''),
+  scopes: (value) => isListOf(value, isNonEmptyString),
   locations: (value) =>
     isListOf(value, (location) => (TOKEN_LOCATIONS as readonly unknown[]).includes(location)),
   csrf: isBoolean,

@@ -27,65 +27,50 @@ export abstract class RevocableTokens {
 
   /** Revokes one token by its `jti`; the other token of its log-in stays good. */
   async revokeToken(payload: Pick<StandardClaims, 'jti' | 'exp'>): Promise<void> {
-    await this.#revoker('revokeToken').revokeToken(payload)
+    await this.#revoker('revokeToken')(payload)
   }
 
   /** Revokes every token of a session, those still to be refreshed included. */
   async revokeSession(session: string | Pick<StandardClaims, 'sid'>): Promise<void> {
-    const sid = typeof session === 'string' ? session : session?.sid
-    if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
-    await this.#revoker('revokeSession').revokeSessions([sid])
+    await this.#revoker('revokeSession')(session)
   }
 
   /** Revokes every token of a user whose log-in lies before now; a new log-in is good at once. */
   async revokeUser(uid: string): Promise<void> {
-    await this.#revoker('revokeUser').revokeUser(uid)
+    await this.#revoker('revokeUser')(uid)
   }
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
   async revokeKey(kid: string): Promise<void> {
-    await this.#revoker('revokeKey').revokeKey(kid)
+    await this.#revoker('revokeKey')(kid)
   }
 
   /** Revokes every token of everybody whose log-in lies before now. */
   async revokeAll(): Promise<void> {
-    await this.#revoker('revokeAll').revokeAll()
+    await this.#revoker('revokeAll')()
   }
 
   /** Ends a log-in: its access and refresh tokens die together. A token of no session is revoked by itself. */
   async logout(payload: Pick<StandardClaims, 'sid' | 'jti' | 'exp'>): Promise<void> {
-    const revoker = this.#revoker('logout')
-    await (payload?.sid === undefined ? revoker.revokeToken(payload) : revoker.revokeSessions([payload.sid]))
+    await this.#revoker('logout')(payload)
   }
 
   /** The live sessions of a user, newest first, at most 1,000. */
   async listSessions(uid: string): Promise<readonly SessionInfo[]> {
-    if (typeof uid !== 'string' || uid === '') throw new TypeError('uid must be a non-empty string')
-    return this.#sessions('listSessions').list(uid)
+    return this.#sessions('listSessions')(uid)
   }
 
   /** Revokes every session of the token's user but its own; returns how many they were. */
   async revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number> {
-    const { sub, sid } = payload
-    if (sid === undefined) throw new TypeError('The token belongs to no session')
-    const revoker = this.#revoker('revokeOtherSessions')
-    const sessions = this.#sessions('revokeOtherSessions')
-    const revoked = new Set<string>()
-    // A list is bounded, and leaves out what is revoked: it is read until nothing new is on it.
-    for (;;) {
-      const others = (await sessions.listIds(sub)).filter((id) => id !== sid && !revoked.has(id))
-      if (others.length === 0) return revoked.size
-      await revoker.revokeSessions(others)
-      for (const id of others) revoked.add(id)
-    }
+    return this.#sessions('revokeOtherSessions')(payload)
   }
 
-  #revoker(method: string): Revoker {
-    return this.#store?.revoker ?? missingStore(method)
+  #revoker<Method extends keyof Revoker>(method: Method): Revoker[Method] {
+    return this.#store?.revoker[method] ?? missingStore(method)
   }
 
-  #sessions(method: string): Sessions {
-    return this.#store?.sessions ?? missingStore(method)
+  #sessions<Method extends keyof Sessions>(method: Method): Sessions[Method] {
+    return this.#store?.sessions?.[method] ?? missingStore(method)
   }
 }
 

@@ -5,7 +5,6 @@ import type { ClaimRules } from '../claims/validate.js'
 import { ConfigurationError } from '../errors.js'
 import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
-import { addTime, FOREVER } from '../revocation/revocation.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 
@@ -19,12 +18,10 @@ export interface Settings {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly revocationTimeoutMs: number
-  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
-  readonly retentionMs: number
-  /** How long a used refresh token may be sent again, in milliseconds. */
-  readonly refreshGraceMs: number
-  /** The longest time that a token of these settings can verify, leeway included; milliseconds, or `FOREVER`. */
-  readonly longestLifetime: number
+  /** How long a used refresh token may be sent again, in seconds. */
+  readonly refreshGrace: number
+  /** How long a session may go unused, in seconds; `false` for as long as it lasts. */
+  readonly refreshIdle: number | false
   readonly verifiedCacheSize: number
 }
 
@@ -34,11 +31,8 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
   assertCookies(config)
   assertNames(config)
   const settings: Settings = {
-    keys: resolveKeys(config),
-    creation: {
-      access: resolveCreation(config, config.JWT_ACCESS_TOKEN_EXPIRES, schema),
-      refresh: resolveCreation(config, config.JWT_REFRESH_TOKEN_EXPIRES, schema),
-    },
+    keys: createKeyRing(config),
+    creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
       leeway: parseDuration(config.JWT_DECODE_LEEWAY),
       issuer: config.JWT_DECODE_ISSUER,
@@ -49,26 +43,12 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     identityClaim: config.JWT_IDENTITY_CLAIM,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
     revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
-    refreshGraceMs: parseDuration(config.JWT_REFRESH_GRACE) * 1000,
-    retentionMs: resolveRetention(config),
-    longestLifetime: resolveLongestLifetime(config),
+    refreshGrace: parseDuration(config.JWT_REFRESH_GRACE),
+    refreshIdle: parseLifetime(config.JWT_REFRESH_IDLE_EXPIRES),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)
   return settings
-}
-
-function resolveKeys(config: TokenConfig): KeyRing {
-  return createKeyRing({
-    algorithm: config.JWT_ALGORITHM,
-    decodeAlgorithms: toList(config.JWT_DECODE_ALGORITHMS ?? []),
-    secret: config.JWT_SECRET_KEY,
-    previousSecret: config.JWT_PREVIOUS_SECRET_KEY,
-    privateKey: config.JWT_PRIVATE_KEY,
-    publicKey: config.JWT_PUBLIC_KEY,
-    previousPublicKey: config.JWT_PREVIOUS_PUBLIC_KEY,
-    allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
-  })
 }
 
 function resolveCreation(
@@ -79,8 +59,7 @@ function resolveCreation(
   const audience: string | readonly string[] | null = config.JWT_ENCODE_AUDIENCE
   return {
     identityClaim: config.JWT_IDENTITY_CLAIM,
-    expires: expires === false ? false : parseDuration(expires),
-    idle: config.JWT_REFRESH_IDLE_EXPIRES === false ? null : parseDuration(config.JWT_REFRESH_IDLE_EXPIRES),
+    expires: parseLifetime(expires),
     issuer: config.JWT_ENCODE_ISSUER,
     audience: Array.isArray(audience) ? toList(audience) : audience,
     encodeNbf: config.JWT_ENCODE_NBF,
@@ -89,20 +68,6 @@ function resolveCreation(
   }
 }
 
-function resolveLongestLifetime(config: TokenConfig): number {
-  const { JWT_ACCESS_TOKEN_EXPIRES: access, JWT_REFRESH_TOKEN_EXPIRES: refresh } = config
-  if (access === false || refresh === false) return FOREVER
-  const longest = Math.max(parseDuration(access), parseDuration(refresh))
-  return addTime(longest * 1000, resolveRetention(config))
-}
-
-// Another process on the same store may forgive more than this one.
-function resolveRetention(config: TokenConfig): number {
-  return Math.max(parseDuration(config.JWT_DECODE_LEEWAY) * 1000, LEAST_RETENTION)
-}
-
-const LEAST_RETENTION = 300_000
-
 function resolveReading(config: TokenConfig): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)
   return {
@@ -110,18 +75,15 @@ function resolveReading(config: TokenConfig): ReadingRules {
     headerName: config.JWT_HEADER_NAME,
     headerKey: config.JWT_HEADER_NAME.toLowerCase(),
     headerType: config.JWT_HEADER_TYPE,
-    cookieName: { access: config.JWT_ACCESS_COOKIE_NAME, refresh: config.JWT_REFRESH_COOKIE_NAME },
+    cookieName: perType((type) => config[`JWT_${type}_COOKIE_NAME`]),
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,
     maxLength: config.JWT_MAX_TOKEN_LENGTH + BESIDE_TOKEN,
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),
-      headerName: {
-        access: config.JWT_ACCESS_CSRF_HEADER_NAME,
-        refresh: config.JWT_REFRESH_CSRF_HEADER_NAME,
-      },
-      fieldName: { access: config.JWT_ACCESS_CSRF_FIELD_NAME, refresh: config.JWT_REFRESH_CSRF_FIELD_NAME },
+      headerName: perType((type) => config[`JWT_${type}_CSRF_HEADER_NAME`]),
+      fieldName: perType((type) => config[`JWT_${type}_CSRF_FIELD_NAME`]),
       checkForm: config.JWT_CSRF_CHECK_FORM,
       origins: toList(config.JWT_CSRF_ORIGINS ?? []),
     },
@@ -134,13 +96,8 @@ const BESIDE_TOKEN = 65_536
 
 // What a browser would drop without a word is an error here.
 function assertCookies(config: TokenConfig): void {
-  const names = [
-    config.JWT_ACCESS_COOKIE_NAME,
-    config.JWT_REFRESH_COOKIE_NAME,
-    config.JWT_ACCESS_CSRF_COOKIE_NAME,
-    config.JWT_REFRESH_CSRF_COOKIE_NAME,
-  ]
-  if (new Set(names).size < names.length) throw new ConfigurationError('Two cookies have the same name')
+  const names = new Set(COOKIES.map((cookie) => config[`JWT_${cookie}_COOKIE_NAME`]))
+  if (names.size < COOKIES.length) throw new ConfigurationError('Two cookies have the same name')
   if (config.JWT_COOKIE_SAMESITE === 'none' && !config.JWT_COOKIE_SECURE) {
     throw new ConfigurationError("JWT_COOKIE_SAMESITE 'none' needs JWT_COOKIE_SECURE")
   }
@@ -152,17 +109,15 @@ function assertCookies(config: TokenConfig): void {
       'JWT_COOKIE_MAX_AGE needs JWT_SESSION_COOKIE: false; a session cookie has no age',
     )
   }
-  const paths = [
-    config.JWT_ACCESS_COOKIE_PATH,
-    config.JWT_REFRESH_COOKIE_PATH,
-    config.JWT_ACCESS_CSRF_COOKIE_PATH,
-    config.JWT_REFRESH_CSRF_COOKIE_PATH,
-  ]
-  for (const [at, name] of names.entries()) assertPrefix(config, name, paths[at])
+  for (const cookie of COOKIES) {
+    assertPrefix(config, config[`JWT_${cookie}_COOKIE_NAME`], config[`JWT_${cookie}_COOKIE_PATH`])
+  }
 }
 
+const COOKIES = ['ACCESS', 'REFRESH', 'ACCESS_CSRF', 'REFRESH_CSRF'] as const
+
 // RFC 6265bis §4.1.3: what the prefixes of a cookie name promise.
-function assertPrefix(config: TokenConfig, name: string, path: string | undefined): void {
+function assertPrefix(config: TokenConfig, name: string, path: string): void {
   const prefix = name.toLowerCase()
   if (prefix.startsWith('__secure-') && !config.JWT_COOKIE_SECURE) {
     throw new ConfigurationError(`The cookie ${name} needs JWT_COOKIE_SECURE`)
@@ -183,6 +138,15 @@ function assertNames(config: TokenConfig): void {
   if (message === 'error_type' || message === 'code') {
     throw new ConfigurationError(`JWT_ERROR_MESSAGE_KEY cannot be ${message}, which has a meaning of its own`)
   }
+}
+
+function parseLifetime(lifetime: Duration | false): number | false {
+  return lifetime !== false && parseDuration(lifetime)
+}
+
+// What two fields say, one for each type.
+function perType<Value>(read: (type: 'ACCESS' | 'REFRESH') => Value): PerType<Value> {
+  return { access: read('ACCESS'), refresh: read('REFRESH') }
 }
 
 // Always a copy: the application may still hold, and change, the list it configured.

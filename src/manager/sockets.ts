@@ -39,8 +39,11 @@ export const CLOSE_UNAUTHORIZED = 4401
 // RFC 6455 §7.4.1 and its registry: try again later.
 const CLOSE_TRY_AGAIN = 1013
 
+/** A policy that was checked, with what was left out. */
+export type ParsedUpgradePolicy = UpgradePolicy & Required<Pick<UpgradePolicy, 'type' | 'origins'>>
+
 /** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
-export function parseUpgradePolicy({ origins = [], ...policy }: UpgradePolicy): UpgradePolicy {
+export function parseUpgradePolicy({ origins = [], ...policy }: UpgradePolicy): ParsedUpgradePolicy {
   if (!Array.isArray(origins) || !origins.every(isOrigin)) {
     throw new TypeError('origins must be a list, each an origin like https://app.example')
   }
@@ -53,10 +56,10 @@ export function parseUpgradePolicy({ origins = [], ...policy }: UpgradePolicy): 
 export async function authenticateUpgrade(
   authenticator: Authenticator,
   view: RequestView,
-  policy: UpgradePolicy,
+  policy: ParsedUpgradePolicy,
 ): Promise<AuthenticatedUpgrade> {
   const { reading } = authenticator.settings
-  const found = await readUpgradeToken(view, policy.type ?? 'access', policy.origins ?? [], reading)
+  const found = await readUpgradeToken(view, policy.type, policy.origins, reading)
   if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
   const { token, protocol } = found
   // The origin has been checked in place of a CSRF value, which no browser could send here.
@@ -109,8 +112,8 @@ export function closeWhenInvalid(
 }
 
 function untilExpiry({ now, settings }: Authenticator, payload: TokenPayload): number {
-  if (payload.exp === undefined) return Number.POSITIVE_INFINITY
-  return Math.max(0, (payload.exp + settings.claims.leeway) * 1000 - now())
+  const { exp = Number.MAX_SAFE_INTEGER } = payload
+  return Math.max(0, (exp + settings.claims.leeway) * 1000 - now())
 }
 
 function end(socket: ClosableSocket, error: unknown): void {

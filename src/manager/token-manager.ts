@@ -9,15 +9,17 @@ import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
+import type { RefreshOptions } from '../sessions/refresh.js'
+import type { CreateTokenPairOptions, TokenPair } from '../sessions/token-pair.js'
 import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticateToken, createCheck, wantedLocations } from './authenticate.js'
 import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
-import { createIssuer, type CreateTokenPairOptions, type TokenIssuer, type TokenPair } from './issue.js'
+import { createIssuer, type TokenIssuer } from './issue.js'
 import { assertType, parsePolicy, type TokenPolicy } from './policy.js'
-import { type RefreshOptions, refreshPair } from './refresh.js'
+import { createRefresher } from './refresher.js'
 import { missingStore, RevocableTokens } from './revocable-tokens.js'
 import { resolveSettings } from './settings.js'
 import {
@@ -59,30 +61,30 @@ export class TokenManager<
   Subject = unknown,
 > extends RevocableTokens {
   /** The configuration, frozen. */
-  readonly config: TokenConfig
+  declare readonly config: TokenConfig
   /** The `kid` of new tokens, or `null` for a manager that only verifies. */
-  readonly keyId: string | null
+  declare readonly keyId: string | null
   readonly #authenticator: Authenticator
   readonly #issuer: TokenIssuer
   readonly #store: StoreConnection | null
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   /** Any genuine, unrevoked token, whatever its type. */
-  readonly tokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly tokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked access token. */
-  readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked refresh token. */
-  readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** An access token from a recent log-in. */
-  readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
+  declare readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** `null` for a request without a token; a bad token is refused here too. */
-  readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
+  declare readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
   /** What the subject getter finds for the access token of the request. */
-  readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
+  declare readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
   /** Registers the callback that decides whether a token is revoked, replacing the one before. Also a decorator. */
-  readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  declare readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
   /** Short for `setCallbackTokenBlocklist`. */
-  readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  declare readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
     assertConfig(options)
@@ -98,28 +100,19 @@ export class TokenManager<
     const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
     const emitter = createEmitter()
-    const store = revocation && connect(revocation, settings, now, randomBytes, emitter)
+    const parts = { now, random: randomBytes, emit: emitter.emit }
+    const store = revocation && connect(revocation, settings, parts)
     super(emitter, store)
-    const { emit } = emitter
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
     this.#store = store
     this.#issuer = createIssuer({
+      ...parts,
       settings,
-      now,
-      random: randomBytes,
-      emit,
       startToken: (at) => store?.revoker.startToken(at) ?? at,
-      onLifetime: (lifetime) => store?.expect(lifetime),
+      onExpiry: (expiresAt) => store?.expect(expiresAt),
     })
-    this.#authenticator = {
-      settings,
-      verifier: createVerifier(settings),
-      blocklist,
-      store,
-      now,
-      emit,
-    }
+    this.#authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
     this.#subjectGetter = subjectGetter
 
     this.tokenRequired = this.require({ type: 'any' })
@@ -159,11 +152,7 @@ export class TokenManager<
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
     const sessions = this.#store?.sessions ?? missingStore('refresh')
-    return refreshPair(
-      { authenticator: this.#authenticator, issuer: this.#issuer, sessions },
-      source,
-      options,
-    )
+    return sessions.refresh(createRefresher(this.#authenticator, this.#issuer), source, options)
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */

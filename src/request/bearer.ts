@@ -1,6 +1,8 @@
 import { TokenDecodeError } from '../errors.js'
 import { trimBlanks } from './trim-blanks.js'
 
+const SPACE = 0x20
+
 // RFC 9110 §11.4: a scheme, then spaces, then its credentials.
 const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
 
@@ -31,12 +33,9 @@ function isPlain(header: string, scheme: string): boolean {
   )
 }
 
-const SPACE = 0x20
-
 // Several credentials may share a header, or several headers a name: both arrive here joined with commas. What
 // does not start a credential belongs to the one before it (`Digest a="1", b="2"`).
 function splitCredentials(header: string): string[] {
-  if (!header.includes(',')) return [trimBlanks(header)]
   const credentials: string[] = []
   for (const part of header.split(',').map(trimBlanks)) {
     if (credentials.length > 0 && !CREDENTIALS_START.test(part))

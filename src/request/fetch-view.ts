@@ -28,29 +28,22 @@ export class FetchView implements RequestView {
 }
 
 async function readBody(request: Request): Promise<unknown> {
-  const body = cloneBody(request)
-  if (body === null) return undefined
   const contentType = request.headers.get('content-type')
-  // A body that breaks off has no token in it; whoever reads it next will hear of it.
-  const bytes = await readLimited(body).catch(() => null)
+  // A body that someone else reads, or has read, cannot be cloned. One that breaks off has no token in it; whoever
+  // reads it next will hear of it.
+  const bytes = await readLimited(request).catch(() => null)
   if (bytes === null) return undefined
   return isMultipart(contentType) ? readMultipart(contentType, bytes) : parseBody(contentType, bytes)
 }
 
-// A body that someone else reads, or has read, cannot be cloned. Only the copy is asked for its body: requests of srvx
-// (h3, @elysiajs/node) cannot be cloned once a limited body was looked at, and throw when asked if a spent one was used.
-function cloneBody(request: Request): ReadableStream<Uint8Array> | null {
-  try {
-    return request.clone().body
-  } catch {
-    return null
-  }
-}
-
-// Not a for...of loop: leaving one waits until the clone is cancelled, which waits for the original to be read.
-async function readLimited(stream: ReadableStream<Uint8Array>): Promise<Buffer | null> {
+// Only the copy is asked for its body: requests of srvx (h3, @elysiajs/node) cannot be cloned once a limited body was
+// looked at, and throw when asked if a spent one was used.
+async function readLimited(request: Request): Promise<Buffer | null> {
+  const stream: ReadableStream<Uint8Array> | null = request.clone().body
+  if (stream === null) return null
   const reader = stream.getReader()
   const chunks = createChunks()
+  // Not a for...of loop: leaving one waits until the clone is cancelled, which waits for the original to be read.
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return chunks.concat()

@@ -96,17 +96,20 @@ function joinValues(values: readonly string[], separator: string): string {
 
 // A Node server lowers every name itself; a plain object may spell them in any case, and one of them twice.
 function namedValues(headers: NodeRequest['headers'], name: string): string[] {
-  const keys = Object.keys(headers).filter((key) => key.length === name.length && key.toLowerCase() === name)
-  return keys.flatMap((key) => headers[key] ?? [])
+  return Object.keys(headers).flatMap((key) => (isNamed(key, name) ? (headers[key] ?? []) : []))
 }
 
 function rawValues(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const key = rawHeaders[at] as string
-    if (key.length === name.length && key.toLowerCase() === name) values.push(rawHeaders[at + 1] as string)
+    if (isNamed(rawHeaders[at] as string, name)) values.push(rawHeaders[at + 1] as string)
   }
   return values
+}
+
+// The length first: lowering every name of every request would take longer than all the rest.
+function isNamed(key: string, name: string): boolean {
+  return key.length === name.length && key.toLowerCase() === name
 }
 
 async function readStream(request: NodeRequest & IncomingStream): Promise<unknown> {

@@ -10,12 +10,12 @@ export const TOKEN_LOCATIONS: readonly TokenLocation[] = ['headers', 'cookies', 
 /** A token as found in a request, not validated. Logged or serialised it hides `token` and `csrf`. */
 export class RequestToken {
   /** The raw token. */
-  readonly token: string
+  declare readonly token: string
   /** The type of token that was looked for; the token itself has not been opened. */
-  readonly type: TokenType
-  readonly location: TokenLocation
+  declare readonly type: TokenType
+  declare readonly location: TokenLocation
   /** The CSRF value the request carries beside a cookie token, when its method needs one. */
-  readonly csrf: string | null
+  declare readonly csrf: string | null
 
   constructor(token: string, type: TokenType, location: TokenLocation, csrf: string | null = null) {
     this.token = token

@@ -7,7 +7,7 @@ export function trimBlanks(text: string): string {
   let start = 0
   let end = text.length
   while (isBlank(text.charCodeAt(start))) start++
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--
+  while (isBlank(text.charCodeAt(end - 1))) end--
   return text.slice(start, end)
 }
 

@@ -9,10 +9,14 @@ import type { StoreGuard } from './store-guard.js'
 /** Revokes in a store; every promise resolves once the store has it. */
 export interface Revoker {
   revokeToken(payload: Pick<StandardClaims, 'jti' | 'exp'>): Promise<void>
+  /** A session by its id, or that of a token. */
+  revokeSession(session: string | Pick<StandardClaims, 'sid'>): Promise<void>
   revokeSessions(sids: readonly string[], reason?: 'requested' | 'reuse'): Promise<void>
   revokeUser(uid: string): Promise<void>
   revokeKey(kid: string): Promise<void>
   revokeAll(): Promise<void>
+  /** The session of a token, or the token itself if it belongs to none. */
+  logout(payload: Pick<StandardClaims, 'sid' | 'jti' | 'exp'>): Promise<void>
   /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
   startToken(at: number): number
 }
@@ -52,28 +56,37 @@ export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: Rev
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
   }
 
+  const revokeToken: Revoker['revokeToken'] = async (payload) => {
+    const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)
+    const until = Number.isFinite(payload.exp) ? addTime(Number(payload.exp) * 1000, retentionMs) : FOREVER
+    await revoke('token', [jti], { notBefore: FOREVER, until })
+  }
+
+  const revokeSessions: Revoker['revokeSessions'] = async (sids, reason) => {
+    for (const sid of sids) assertText('A session id', sid)
+    const until = addTime(now(), store.longestLifetime)
+    await revoke('session', sids, { notBefore: FOREVER, until }, reason)
+  }
+
   return {
     startToken(at) {
       const start = Math.max(at, revokedBefore + 1)
       newestStart = Math.max(newestStart, start)
       return start
     },
-    async revokeToken(payload) {
-      const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)
-      const until = Number.isFinite(payload.exp) ? addTime(Number(payload.exp) * 1000, retentionMs) : FOREVER
-      await revoke('token', [jti], { notBefore: FOREVER, until })
+    revokeToken,
+    async revokeSession(session) {
+      const sid = typeof session === 'string' ? session : session?.sid
+      if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
+      await revokeSessions([sid])
     },
-    async revokeSessions(sids, reason) {
-      for (const sid of sids) assertText('A session id', sid)
-      if (sids.length === 0) return
-      const until = addTime(now(), store.longestLifetime)
-      await revoke('session', sids, { notBefore: FOREVER, until }, reason)
-    },
+    revokeSessions,
     revokeUser: async (uid) => revokeBefore('user', assertText('uid', uid)),
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
     revokeKey: async (kid) =>
       void (await revoke('key', [assertText('kid', kid)], { notBefore: FOREVER, until: FOREVER })),
     revokeAll: () => revokeBefore('all', ''),
+    logout: (payload) => (payload?.sid === undefined ? revokeToken(payload) : revokeSessions([payload.sid])),
   }
 }
 
@@ -84,7 +97,8 @@ function parseRevoked(answer: Revoked): Revoked {
   throw new TypeError('The store answered a revocation with something else than its position and clock')
 }
 
-function assertText(name: string, value: unknown): string {
+/** The text, or `TypeError` for anything else and for an empty one. */
+export function assertText(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a non-empty string`)
   return value
 }

@@ -1,9 +1,12 @@
 import { createNonce } from '../claims/ids.js'
-import type { TokenPayload } from '../claims/payload.js'
+import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
 import type { JwsHeader } from '../jws/verify.js'
+import type { RequestSource } from '../request/request-source.js'
+import type { RevocableToken } from '../revocation/check.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
 import { toStoredId } from '../revocation/revocation-keys.js'
+import { assertText, type Revoker } from '../revocation/revoker.js'
 import type {
   OpenedSession,
   Rotation,
@@ -13,7 +16,9 @@ import type {
 } from '../revocation/session-store.js'
 import type { StoreGuard } from '../revocation/store-guard.js'
 import { readSessionClient, type SessionClientOptions } from './session-client.js'
-import type { ConnectionOptions } from './connection-options.js'
+import type { ConnectionRules } from './connection-options.js'
+import { type Refresher, type RefreshOptions, refreshPair } from './refresh.js'
+import type { TokenPair } from './token-pair.js'
 
 /** A session as its tokens carry it. */
 export interface SessionState {
@@ -22,6 +27,8 @@ export interface SessionState {
   readonly generation: number
   /** Epoch seconds; `null` for a session that never ends. */
   readonly endsAt: number | null
+  /** When a token expires that was made at `iat` and would live until `own`; epoch seconds, or `null` for never. */
+  limitExpiry(type: TokenType, iat: number, own: number | null): number | null
 }
 
 /** A live session of a user. */
@@ -43,17 +50,70 @@ export interface Sessions {
     token: { readonly header: JwsHeader; readonly payload: TokenPayload },
     from: SessionClientOptions,
   ): Promise<SessionState>
-  list(uid: string): Promise<readonly SessionInfo[]>
-  /** The ids of all of them, those included that were not used for too long. */
-  listIds(uid: string): Promise<readonly string[]>
+  /** A new pair for the refresh token in a request, or for a token itself. */
+  refresh(
+    refresher: Refresher,
+    source: RequestSource | string,
+    options: RefreshOptions<object>,
+  ): Promise<TokenPair>
+  /** The live sessions of a user, newest first. */
+  listSessions(uid: string): Promise<readonly SessionInfo[]>
+  /** Revokes every session of the token's user but its own; returns how many they were. */
+  revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number>
+}
+
+/** What sessions are revoked with. */
+export interface SessionRevocation {
+  readonly revoker: Revoker
+  readonly isRevoked: (token: RevocableToken) => boolean | Promise<boolean>
 }
 
 /** Sessions in a store that keeps them. */
-export function createSessions(store: StoreGuard, options: ConnectionOptions): Sessions {
-  const { now, random, emit, retentionMs, graceMs, idleMs } = options
+export function createSessions(
+  store: StoreGuard,
+  rules: ConnectionRules,
+  { revoker, isRevoked }: SessionRevocation,
+): Sessions {
+  const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
   const list = (uid: string): Promise<readonly StoredSession[]> | readonly StoredSession[] =>
     store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid))))
+
+  const idle = toSeconds(idleMs)
+  const toState = (sid: string, generation: number, endsAt: number | null): SessionState => ({
+    sid,
+    generation,
+    endsAt,
+    // No token outlives the session, nor the time that it may go unused.
+    limitExpiry(type, iat, own) {
+      const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, endsAt]
+      const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
+      return nearest === Number.POSITIVE_INFINITY ? null : nearest
+    },
+  })
+
+  const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
+    const { sid, gen: presented, sub } = payload
+    if (sid === undefined || presented === undefined) {
+      throw new TokenDecodeError('Refresh token belongs to no session')
+    }
+    const client = readSessionClient(from)
+    const rotation = await store.call('rotate', async (target) => {
+      const limits = { graceMs, idleMs, ...client }
+      const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
+      // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
+      if (answer?.outcome === 'reused') {
+        emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
+        emit('reuseDetected', () => ({ sid, sub, presented, current: answer.generation, ...client }))
+      }
+      return parseRotation(answer, presented)
+    })
+    if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
+    if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
+    const { generation } = rotation
+    emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
+    return toState(sid, generation, toSeconds(rotation.expiresAt))
+  }
 
   return {
     async open(uid, endsAt, from) {
@@ -70,38 +130,26 @@ export function createSessions(store: StoreGuard, options: ConnectionOptions): S
         async (target) => parseOpened(await sessionsOf(target).open(session)),
         addTime(expiresAt - now(), retentionMs),
       )
-      return { sid, generation: 0, endsAt }
+      return toState(sid, 0, endsAt)
     },
 
-    async rotate({ header, payload }, from) {
-      const { sid, gen: presented, sub } = payload
-      if (sid === undefined || presented === undefined) {
-        throw new TokenDecodeError('Refresh token belongs to no session')
-      }
-      const client = readSessionClient(from)
-      const rotation = await store.call('rotate', async (target) => {
-        const rules = { graceMs, idleMs, ...client }
-        const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, rules)
-        // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
-        if (answer?.outcome === 'reused') {
-          emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
-          emit('reuseDetected', () => ({ sid, sub, presented, current: answer.generation, ...client }))
-        }
-        return parseRotation(answer, presented)
-      })
-      if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
-      if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
-      const { generation } = rotation
-      emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
-      return { sid, generation, endsAt: toSeconds(rotation.expiresAt) }
-    },
+    rotate,
+    refresh: (refresher, source, given) => refreshPair({ rotate, isRevoked }, refresher, source, given),
 
-    async list(uid) {
-      const stored = await list(uid)
+    async listSessions(uid) {
+      const stored = await list(assertText('uid', uid))
       return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idleMs).map(toInfo)
     },
-    async listIds(uid) {
-      return (await list(uid)).map(({ sid }) => sid)
+    async revokeOtherSessions({ sub, sid: own }) {
+      if (own === undefined) throw new TypeError('The token belongs to no session')
+      const revoked = new Set([own])
+      // A list is bounded, and leaves out what is revoked: it is read until nothing new is on it.
+      for (;;) {
+        const others = (await list(sub)).map(({ sid }) => sid).filter((sid) => !revoked.has(sid))
+        if (others.length === 0) return revoked.size - 1
+        await revoker.revokeSessions(others)
+        for (const sid of others) revoked.add(sid)
+      }
     },
   }
 }

@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../errors.js'
 import type { RevocableToken } from '../revocation/check.js'
 import type { Revoker } from '../revocation/revoker.js'
 import type { RevocationStore } from '../revocation/store.js'
@@ -22,6 +23,15 @@ export interface StoreConnection {
   readonly sessions: Sessions | null
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   ready(): Promise<void>
-  /** Lets the store know of a token that lives longer than any before, in milliseconds. */
-  expect(lifetime: number): void
+  /** Lets the store know of a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
+  expect(expiresAt: number | null): void
+}
+
+/** Throws `ConfigurationError` unless a store has these methods. */
+export function assertMethods(store: object, methods: readonly string[]): void {
+  const missing = methods.filter((method) => typeof store[method as never] !== 'function')
+  if (missing.length === 0) return
+  throw new ConfigurationError(
+    `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,
+  )
 }

@@ -5,24 +5,32 @@ import { addTime, FOREVER, type RevocationKey } from '../revocation/revocation.j
 import { isRevokedBy, revocationKeys } from '../revocation/revocation-keys.js'
 import { createRevoker } from '../revocation/revoker.js'
 import { createStoreGuard } from '../revocation/store-guard.js'
+import { resolveRules } from '../sessions/connection-options.js'
 import { createSessions } from '../sessions/sessions.js'
-import type { ConnectStore } from '../sessions/token-store.js'
+import { assertMethods, type ConnectStore } from '../sessions/token-store.js'
 
 /** The `connect` of every store: deadlines, revoking and sessions on top of what the store itself can do. */
 export const connectStore: ConnectStore = (store, options) => {
-  const guard = createStoreGuard(store, options)
-  return {
-    isRevoked(token) {
-      const { keys, start, lifetime } = toQuestion(token, options.retentionMs)
+  assertMethods(store, ['prepare', 'revoke', 'lookup', 'feed', 'prune', 'close'])
+  const rules = resolveRules(options)
+  const { now, retentionMs } = rules
+  const guard = createStoreGuard(store, rules)
+  const revocation = {
+    isRevoked(token: RevocableToken): boolean | Promise<boolean> {
+      const { keys, start, lifetime } = toQuestion(token, retentionMs)
       const answers = guard.lookup(keys, lifetime)
       return answers instanceof Promise
         ? answers.then((later) => isRevokedBy(later, start))
         : isRevokedBy(answers, start)
     },
-    revoker: createRevoker(guard, options),
-    sessions: store.sessions === undefined ? null : createSessions(guard, options),
+    revoker: createRevoker(guard, rules),
+  }
+  return {
+    ...revocation,
+    sessions: store.sessions === undefined ? null : createSessions(guard, rules, revocation),
     ready: () => guard.ready(),
-    expect: (lifetime) => guard.expect(lifetime),
+    expect: (expiresAt) =>
+      guard.expect(expiresAt === null ? FOREVER : addTime(expiresAt * 1000 - now(), retentionMs)),
   }
 }
 

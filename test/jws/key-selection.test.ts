@@ -16,45 +16,47 @@ const other = createKeyPair('ES256')
 
 const createRing = (algorithm: Algorithm, sources: Partial<KeySources>) =>
   createKeyRing({
-    algorithm,
-    decodeAlgorithms: [],
-    secret: null,
-    previousSecret: null,
-    privateKey: null,
-    publicKey: null,
-    previousPublicKey: null,
-    allowWeakSecret: false,
+    JWT_ALGORITHM: algorithm,
+    JWT_DECODE_ALGORITHMS: [],
+    JWT_SECRET_KEY: null,
+    JWT_PREVIOUS_SECRET_KEY: null,
+    JWT_PRIVATE_KEY: null,
+    JWT_PUBLIC_KEY: null,
+    JWT_PREVIOUS_PUBLIC_KEY: null,
+    JWT_ALLOW_WEAK_SECRET: false,
     ...sources,
   })
 
 describe('the ids of a key', () => {
   test('are one where the key names itself, and two where its JWK names it', () => {
-    const { signing: plain } = createRing('HS256', { secret: SECRET })
+    const { signing: plain } = createRing('HS256', { JWT_SECRET_KEY: SECRET })
     expect(plain?.ids).toEqual([plain?.kid])
-    const { signing: named } = createRing('HS256', { secret: toJwk(SECRET, { kid: 'mine' }) })
+    const { signing: named } = createRing('HS256', { JWT_SECRET_KEY: toJwk(SECRET, { kid: 'mine' }) })
     expect(named?.kid).toBe('mine')
     // A key that leaked under one id is the same key under the other.
     expect(named?.ids).toEqual(['mine', plain?.kid])
   })
 
   test('of a public key are those of its private one', () => {
-    const { signing } = createRing('ES256', { privateKey: p256.privateKey })
-    const { verifying } = createRing('ES256', { publicKey: p256.publicKey })
+    const { signing } = createRing('ES256', { JWT_PRIVATE_KEY: p256.privateKey })
+    const { verifying } = createRing('ES256', { JWT_PUBLIC_KEY: p256.publicKey })
     expect(verifying.map(({ ids }) => ids)).toEqual([signing?.ids])
   })
 
   test('follow the public JWK where both halves are given', () => {
     const publicKey = { ...p256.publicKey.export({ format: 'jwk' }), kid: 'mine' }
-    expect(createRing('ES256', { privateKey: p256.privateKey, publicKey }).signing?.kid).toBe('mine')
+    expect(
+      createRing('ES256', { JWT_PRIVATE_KEY: p256.privateKey, JWT_PUBLIC_KEY: publicKey }).signing?.kid,
+    ).toBe('mine')
   })
 })
 
 describe('the keys of a ring', () => {
   test('are the current ones of every algorithm, then the previous ones', () => {
     const { signing, verifying } = createRing('HS512', {
-      decodeAlgorithms: ['HS256', 'HS512'],
-      secret: toJwk(SECRET, { kid: 'new' }),
-      previousSecret: toJwk(OLD, { kid: 'old' }),
+      JWT_DECODE_ALGORITHMS: ['HS256', 'HS512'],
+      JWT_SECRET_KEY: toJwk(SECRET, { kid: 'new' }),
+      JWT_PREVIOUS_SECRET_KEY: toJwk(OLD, { kid: 'old' }),
     })
     expect(signing).toMatchObject({ algorithm: 'HS512', kid: 'new' })
     expect(verifying.map(({ algorithm, kid }) => [algorithm, kid])).toEqual([
@@ -67,9 +69,9 @@ describe('the keys of a ring', () => {
 
   test('of a public key are what each fits: the previous one may be for another algorithm', () => {
     const { signing, verifying } = createRing('ES256', {
-      decodeAlgorithms: ['RS256', 'PS256'],
-      privateKey: p256.privateKey,
-      previousPublicKey: rsa.publicKey,
+      JWT_DECODE_ALGORITHMS: ['RS256', 'PS256'],
+      JWT_PRIVATE_KEY: p256.privateKey,
+      JWT_PREVIOUS_PUBLIC_KEY: rsa.publicKey,
     })
     expect(signing?.algorithm).toBe('ES256')
     expect(signing?.key.type).toBe('private')
@@ -81,21 +83,21 @@ describe('the keys of a ring', () => {
   })
 
   test('are one alone where one alone is given', () => {
-    const { signing, verifying } = createRing('HS256', { secret: SECRET })
+    const { signing, verifying } = createRing('HS256', { JWT_SECRET_KEY: SECRET })
     expect(verifying).toEqual([signing])
-    expect(createRing('ES256', { publicKey: p256.publicKey }).verifying).toHaveLength(1)
+    expect(createRing('ES256', { JWT_PUBLIC_KEY: p256.publicKey }).verifying).toHaveLength(1)
   })
 
   test('hold none that signs where only a public key is given', () => {
-    expect(createRing('ES256', { publicKey: p256.publicKey }).signing).toBeNull()
+    expect(createRing('ES256', { JWT_PUBLIC_KEY: p256.publicKey }).signing).toBeNull()
   })
 
   test('of a JWK that names an algorithm serve that one alone', () => {
     const previousPublicKey = { ...rsa.publicKey.export({ format: 'jwk' }), alg: 'PS256' }
     const { verifying } = createRing('RS256', {
-      decodeAlgorithms: ['PS256'],
-      publicKey: rsa.publicKey,
-      previousPublicKey: previousPublicKey,
+      JWT_DECODE_ALGORITHMS: ['PS256'],
+      JWT_PUBLIC_KEY: rsa.publicKey,
+      JWT_PREVIOUS_PUBLIC_KEY: previousPublicKey,
     })
     expect(verifying.map(({ algorithm }) => algorithm)).toEqual(['RS256', 'PS256', 'PS256'])
   })
@@ -107,9 +109,9 @@ describe('a ring that cannot work is refused', () => {
       'the current key fits only another algorithm of the list',
       () =>
         createRing('ES256', {
-          decodeAlgorithms: ['RS256'],
-          publicKey: rsa.publicKey,
-          previousPublicKey: p256.publicKey,
+          JWT_DECODE_ALGORITHMS: ['RS256'],
+          JWT_PUBLIC_KEY: rsa.publicKey,
+          JWT_PREVIOUS_PUBLIC_KEY: p256.publicKey,
         }),
       'JWT_PUBLIC_KEY: ES256 needs an EC key on curve prime256v1',
     ],
@@ -117,23 +119,23 @@ describe('a ring that cannot work is refused', () => {
       'the current JWK names only another algorithm of the list',
       () =>
         createRing('RS256', {
-          decodeAlgorithms: ['PS256'],
-          publicKey: { ...rsa.publicKey.export({ format: 'jwk' }), alg: 'PS256' },
-          previousPublicKey: rsa.publicKey,
+          JWT_DECODE_ALGORITHMS: ['PS256'],
+          JWT_PUBLIC_KEY: { ...rsa.publicKey.export({ format: 'jwk' }), alg: 'PS256' },
+          JWT_PREVIOUS_PUBLIC_KEY: rsa.publicKey,
         }),
       'JWT_PUBLIC_KEY: RS256 is not the algorithm its JWK names',
     ],
     [
       'the previous key fits no algorithm of the list',
-      () => createRing('ES256', { publicKey: p256.publicKey, previousPublicKey: rsa.publicKey }),
+      () => createRing('ES256', { JWT_PUBLIC_KEY: p256.publicKey, JWT_PREVIOUS_PUBLIC_KEY: rsa.publicKey }),
       'JWT_PREVIOUS_PUBLIC_KEY: ES256 needs an EC key on curve prime256v1',
     ],
     [
       'the previous JWK is for encryption',
       () =>
         createRing('ES256', {
-          publicKey: p256.publicKey,
-          previousPublicKey: { ...other.publicKey.export({ format: 'jwk' }), use: 'enc' },
+          JWT_PUBLIC_KEY: p256.publicKey,
+          JWT_PREVIOUS_PUBLIC_KEY: { ...other.publicKey.export({ format: 'jwk' }), use: 'enc' },
         }),
       'JWT_PREVIOUS_PUBLIC_KEY is a JWK whose "use" is not "sig"',
     ],
@@ -141,20 +143,20 @@ describe('a ring that cannot work is refused', () => {
       'two public keys have one id',
       () =>
         createRing('ES256', {
-          publicKey: { ...p256.publicKey.export({ format: 'jwk' }), kid: 'same' },
-          previousPublicKey: { ...other.publicKey.export({ format: 'jwk' }), kid: 'same' },
+          JWT_PUBLIC_KEY: { ...p256.publicKey.export({ format: 'jwk' }), kid: 'same' },
+          JWT_PREVIOUS_PUBLIC_KEY: { ...other.publicKey.export({ format: 'jwk' }), kid: 'same' },
         }),
       'Two different keys have the same "kid"',
     ],
     [
       'a secret has 31 bytes',
-      () => createRing('HS256', { secret: '0123456789abcdefghijklmnopqrstu' }),
+      () => createRing('HS256', { JWT_SECRET_KEY: '0123456789abcdefghijklmnopqrstu' }),
       'JWT_SECRET_KEY has 31 bytes; HS256 needs 32 random ones (RFC 7518 section 3.2): ' +
         `node -e "console.log(require('node:crypto').randomBytes(32).toString('base64url'))"`,
     ],
     [
       'an Ed25519 key is of small order',
-      () => createRing('EdDSA', { publicKey: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }),
+      () => createRing('EdDSA', { JWT_PUBLIC_KEY: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }),
       'JWT_PUBLIC_KEY: EdDSA needs an Ed25519 key of full order',
     ],
     ['there is no secret', () => createRing('HS256', {}), 'JWT_SECRET_KEY is required for HS256'],
@@ -166,7 +168,9 @@ describe('a ring that cannot work is refused', () => {
 describe('one id', () => {
   test('may name one key twice', () => {
     const secret = toJwk(SECRET, { kid: 'same' })
-    expect(() => createRing('HS256', { secret, previousSecret: { ...secret } })).not.toThrow()
+    expect(() =>
+      createRing('HS256', { JWT_SECRET_KEY: secret, JWT_PREVIOUS_SECRET_KEY: { ...secret } }),
+    ).not.toThrow()
   })
 
   test('may name two keys of different algorithms, and each verifies its own', () => {

@@ -22,14 +22,14 @@ const ECDSA = ['ES256', 'ES384', 'ES512'] as const
 
 const ringFor = (algorithm: Algorithm, sources: Partial<KeySources> = {}) =>
   createKeyRing({
-    algorithm,
-    decodeAlgorithms: [],
-    secret: SECRET,
-    previousSecret: null,
-    privateKey: algorithm.startsWith('HS') ? null : keyPairFor(algorithm).privateKey,
-    publicKey: null,
-    previousPublicKey: null,
-    allowWeakSecret: false,
+    JWT_ALGORITHM: algorithm,
+    JWT_DECODE_ALGORITHMS: [],
+    JWT_SECRET_KEY: SECRET,
+    JWT_PREVIOUS_SECRET_KEY: null,
+    JWT_PRIVATE_KEY: algorithm.startsWith('HS') ? null : keyPairFor(algorithm).privateKey,
+    JWT_PUBLIC_KEY: null,
+    JWT_PREVIOUS_PUBLIC_KEY: null,
+    JWT_ALLOW_WEAK_SECRET: false,
     ...sources,
   })
 const keyFor = (algorithm: Algorithm) => ringFor(algorithm).signing as BoundKey

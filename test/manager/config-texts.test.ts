@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import { connectStore } from '../../src/stores/connect-store.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 
@@ -76,12 +77,22 @@ describe('a wrong value is told what it should be', () => {
       ),
     )
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    expect(() => new TokenManager({ config, revocation: { close() {} } as never })).toThrow(
+    const lacks = (methods: string) =>
       new ConfigurationError(
-        'revocation must be a store, such as createSqliteStore makes; ' +
-          'it lacks connect, prepare, revoke, lookup, feed, prune',
-      ),
+        `revocation must be a store, such as createSqliteStore makes; it lacks ${methods}`,
+      )
+    const build = (revocation: object) => () => new TokenManager({ config, revocation: revocation as never })
+    expect(build({ close() {} })).toThrow(lacks('connect, lookup'))
+    expect(build({ connect: connectStore, lookup() {}, close() {} })).toThrow(
+      lacks('prepare, revoke, feed, prune'),
     )
+  })
+
+  test('a database client in place of a store is named, and not connected', () => {
+    const connect = vi.fn()
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    expect(() => new TokenManager({ config, revocation: { connect } as never })).toThrow(/it lacks lookup/)
+    expect(connect).not.toHaveBeenCalled()
   })
 })
 

@@ -80,7 +80,7 @@ function answerKey(id: string, jwk: Jwk): CaseResult {
     id: `${id} key`,
     label: jwk.use === 'sig' ? 'accepted' : 'refused',
     answer: answerKeys(() =>
-      bindFirst(isPrivate ? { ...sources, publicKey: null, privateKey: jwk } : sources),
+      bindFirst(isPrivate ? { ...sources, JWT_PUBLIC_KEY: null, JWT_PRIVATE_KEY: jwk } : sources),
     ),
   }
 }
@@ -90,8 +90,8 @@ const PUBLISHED = 'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Y
 
 function sourcesOf({ algorithm, key }: CookbookSignature): KeySources {
   return key.kty === 'oct'
-    ? { ...sourcesFor(key, algorithm), allowWeakSecret: key['k'] === PUBLISHED }
-    : { ...NO_KEYS, algorithm, privateKey: key }
+    ? { ...sourcesFor(key, algorithm), JWT_ALLOW_WEAK_SECRET: key['k'] === PUBLISHED }
+    : { ...NO_KEYS, JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY: key }
 }
 
 function isEncrypted(compact: unknown): boolean {

@@ -3,23 +3,23 @@ import type { Jwk } from '../../src/jws/jwk.js'
 import { type BoundKey, createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
 
 /** No key at all, and nothing that is weak allowed. */
-export const NO_KEYS: Omit<KeySources, 'algorithm'> = {
-  decodeAlgorithms: [],
-  secret: null,
-  previousSecret: null,
-  privateKey: null,
-  publicKey: null,
-  previousPublicKey: null,
-  allowWeakSecret: false,
+export const NO_KEYS: Omit<KeySources, 'JWT_ALGORITHM'> = {
+  JWT_DECODE_ALGORITHMS: [],
+  JWT_SECRET_KEY: null,
+  JWT_PREVIOUS_SECRET_KEY: null,
+  JWT_PRIVATE_KEY: null,
+  JWT_PUBLIC_KEY: null,
+  JWT_PREVIOUS_PUBLIC_KEY: null,
+  JWT_ALLOW_WEAK_SECRET: false,
 }
 
 /** The configuration that verifies with one JWK; the algorithm is the one it names, or else one for its kind. */
 export function sourcesFor(jwk: Jwk, algorithm: Algorithm = algorithmFor(jwk)): KeySources {
   return {
     ...NO_KEYS,
-    algorithm,
-    secret: jwk.kty === 'oct' ? jwk : null,
-    publicKey: jwk.kty === 'oct' ? null : jwk,
+    JWT_ALGORITHM: algorithm,
+    JWT_SECRET_KEY: jwk.kty === 'oct' ? jwk : null,
+    JWT_PUBLIC_KEY: jwk.kty === 'oct' ? null : jwk,
   }
 }
 
@@ -37,10 +37,10 @@ export function sourcesForSet(keys: readonly Jwk[]): KeySources {
   const place =
     current.kty === 'oct'
       ? second.kty === 'oct'
-        ? { previousSecret: second }
-        : { publicKey: second }
-      : { previousPublicKey: second }
-  return { ...sources, ...place, decodeAlgorithms: [algorithmFor(second)] }
+        ? { JWT_PREVIOUS_SECRET_KEY: second }
+        : { JWT_PUBLIC_KEY: second }
+      : { JWT_PREVIOUS_PUBLIC_KEY: second }
+  return { ...sources, ...place, JWT_DECODE_ALGORITHMS: [algorithmFor(second)] }
 }
 
 /** The first key that a configuration verifies with. */

@@ -122,7 +122,9 @@ function toInput(hex: string): string {
 function publicSources(algorithms: readonly Algorithm[], group: PrimitiveGroup): KeySources[] {
   return [group.publicKeyPem, group.publicKeyJwk ?? group.keyJwk]
     .filter((publicKey) => publicKey !== undefined)
-    .flatMap((publicKey) => algorithms.map((algorithm) => ({ ...NO_KEYS, algorithm, publicKey })))
+    .flatMap((publicKey) =>
+      algorithms.map((algorithm) => ({ ...NO_KEYS, JWT_ALGORITHM: algorithm, JWT_PUBLIC_KEY: publicKey })),
+    )
 }
 
 function secretSources(
@@ -131,7 +133,12 @@ function secretSources(
   allowWeakSecret: boolean,
 ): KeySources[] {
   const secret = Buffer.from(hex, 'hex')
-  return algorithms.map((algorithm) => ({ ...NO_KEYS, algorithm, secret, allowWeakSecret }))
+  return algorithms.map((algorithm) => ({
+    ...NO_KEYS,
+    JWT_ALGORITHM: algorithm,
+    JWT_SECRET_KEY: secret,
+    JWT_ALLOW_WEAK_SECRET: allowWeakSecret,
+  }))
 }
 
 function toEntries(

@@ -34,7 +34,7 @@ export function runTokenGroups(
   const results: CaseResult[] = []
   for (const group of groups) {
     const keys = verifyingKeys(group)
-    const sources = { ...sourcesForSet(keys), allowWeakSecret: weakKids.includes(String(keys[0]?.kid)) }
+    const sources = { ...sourcesForSet(keys), JWT_ALLOW_WEAK_SECRET: weakKids.includes(String(keys[0]?.kid)) }
     const hasValid = group.tests.some(({ result }) => result === 'valid')
     for (const test of group.tests) {
       const tokenCase = { id: String(test.tcId), keys, token: test.jws }
@@ -59,8 +59,8 @@ function readDoubt(sources: KeySources, tokenCase: TokenCase, control: Control |
 
 /** Why a permission to be weak is not needed, or `null`: one that is given for nothing hides what is refused. */
 export function readWeakDoubt(sources: KeySources): string | null {
-  if (!sources.allowWeakSecret) return null
-  const isWeak = !areKeysTaken({ ...sources, allowWeakSecret: false })
+  if (!sources.JWT_ALLOW_WEAK_SECRET) return null
+  const isWeak = !areKeysTaken({ ...sources, JWT_ALLOW_WEAK_SECRET: false })
   return isWeak ? null : 'its secret is listed as weak, and is not'
 }
 
@@ -77,7 +77,7 @@ export function whenMended(mend: (keys: readonly Jwk[]) => KeySources): Control 
 /** Whether a token is accepted, in the spelling with the lower s at the least. */
 export function isAccepted(sources: KeySources, token: unknown): boolean {
   if (answerToken(sources, token) === 'accepted') return true
-  const twin = typeof token === 'string' ? readLowTwinToken(sources.algorithm, token) : null
+  const twin = typeof token === 'string' ? readLowTwinToken(sources.JWT_ALGORITHM, token) : null
   return twin !== null && answerToken(sources, twin) === 'accepted'
 }
 

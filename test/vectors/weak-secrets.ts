@@ -19,10 +19,10 @@ export function runWeakSecrets(folder: string): CorpusResult {
     label: 'refused' as const,
     answer: toOneAnswer(
       Buffer.byteLength(secret) < 32
-        ? [answerKeys(() => createKeyRing({ ...NO_KEYS, algorithm: 'HS256', secret }))]
+        ? [answerKeys(() => createKeyRing({ ...NO_KEYS, JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: secret }))]
         : [
             // Long enough to be taken for a good one: those are asked of the whole library too.
-            answerKeys(() => createKeyRing({ ...NO_KEYS, algorithm: 'HS256', secret })),
+            answerKeys(() => createKeyRing({ ...NO_KEYS, JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: secret })),
             answerKeys(() => new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: secret }) })),
           ],
     ),

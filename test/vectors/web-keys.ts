@@ -15,16 +15,19 @@ export const withoutMixing: Control = (tokenCase) =>
   whenMended(([secret]) => sourcesFor(secret as Jwk))(tokenCase) &&
   !areKeysTaken({
     ...sourcesForSet(tokenCase.keys.map((key) => withoutMembers(key, 'alg'))),
-    allowWeakSecret: true,
+    JWT_ALLOW_WEAK_SECRET: true,
   })
 
-const withWeakSecret: Control = whenMended(([key]) => ({ ...sourcesFor(key as Jwk), allowWeakSecret: true }))
+const withWeakSecret: Control = whenMended(([key]) => ({
+  ...sourcesFor(key as Jwk),
+  JWT_ALLOW_WEAK_SECRET: true,
+}))
 
 // No setting allows an empty secret.
 const withoutPermission = (algorithm: Algorithm): Control => {
   const isGenuine = whenNotImported(algorithm)
   return (tokenCase) =>
-    isGenuine(tokenCase) && !areKeysTaken({ ...sourcesForSet(tokenCase.keys), allowWeakSecret: true })
+    isGenuine(tokenCase) && !areKeysTaken({ ...sourcesForSet(tokenCase.keys), JWT_ALLOW_WEAK_SECRET: true })
 }
 
 // The second key of the set has a fault of its own: its last letter carries bits that are not part of the secret. So
