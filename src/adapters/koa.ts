@@ -23,8 +23,13 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMid
   const guard = toGuard(dependencies)
   return (ctx, next) => {
     const pending = guard(toView(ctx))
-    return pending === undefined ? next() : pending.then(next)
+    return pending === undefined ? next() : goOn(pending, next)
   }
+}
+
+async function goOn(pending: Promise<void>, next: Next): Promise<void> {
+  await pending
+  await next()
 }
 
 /** Middleware that puts the values of dependencies into `ctx.state`, typed. */

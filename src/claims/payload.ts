@@ -69,9 +69,9 @@ const CLAIM_CHECKS = Object.entries(CLAIM_TYPES)
 /** The names that cannot be extra claims. */
 export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIM_TYPES))
 
-/** The claims set in a verified text, its standard claims of the right types, or `TokenDecodeError`. */
-export function parseClaims(text: string, identityClaim: string): TokenPayload {
-  const claims = readJsonObject(text)
+/** The claims set in a verified text (`null` is none), its standard claims of the right types, or `TokenDecodeError`. */
+export function parseClaims(text: string | null, identityClaim: string): TokenPayload {
+  const claims = text === null ? null : readJsonObject(text)
   if (claims === null) throw new TokenDecodeError('Token claims are not a JSON object')
   const payload = toPayload(claims)
   for (const [name, isValid] of CLAIM_CHECKS) {

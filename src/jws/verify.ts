@@ -14,7 +14,8 @@ export interface JwsHeader {
 /** A JWS whose signature holds; what its payload says is not known at this layer. */
 export interface VerifiedJws {
   readonly header: JwsHeader
-  readonly payload: string
+  /** As text; `null` for what is no UTF-8. */
+  readonly payload: string | null
   /** The ids of the key that made the signature: the one it is configured with, and the one it names itself by. */
   readonly kids: readonly string[]
 }
@@ -57,8 +58,9 @@ export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier
     const [first, second] = findDots(token, maxLength)
     const encoded = token.slice(0, first)
     const opened = last?.encoded === encoded ? last : openHeader(ring, encoded)
-    const payload = readBase64urlText(token.slice(first + 1, second))
-    if (payload === null) throw notCanonical()
+    const encodedPayload = token.slice(first + 1, second)
+    const payload = readBase64urlText(encodedPayload)
+    if (payload === null && readBase64url(encodedPayload) === null) throw notCanonical()
 
     const input = token.slice(0, second)
     const signature = token.slice(second + 1)
@@ -95,8 +97,10 @@ function openHeader(ring: KeyRing, encoded: string): OpenedHeader {
 function parseHeader(encoded: string): JwsHeader {
   if (encoded.length > MAX_HEADER_LENGTH) throw new TokenDecodeError('Token header is too long')
   const text = readBase64urlText(encoded)
-  const header = text && readJsonObject(text)
-  if (!header || hasDuplicateMembers(String(text))) throw new TokenDecodeError('Token header is malformed')
+  const header = text === null ? null : readJsonObject(text)
+  if (text === null || header === null || hasDuplicateMembers(text)) {
+    throw new TokenDecodeError('Token header is malformed')
+  }
   for (const name of REFUSED_MEMBERS) {
     if (Object.hasOwn(header, name))
       throw new TokenDecodeError(`Token header member "${name}" is not accepted`)

@@ -113,6 +113,6 @@ function parseValue<Value>(value: Value): Value {
 
 // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
 function rethrow(thrown: unknown): never {
-  if (typeof thrown === 'object' && thrown !== null) throw thrown
+  if (typeof thrown === 'object' && thrown !== null) throw thrown as Error
   throw new Error('A dependency threw something that is no error', { cause: thrown })
 }

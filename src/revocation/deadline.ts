@@ -5,9 +5,9 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** A rejection for whoever asks; nobody has to. */
-export function toRejection(error: unknown): Promise<never> {
-  const rejection = Promise.reject<never>(error as Error)
-  rejection.catch(() => {})
+export function toRejection(reason: unknown): Promise<never> {
+  const rejection = Promise.reject(reason)
+  void rejection.catch(() => undefined)
   return rejection
 }
 

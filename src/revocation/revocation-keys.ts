@@ -37,11 +37,13 @@ export function isRevokedBy(answers: LookupAnswer, start: number): boolean {
 
 /** The answers of a store, or `TypeError` unless there is a usable one for each key. */
 export function parseAnswers(answers: unknown, keys: readonly RevocationKey[]): LookupAnswer {
-  if (Array.isArray(answers) && answers.length === keys.length && areUsable(answers)) return answers
+  if (Array.isArray(answers) && answers.length === keys.length && areUsable(answers)) {
+    return answers as LookupAnswer
+  }
   throw new TypeError('The store answered something else than a number or undefined for each key')
 }
 
-function areUsable(answers: readonly unknown[]): answers is LookupAnswer {
+function areUsable(answers: readonly unknown[]): boolean {
   for (let at = 0; at < answers.length; at++) {
     const answer = answers[at]
     // A hole in a list that was never filled is not the answer `undefined`.

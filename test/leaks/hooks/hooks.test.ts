@@ -1,12 +1,6 @@
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import {
-  ConfigurationError,
-  RequestToken,
-  TokenError,
-  TokenManager,
-  TokenSignatureError,
-} from '../../../src/index.js'
+import { ConfigurationError, TokenError, TokenManager, TokenSignatureError } from '../../../src/index.js'
 import { createManager, withBearer } from '../../helpers/manager.js'
 import { outcomeOf } from '../../helpers/revocable.js'
 import { current } from '../current-record.js'
@@ -20,7 +14,7 @@ test('this file is watched, and what it does is counted', async () => {
   const { tokens } = createManager({ JWT_SECRET_KEY: 'a-secret-that-no-other-test-of-this-file-has' })
   const token = tokens.createAccessToken({ uid: 'ada' })
   expect(await outcomeOf(tokens.verifyToken(token.slice(1)))).toBe('TOKEN_INVALID')
-  expect(new RequestToken(token, 'access', 'headers').token).toBe(token)
+  expect(await tokens.getTokenFromRequest(withBearer(token))).toMatchObject({ token })
   const after = count()
   expect(after?.shown.errors).toBe((before?.shown.errors ?? 0) + 1)
   // issued and rejected

@@ -1,10 +1,12 @@
 import {
-  RequestToken,
+  type RequestToken,
   securityRequirements,
   securitySchemes,
   TokenConfig,
   type TokenPayload,
 } from '../../../src/index.js'
+import { READERS, type TokenReader } from '../../../src/request/locations.js'
+import { TOKEN_LOCATIONS, type TokenLocation } from '../../../src/request/request-token.js'
 import { current } from '../current-record.js'
 import { secretsOfConfig } from '../secret-texts.js'
 import { textsOfObject } from '../shown-texts.js'
@@ -13,17 +15,30 @@ import type { ShownText } from '../shown-windows.js'
 /**
  * Sees every configuration, request token and payload.
  *
- * Each of them ends its construction by closing itself, so that is where they are met: whatever made them, and
- * wherever they go.
+ * Configurations and payloads end their construction by closing themselves, so that is where they are met: whatever
+ * made them, and wherever they go. Request tokens are met where they are read.
  */
 export function watchObjects(): void {
   Object.seal = after(Object.seal, (value) => {
     if (value instanceof TokenConfig) seeConfig(value)
   })
   Object.freeze = after(Object.freeze, (value) => {
-    if (value instanceof RequestToken) seeRequestToken(value)
-    else if (isPayload(value)) seePayload(value)
+    if (isPayload(value)) seePayload(value)
   })
+  const readers = READERS as Record<TokenLocation, TokenReader>
+  for (const location of TOKEN_LOCATIONS) {
+    const read = readers[location]
+    readers[location] = (view, type, rules) => {
+      const found = read(view, type, rules)
+      if (found instanceof Promise) return found.then(seeFound)
+      return seeFound(found)
+    }
+  }
+}
+
+function seeFound(found: RequestToken | null): RequestToken | null {
+  if (found !== null) seeRequestToken(found)
+  return found
 }
 
 function seeConfig(config: TokenConfig): void {
@@ -54,8 +69,15 @@ function seePayload(payload: TokenPayload): void {
 }
 
 function isPayload(value: object): value is TokenPayload {
-  const isBare = Object.getPrototypeOf(value) === null
-  return isBare && 'sub' in value && 'type' in value && typeof value.type === 'string'
+  const prototype = Object.getPrototypeOf(value) as object | null
+  const isBare = prototype !== null && Object.getPrototypeOf(prototype) === null
+  return (
+    isBare &&
+    prototype !== Object.prototype &&
+    'sub' in value &&
+    'type' in value &&
+    typeof value.type === 'string'
+  )
 }
 
 function after<Method extends (value: never) => unknown>(
