@@ -70,8 +70,7 @@ function deepFreeze<Value extends object>(value: Value): Value {
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string): boolean {
   if (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) return true
-  const { deepest, commas } = measureJson(text)
-  return deepest <= MAX_JSON_DEPTH && commas <= MAX_JSON_COMMAS
+  return countMembers(text) !== null
 }
 
 // Most claims are: nothing is nested in them, not even in a string that would look like it.
@@ -86,7 +85,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 
 /** Whether the object in a JSON text names a member twice (RFC 7515 §4): of two JSON.parse keeps one, escapes resolved. */
 export function hasDuplicateMembers(text: string): boolean {
-  return measureJson(text).members > Object.keys(JSON.parse(text) as object).length
+  return countMembers(text) !== Object.keys(JSON.parse(text) as object).length
 }
 
 /** Compares two texts in time that depends only on their lengths, which are no secret; any characters are fine. */
@@ -110,10 +109,10 @@ function toPair(length: number): readonly [Buffer, Buffer] {
   return pair
 }
 
-// How deep a JSON text is nested, its commas, and the members of its outermost object; strings do not count.
-function measureJson(text: string): { deepest: number; commas: number; members: number } {
+// The members of the outermost object of a JSON text, those in strings not counted, or `null` for one that is too deep
+// or too large: then the rest is not looked at.
+function countMembers(text: string): number | null {
   let depth = 0
-  let deepest = 0
   let commas = 0
   let members = 0
   for (let at = 0; at < text.length; at++) {
@@ -123,20 +122,20 @@ function measureJson(text: string): { deepest: number; commas: number; members: 
         break
       case OPEN_BRACE:
       case OPEN_BRACKET:
-        deepest = Math.max(deepest, ++depth)
+        if (++depth > MAX_JSON_DEPTH) return null
         break
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
         depth--
         break
       case COMMA:
-        commas++
+        if (++commas > MAX_JSON_COMMAS) return null
         break
       case COLON:
         if (depth === 1) members++
     }
   }
-  return { deepest, commas, members }
+  return members
 }
 
 // The index of the quote that closes the string opened at `start`, or the end of the text.

@@ -73,24 +73,31 @@ export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(CLAIM_TY
 export function parseClaims(text: string | null, identityClaim: string): TokenPayload {
   const claims = text === null ? null : readJsonObject(text)
   if (claims === null) throw new TokenDecodeError('Token claims are not a JSON object')
-  const payload = toPayload(claims)
+  const draft = toDraft(claims)
   for (const [name, isValid] of CLAIM_CHECKS) {
-    const value = payload[name]
+    const value = draft[name]
     if (value !== undefined && !isValid(value)) throw invalidClaim(name)
   }
-  const { [identityClaim]: sub, type, scopes } = payload as AnyClaims
+  const { [identityClaim]: sub, type, scopes } = draft
   if (!isNonEmptyString(sub)) throw invalidClaim(identityClaim)
   if (type === undefined) throw invalidClaim('type')
-  if (typeof scopes === 'string')
-    return toPayload(claims, { sub, scopes: Object.freeze(parseScopes(scopes)) })
-  return identityClaim === 'sub' ? payload : toPayload(claims, { sub })
+  draft['sub'] = sub
+  if (typeof scopes === 'string') draft['scopes'] = Object.freeze(parseScopes(scopes))
+  return closeDraft(draft)
 }
 
 /** One frozen payload out of two sets of claims, the second winning. */
-export function toPayload(claims: object, others?: object): TokenPayload {
-  const payload = { __proto__: NO_CLAIMS, ...claims, ...others }
-  if ('csrf' in payload) Object.defineProperty(payload, 'csrf', { enumerable: false })
-  return Object.freeze(payload) as unknown as TokenPayload
+export function toPayload(claims: object, others: object): TokenPayload {
+  return closeDraft(toDraft(claims, others))
+}
+
+function toDraft(claims: object, others?: object): Record<string, unknown> {
+  return { __proto__: NO_CLAIMS, ...claims, ...others }
+}
+
+function closeDraft(draft: Record<string, unknown>): TokenPayload {
+  if ('csrf' in draft) Object.defineProperty(draft, 'csrf', { enumerable: false })
+  return Object.freeze(draft) as unknown as TokenPayload
 }
 
 // A claim that is absent reads as undefined, whatever it is called. An object with no prototype at all would say the

@@ -80,8 +80,8 @@ const P1363 = { dsaEncoding: 'ieee-p1363' } as const
 
 // For every valid (r, s) the pair (r, n - s) is valid too: a second spelling of the token that anyone can make.
 // Only the lower half of s counts here.
-function isLowS(signature: Buffer, { size, highestS }: EcdsaSpec): boolean {
-  return signature.length === 2 * size && highestS.compare(signature, size) >= 0
+function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
+  return bytes.length === 2 * size && highestS.compare(bytes, size) >= 0
 }
 
 function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {

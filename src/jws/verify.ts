@@ -58,10 +58,6 @@ export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier
     const [first, second] = findDots(token, maxLength)
     const encoded = token.slice(0, first)
     const opened = last?.encoded === encoded ? last : openHeader(ring, encoded)
-    const encodedPayload = token.slice(first + 1, second)
-    const payload = readBase64urlText(encodedPayload)
-    if (payload === null && readBase64url(encodedPayload) === null) throw notCanonical()
-
     const input = token.slice(0, second)
     const signature = token.slice(second + 1)
     const signer = opened.keys.find((key) => isSignature(key, input, signature))
@@ -69,6 +65,10 @@ export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier
       throw readBase64url(signature) === null ? notCanonical() : new TokenSignatureError()
     }
     last = opened
+    // Not before: what nobody has signed is not worth looking into.
+    const encodedPayload = token.slice(first + 1, second)
+    const payload = readBase64urlText(encodedPayload)
+    if (payload === null && readBase64url(encodedPayload) === null) throw notCanonical()
     return { header: opened.header, payload, kids: signer.ids }
   }
 }

@@ -30,4 +30,11 @@ export function decodingOf({ by }: Work): number {
   return DECODERS.reduce((sum, name) => sum + (by[name] ?? 0), 0)
 }
 
-const DECODERS = ['Buffer.from', 'Buffer.toString', 'TextDecoder.decode', 'JSON.parse', 'global.atob']
+const DECODERS = [
+  'Buffer.from',
+  'Buffer.toString',
+  'Buffer.write',
+  'TextDecoder.decode',
+  'JSON.parse',
+  'global.atob',
+]

@@ -65,6 +65,8 @@ const ofLastSearch: Measure = (self, [, from], result) => {
   const start = Math.min(Number(from ?? sizeOf(self)), sizeOf(self))
   return typeof result === 'number' && result >= 0 ? start - result : start
 }
+// Of a buffer that is used again and again, a part.
+const ofRange: Measure = (self, [, start = 0, end = sizeOf(self)]) => Number(end) - Number(start)
 // It says only that there is one, so the place is looked up once more.
 const { indexOf } = String.prototype
 const ofIncludes: Measure = (self, [needle, from = 0]) =>
@@ -145,7 +147,9 @@ const PROBES: readonly Probe[] = [
   { owner: JSON, label: 'JSON', names: ['stringify'], measure: ofResult },
   { owner: Buffer, label: 'Buffer', names: ['from', 'byteLength'], measure: ofFirst },
   { owner: Buffer, label: 'Buffer', names: ['concat'], measure: ofConcat },
-  { owner: Buffer.prototype, label: 'Buffer', names: ['toString', 'equals', 'indexOf'], measure: ofSelf },
+  { owner: Buffer.prototype, label: 'Buffer', names: ['toString'], measure: ofRange },
+  { owner: Buffer.prototype, label: 'Buffer', names: ['equals', 'indexOf'], measure: ofSelf },
+  { owner: Buffer.prototype, label: 'Buffer', names: ['write'], measure: ofFirst },
   { owner: Uint8Array.prototype, label: 'Uint8Array', names: ['set'], measure: ofFirst },
   { owner: TextDecoder.prototype, label: 'TextDecoder', names: ['decode'], measure: ofFirst },
   { owner: TextEncoder.prototype, label: 'TextEncoder', names: ['encode', 'encodeInto'], measure: ofFirst },

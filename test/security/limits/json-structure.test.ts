@@ -13,8 +13,11 @@ const createManager = (options: TokenConfigOptions = {}): TokenManager =>
 const HEADER = '{"alg":"HS256","typ":"JWT"}'
 const honestClaims = JSON.stringify(CLAIMS).slice(0, -1)
 
-// The header is parsed, and each of its names once more; then nothing may be.
-const JSON_OF_HEADER = 2 * HEADER.length
+// The header is parsed twice, once to see whether a name is; then nothing may be.
+const JSON_OF_HEADER = 2 * HEADER.length + 1
+
+// Decoded and encoded again, and the same for the signature; far less than any of these claims are long.
+const DECODING_OF_HEADER = 500
 
 // Claims of an honest token and, inside them, one more that brings the token to a length.
 function claimsOfLength(tokenLength: number, open: string, fill: (room: number) => string): string {
@@ -40,7 +43,7 @@ describeAttacks('limits: the structure of JSON (CVE-2025-53864, CVE-2025-61920)'
       expect(token.length).toBeGreaterThan(8180)
       expect(token.length).toBeLessThanOrEqual(8192)
       const work = await countRefusal(() => tokens.verifyToken(token))
-      expect(work.by['JSON.parse']).toBeLessThan(JSON_OF_HEADER)
+      expect(work.by['JSON.parse'] ?? 0).toBeLessThan(JSON_OF_HEADER)
       // It ends at the thirty-third bracket.
       expect(work.by['String.charCodeAt']).toBeLessThan(1000)
       expect(isLinear(work, token.length)).toBe(true)
@@ -55,8 +58,8 @@ describeAttacks('limits: the structure of JSON (CVE-2025-53864, CVE-2025-61920)'
       signature: 'A'.repeat(43),
     })
     const work = await countRefusal(() => tokens.verifyToken(token))
-    expect(work.by['TextDecoder.decode']).toBe(2 * HEADER.length)
-    expect(work.by['JSON.parse']).toBeLessThan(JSON_OF_HEADER)
+    expect(decodingOf(work)).toBeLessThan(DECODING_OF_HEADER)
+    expect(work.by['JSON.parse'] ?? 0).toBeLessThan(JSON_OF_HEADER)
     expect(isLinear(work, token.length)).toBe(true)
   })
 
@@ -79,7 +82,7 @@ describeAttacks('limits: the structure of JSON (CVE-2025-53864, CVE-2025-61920)'
     for (const x of [`{${members}}`, `[${elements}]`, `{"x":[${elements}]}`]) {
       const token = forge({ header: HEADER, claims: `${honestClaims},"x":${x}}` })
       const work = await countRefusal(() => tokens.verifyToken(token))
-      expect(work.by['JSON.parse']).toBeLessThan(JSON_OF_HEADER)
+      expect(work.by['JSON.parse'] ?? 0).toBeLessThan(JSON_OF_HEADER)
       expect(work.by['String.charCodeAt']).toBeLessThan(20_000)
       expect(isLinear(work, token.length)).toBe(true)
     }
@@ -90,8 +93,8 @@ describeAttacks('limits: the structure of JSON (CVE-2025-53864, CVE-2025-61920)'
     const members = Array.from({ length: 100_000 }, (_, at) => `"m${at}":0`).join(',')
     const token = forge({ header: HEADER, claims: `{${members}}`, signature: 'A'.repeat(43) })
     const work = await countRefusal(() => tokens.verifyToken(token))
-    expect(work.by['TextDecoder.decode']).toBe(2 * HEADER.length)
-    expect(work.by['JSON.parse']).toBeLessThan(JSON_OF_HEADER)
+    expect(decodingOf(work)).toBeLessThan(DECODING_OF_HEADER)
+    expect(work.by['JSON.parse'] ?? 0).toBeLessThan(JSON_OF_HEADER)
   })
 
   ownAttack('a header of 1 MiB is refused before it is decoded', async () => {
