@@ -34,6 +34,11 @@ export function readBase64url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null
 }
 
+/** The same ASCII text in memory of its own: a part of a longer text keeps all of that alive. */
+export function copyText(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
+}
+
 const scratch = Buffer.alloc(8192)
 
 /** The text behind a base64url text in its one canonical spelling, or `null` for any other, and for bad UTF-8. */

@@ -9,6 +9,7 @@ import {
   toGuard,
   toInjector,
 } from '../manager/dependencies.js'
+import { toRequestView } from '../request/request-source.js'
 
 /** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
 export type Guard = (req: IncomingMessage, res: ServerResponse, next: NextFunction) => Promise<void>
@@ -25,7 +26,7 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Guard 
   const guard = toGuard(dependencies)
   return async (req, _res, next) => {
     try {
-      const pending = guard(req)
+      const pending = guard(toRequestView(req))
       if (pending !== undefined) await pending
     } catch (error) {
       return next(toError(error))
@@ -59,7 +60,7 @@ export function inject(
   const resolve = toInjector(dependencies)
   return async (req, res, next): Promise<void> => {
     try {
-      const values = await resolve(req)
+      const values = await resolve(toRequestView(req))
       if (handler !== undefined) return void (await handler(values, req, res, next))
       Object.assign(res.locals, values)
     } catch (error) {

@@ -25,6 +25,7 @@ import {
 } from '../manager/dependencies.js'
 import { markGuard } from './fastify/describe-security.js'
 import { toWrappedView, type WrappedRequest } from '../request/wrapped-node-view.js'
+import { isPromise } from '../promises.js'
 
 export { describeSecurity } from './fastify/describe-security.js'
 
@@ -75,7 +76,7 @@ export function inject(
   const resolve = toInjector(dependencies)
   return markGuard(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
     const values = resolve(toWrappedView(request))
-    if (!(values instanceof Promise)) return handler.call(this, values, request, reply)
+    if (!isPromise(values)) return handler.call(this, values, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
     return values.then((later) => handler.call(this, later, request, reply) ?? reply)
   })

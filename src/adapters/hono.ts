@@ -13,6 +13,7 @@ import { FetchView } from '../request/fetch-view.js'
 import { readNote, writeNote } from '../request/notes.js'
 import { rememberView, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
+import { isPromise } from '../promises.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {
@@ -50,7 +51,7 @@ export function inject(
       return next()
     }
     const values = resolve(toView(c))
-    return (values instanceof Promise ? values.then(go) : go(values)) as Promise<Response>
+    return (isPromise(values) ? values.then(go) : go(values)) as Promise<Response>
   }
 }
 

@@ -11,6 +11,7 @@ import {
 import { NodeView } from '../request/node-view.js'
 import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
+import { isPromise, toRejection } from '../promises.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
@@ -22,8 +23,12 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMiddleware {
   const guard = toGuard(dependencies)
   return (ctx, next) => {
-    const pending = guard(toView(ctx))
-    return pending === undefined ? next() : goOn(pending, next)
+    try {
+      const pending = guard(toView(ctx))
+      return pending === undefined ? next() : goOn(pending, next)
+    } catch (error) {
+      return toRejection(error)
+    }
   }
 }
 
@@ -52,8 +57,12 @@ export function inject(
       Object.assign(ctx.state, values)
       await next()
     }
-    const values = resolve(toView(ctx))
-    return values instanceof Promise ? values.then(go) : go(values)
+    try {
+      const values = resolve(toView(ctx))
+      return isPromise(values) ? values.then(go) : go(values)
+    } catch (error) {
+      return toRejection(error)
+    }
   }
 }
 

@@ -39,7 +39,10 @@ function assertValue(path: string, value: unknown, parents: readonly object[]): 
     return
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) throw notSerializable(typeName(value), path)
+  // Plain objects, those of other realms included, and payloads.
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
+    throw notSerializable(typeName(value), path)
+  }
   if (Object.getOwnPropertySymbols(value).length > 0) throw notSerializable('symbol', path)
   for (const [name, member] of Object.entries(value)) assertValue(`${path}.${name}`, member, around)
 }

@@ -1,4 +1,10 @@
-import { hasDuplicateMembers, readBase64url, readBase64urlText, readJsonObject } from '../encoding.js'
+import {
+  copyText,
+  hasDuplicateMembers,
+  readBase64url,
+  readBase64urlText,
+  readJsonObject,
+} from '../encoding.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
 import { MAX_KID_LENGTH } from './jwk.js'
 import type { BoundKey, KeyRing } from './key-ring.js'
@@ -91,7 +97,7 @@ function findDots(token: string, maxLength: number): [first: number, second: num
 
 function openHeader(ring: KeyRing, encoded: string): OpenedHeader {
   const header = parseHeader(encoded)
-  return { encoded, header, keys: selectKeys(ring, header) }
+  return { encoded: copyText(encoded), header, keys: selectKeys(ring, header) }
 }
 
 function parseHeader(encoded: string): JwsHeader {

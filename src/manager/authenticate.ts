@@ -9,13 +9,13 @@ import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
 import { assertNotRevoked } from '../revocation/check.js'
-import { toRejection } from '../revocation/deadline.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
 import { assertFresh, assertScopes, assertType, type TokenPolicy } from './policy.js'
 import type { Settings } from './settings.js'
 import type { TokenVerifier, VerifiedToken } from './verified-tokens.js'
+import { isPromise, toRejection } from '../promises.js'
 
 /** What every check of one manager works with. */
 export interface Authenticator {
@@ -52,7 +52,7 @@ export function createCheck(
   const guard = createGuard(policy, authenticator.settings)
   return (view) => {
     const verified = authenticate(authenticator, view, guard)
-    return verified instanceof Promise ? verified.then(toPayload) : toPayload(verified)
+    return isPromise(verified) ? verified.then(toPayload) : toPayload(verified)
   }
 }
 
@@ -71,7 +71,7 @@ export function authenticate(
   guard: Guard,
 ): VerifiedToken | null | Promise<VerifiedToken | null> {
   const found = findToken(authenticator, view, guard)
-  return found instanceof Promise
+  return isPromise(found)
     ? found.then((later) => checkFound(authenticator, view, guard, later))
     : checkFound(authenticator, view, guard, found)
 }
@@ -132,9 +132,7 @@ function findToken(
   const { reading } = authenticator.settings
   try {
     const found = readToken(view, guard.places, reading)
-    return found instanceof Promise
-      ? awaitToken(authenticator, found, guard)
-      : assertFound(found, guard, reading)
+    return isPromise(found) ? awaitToken(authenticator, found, guard) : assertFound(found, guard, reading)
   } catch (error) {
     reportRejection(authenticator, error)
     throw error
@@ -183,12 +181,12 @@ function askOnce(
   const { blocklist, store } = authenticator
   const isRevoked = blocklist.callback
   if (isRevoked === null && store === null) return undefined
-  const known = origin && (readNote(origin.view, authenticator) as Answered | undefined)
-  if (known?.token === token) return known.answer
+  const known = origin ? (readNote(origin.view, authenticator) as Answered | undefined) : undefined
+  for (let one = known; one !== undefined; one = one.before) if (one.token === token) return one.answer
   const answer = ask(authenticator, token, verified, origin)
   // A store that answers at once may as well be asked again.
   if (origin !== null && (isRevoked !== null || answer !== undefined)) {
-    writeNote(origin.view, authenticator, { token, answer })
+    writeNote(origin.view, authenticator, { token, answer, before: known })
   }
   return answer
 }
@@ -211,6 +209,8 @@ function ask(
 interface Answered {
   readonly token: string
   readonly answer: void | Promise<void>
+  /** About another token of it. */
+  readonly before: Answered | undefined
 }
 
 // Where either type will do, a token must still be where its own type is looked for.

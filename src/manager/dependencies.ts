@@ -1,7 +1,7 @@
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import { isThenable, toRejection } from '../revocation/deadline.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RequestView } from '../request/view.js'
+import { isPromise, toRejection } from '../promises.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
@@ -62,7 +62,7 @@ export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
   return (request) => {
     try {
       const value = ask(request)
-      return isThenable(value) ? Promise.resolve(value).then(parseValue, rethrow) : parseValue(value)
+      return isPromise(value) ? Promise.resolve(value).then(parseValue, rethrow) : parseValue(value)
     } catch (thrown) {
       return rethrow(thrown)
     }
@@ -75,7 +75,7 @@ export function toGuard(dependencies: readonly Dependency<unknown>[]): Check<voi
   const guard = (request: RequestSource, from: number): void | Promise<void> => {
     for (let at = from; at < checks.length; at++) {
       const value = checks[at]?.(request)
-      if (value instanceof Promise) return value.then(() => guard(request, at + 1))
+      if (isPromise(value)) return value.then(() => guard(request, at + 1))
     }
   }
   return (request) => guard(request, 0)
@@ -91,7 +91,7 @@ export function toInjector<Dependencies extends NamedDependencies>(
     for (let at = from; at < checks.length; at++) {
       const value = checks[at]?.(request)
       const add = (found: unknown): void => void (values[names[at] as string] = found)
-      if (value instanceof Promise) return value.then(add).then(() => gather(request, values, at + 1))
+      if (isPromise(value)) return value.then(add).then(() => gather(request, values, at + 1))
       add(value)
     }
     return values

@@ -1,3 +1,5 @@
+import { copyText } from '../encoding.js'
+
 /** Values by token, at most a fixed number of them; those not used for long are forgotten first. */
 export interface RecentMap<Value extends object> {
   get(token: string): Value | undefined
@@ -30,6 +32,7 @@ export function createRecentMap<Value extends object>(size: number): RecentMap<V
   }
 
   return {
+    // A token is a part of a header, with cookies one of kilobytes.
     set: (token, value) => add(toKey(token), { ...value, token: copyText(token) }),
     get(token) {
       const key = toKey(token)
@@ -53,9 +56,4 @@ function toKey(token: string): number {
     (token.charCodeAt(end - 2) << 14) ^
     (token.charCodeAt(end - 3) << 21)
   )
-}
-
-// A token is a part of a header, and would keep all of that alive: with cookies, kilobytes.
-function copyText(token: string): string {
-  return Buffer.from(token, 'latin1').toString('latin1')
 }

@@ -1,5 +1,6 @@
 import { parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/schema.js'
+import { MAX_JSON_DEPTH } from '../encoding.js'
 import { assertClaims } from '../claims/validate.js'
 import { createJwsVerifier, type JwsHeader } from '../jws/verify.js'
 import type { RevocableToken } from '../revocation/check.js'
@@ -52,20 +53,24 @@ export function createVerifier(settings: Settings): TokenVerifier {
         ? opened
         : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
       if (known === undefined) {
-        remembered?.set(
-          token,
-          isDone || Object.values(verified.payload).every(isImmutable) ? verified : opened,
-        )
+        remembered?.set(token, isDone || hasOnly(verified.payload, isImmutable) ? verified : opened)
       }
       return verified
     },
   }
 }
 
-// Plain data, frozen to the bottom. A frozen Date or Map still changes.
-function isImmutable(value: unknown): boolean {
+// Plain data, frozen to the bottom. A frozen Date or Map still changes, and so does what a getter returns.
+function isImmutable(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return typeof value !== 'function'
   const prototype: unknown = Object.getPrototypeOf(value)
   const isPlain = prototype === null || prototype === Object.prototype || prototype === Array.prototype
-  return isPlain && Object.isFrozen(value) && Object.values(value).every(isImmutable)
+  const isFrozen = isPlain && Object.isFrozen(value) && depth < MAX_JSON_DEPTH
+  return isFrozen && hasOnly(value, (member) => isImmutable(member, depth + 1))
+}
+
+function hasOnly(value: object, test: (member: unknown) => boolean): boolean {
+  return Object.values(Object.getOwnPropertyDescriptors(value)).every(
+    (property) => 'value' in property && test(property.value),
+  )
 }

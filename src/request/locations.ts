@@ -7,6 +7,7 @@ import { readCookie } from './cookies.js'
 import { type LengthLimit, readHeader, readUrl } from './limited.js'
 import { RequestToken, type TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
+import { isPromise } from '../promises.js'
 
 /** One value for access tokens and one for refresh tokens. */
 export type PerType<Value> = Readonly<Record<TokenType, Value>>
@@ -56,7 +57,7 @@ export const READERS: Readonly<Record<TokenLocation, TokenReader>> = {
     if (token === null) return null
     const csrf = needsCsrf(view, rules.csrf) ? readCsrf(view, type, rules) : null
     const found = (value: string | null): RequestToken => new RequestToken(token, type, 'cookies', value)
-    return csrf instanceof Promise ? csrf.then(found) : found(csrf)
+    return isPromise(csrf) ? csrf.then(found) : found(csrf)
   },
 
   async json(view, type, rules) {

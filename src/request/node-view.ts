@@ -58,7 +58,7 @@ function readHeader({ headers, rawHeaders }: NodeRequest, name: string): string 
   // A Node server lowers every name itself: nearly always this is the one value there is.
   if (rawHeaders !== undefined && Object.hasOwn(headers, name)) {
     const value = headers[name]
-    if (typeof value === 'string' && !mayRepeat(rawHeaders, name)) return value
+    if (typeof value === 'string' && isOnlyOne(rawHeaders, name)) return value
   }
   return gatherHeader(headers, rawHeaders ?? [], name.toLowerCase())
 }
@@ -77,12 +77,12 @@ function gatherHeader(
 }
 
 // By length alone, which costs next to nothing: those that only look alike are told apart when they are gathered.
-function mayRepeat(rawHeaders: readonly string[], name: string): boolean {
+function isOnlyOne(rawHeaders: readonly string[], name: string): boolean {
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (rawHeaders[at]?.length === name.length) count++
   }
-  return count > 1
+  return count === 1
 }
 
 // No limit of a token's is as high; above this one, not even a copy is made.

@@ -49,6 +49,8 @@ export function writeNote(owner: object, author: object, value: unknown): void {
 }
 
 function firstNote(owner: Noted | null): Note | undefined {
-  const first = owner?.[NOTES]
+  const found = owner?.[NOTES]
+  // Some stand-ins for requests have something under every name.
+  const first = found instanceof Note ? found : undefined
   return hasFrozen ? (frozen.get(owner as object) ?? first) : first
 }

@@ -3,6 +3,7 @@ import { MissingTokenError } from '../errors.js'
 import { type PerType, READERS, type ReadingRules, type TokenReader } from './locations.js'
 import type { RequestToken, TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
+import { isPromise } from '../promises.js'
 
 /** One place to look in for a token of one type, and how. */
 export interface TokenPlace {
@@ -29,7 +30,7 @@ export function readToken(
 ): RequestToken | null | Promise<RequestToken | null> {
   for (const place of places) {
     const found = place.read(view, place.type, rules)
-    if (found instanceof Promise) {
+    if (isPromise(found)) {
       const rest = places.slice(places.indexOf(place) + 1)
       return found.then((later) => later ?? readToken(view, rest, rules))
     }

@@ -4,7 +4,7 @@ export interface RequestView {
   readonly method: string
   /** Absolute, or the path and query as a Node server gets them. */
   readonly url: string
-  /** All values of a header joined with commas (of `cookie`, with semicolons), or `null`. */
+  /** All values of a header, which is asked for in lower case, joined with commas (of `cookie`, with semicolons), or `null`. */
   header(name: string): string | null
   /**
    * The parsed body of a JSON or form request; `undefined` when there is none, it is malformed, too large, or of

@@ -4,7 +4,8 @@ import type { JwsHeader } from '../jws/verify.js'
 import type { TokenLocation } from '../request/request-token.js'
 import { monotonicNow } from '../time.js'
 import type { RevocationContext, TokenBlocklistCallback } from './blocklist.js'
-import { isThenable, withDeadline } from './deadline.js'
+import { withDeadline } from './deadline.js'
+import { isPromise } from '../promises.js'
 
 /** What a token is checked against: a store, the application's callback, or both, in this order. */
 export interface RevocationSources {
@@ -64,16 +65,17 @@ function assertNotListed(
     throw unavailable(new TypeError(`The revocation callback answered ${type}, not true or false`))
   }
   let answer: unknown
+  let pending: Promise<unknown> | undefined
   try {
     answer = isRevoked(token, context)
-    if (isThenable(answer)) {
-      answer = withDeadline(answer, timeoutMs, () => context.abort(tooLate(timeoutMs)))
+    if (isPromise(answer)) {
+      pending = withDeadline(answer, timeoutMs, () => context.abort(tooLate(timeoutMs)))
     }
   } catch (cause) {
     throw unavailable(cause)
   }
-  if (!(answer instanceof Promise)) return judge(answer)
-  return answer.then(judge, (cause: unknown) => {
+  if (pending === undefined) return judge(answer)
+  return pending.then(judge, (cause: unknown) => {
     throw unavailable(cause)
   })
 }

@@ -1,4 +1,5 @@
-import { type RandomBytes, systemRandom } from '../claims/ids.js'
+import { randomBytes } from 'node:crypto'
+import type { RandomBytes } from '../claims/ids.js'
 import { idWords, readIdHead, readIdTail } from './id-words.js'
 import {
   capacityOf,
@@ -68,7 +69,7 @@ const WORTH_DROPPING = 1 / 8
 const FARTHEST = 1024
 
 /** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
-export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
+export function createRevocationTable(random: RandomBytes = randomBytes): RevocationTable {
   // Ids of ours are random where it matters. Others may be counted, or made to collide.
   const multipliers = toMultipliers(random(8))
   const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
-import { isThenable, withDeadline } from './deadline.js'
+import { withDeadline } from './deadline.js'
 import { FOREVER, type RevocationKey } from './revocation.js'
 import { parseAnswers } from './revocation-keys.js'
 import type { LookupAnswer, RevocationStore } from './store.js'
+import { isPromise } from '../promises.js'
 
 /** Everything that a manager asks of a store goes through one of these. */
 export interface StoreGuard {
@@ -107,7 +108,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   ): Value | Promise<Value> => {
     assertAnswering()
     const answer = run(store)
-    if (!isThenable(answer)) {
+    if (!isPromise(answer)) {
       isSilent = false
       return answer
     }
@@ -180,13 +181,13 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     } catch (cause) {
       throw unavailable(operation, cause)
     }
-    return isThenable(answer) ? answerLater(operation, () => answer) : answer
+    return isPromise(answer) ? answerLater(operation, () => answer) : answer
   }
 
   const askNow = (keys: readonly RevocationKey[]): LookupAnswer | PromiseLike<LookupAnswer> => {
     try {
       const answer = store.lookup(keys)
-      return isThenable(answer) ? answer : parseAnswers(answer, keys)
+      return isPromise(answer) ? answer : parseAnswers(answer, keys)
     } catch (cause) {
       throw unavailable('lookup', cause)
     }
@@ -206,7 +207,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       // What every request asks, of a store that answers at once: nothing is wrapped, and nothing waited for.
       if (lifetime <= prepared && pending === 0) {
         const answer = askNow(keys)
-        return isThenable(answer) ? lookupLater(answer, keys) : answer
+        return isPromise(answer) ? lookupLater(answer, keys) : answer
       }
       return call('lookup', (target) => toAnswers(target.lookup(keys), keys), lifetime)
     },
@@ -234,7 +235,7 @@ function toAnswers(
   answer: LookupAnswer | PromiseLike<LookupAnswer>,
   keys: readonly RevocationKey[],
 ): LookupAnswer | Promise<LookupAnswer> {
-  return isThenable(answer)
+  return isPromise(answer)
     ? Promise.resolve(answer).then((later) => parseAnswers(later, keys))
     : parseAnswers(answer, keys)
 }

@@ -8,6 +8,7 @@ import { createStoreGuard } from '../revocation/store-guard.js'
 import { resolveRules } from '../sessions/connection-options.js'
 import { createSessions } from '../sessions/sessions.js'
 import { assertMethods, type ConnectStore } from '../sessions/token-store.js'
+import { isPromise } from '../promises.js'
 
 /** The `connect` of every store: deadlines, revoking and sessions on top of what the store itself can do. */
 export const connectStore: ConnectStore = (store, options) => {
@@ -19,7 +20,7 @@ export const connectStore: ConnectStore = (store, options) => {
     isRevoked(token: RevocableToken): boolean | Promise<boolean> {
       const { keys, start, lifetime } = toQuestion(token, retentionMs)
       const answers = guard.lookup(keys, lifetime)
-      return answers instanceof Promise
+      return isPromise(answers)
         ? answers.then((later) => isRevokedBy(later, start))
         : isRevokedBy(answers, start)
     },

@@ -130,7 +130,7 @@ test('a list with members of its own and an object of nobody are told apart', ()
   expect(() => assertSerializable('tags', Object.assign(['a'], { size: 1 }))).toThrow(
     'Object of type Array with other members is not JSON serializable (claim "tags")',
   )
-  expect(() => assertSerializable('who', Object.create(Object.create(null)))).toThrow(
+  expect(() => assertSerializable('who', Object.create(Object.create(Object.create(null))))).toThrow(
     'Object of type object is not JSON serializable (claim "who")',
   )
 })

@@ -334,3 +334,29 @@ test('a refusal is an answer too: other dependencies on the request do not ask a
   }
   expect(asked).toBe(1)
 })
+
+test('of two tokens in one request each is asked about once', async () => {
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['json'] })
+  const asked: string[] = []
+  tokens.setCallbackTokenBlocklist((_, { type }) => asked.push(type) === 0)
+  const body = {
+    access_token: tokens.createAccessToken({ uid: 'u' }, { fresh: true }),
+    refresh_token: tokens.createRefreshToken({ uid: 'u' }),
+  }
+  const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+  for (const dependency of [
+    tokens.accessTokenRequired,
+    tokens.refreshTokenRequired,
+    tokens.freshTokenRequired,
+  ]) {
+    await dependency(request)
+  }
+  expect(asked).toEqual(['access', 'refresh'])
+})
+
+test('a payload can be a claim of another token', async () => {
+  const { tokens } = createManager()
+  const actor = await tokens.verifyToken(tokens.createAccessToken({ uid: 'admin' }))
+  const token = tokens.createAccessToken({ uid: 'ada', act: actor as never })
+  expect(await tokens.verifyToken(token)).toMatchObject({ act: { sub: 'admin' } })
+})

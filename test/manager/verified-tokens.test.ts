@@ -138,6 +138,24 @@ describe('a schema', () => {
     ['a list in a frozen object', () => Object.freeze({ list: [] })],
     ['a Set', () => Object.freeze(new Set())],
     ['a function', () => () => 1],
+    ['a hidden list', () => Object.freeze(Object.defineProperty({}, 'roles', { value: [] }))],
+    [
+      'what a getter returns',
+      () =>
+        Object.freeze({
+          get at() {
+            return 1
+          },
+        }),
+    ],
+    [
+      'a circle',
+      () => {
+        const circle: { self?: object } = {}
+        circle.self = circle
+        return Object.freeze(circle)
+      },
+    ],
   ])('is asked each time where it makes %s', async (_, create) => {
     const { schema, count } = claims(() => ({ made: create() }))
     const [first, second] = await verifyTwice(schema)

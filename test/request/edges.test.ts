@@ -45,6 +45,14 @@ describe('a Node request', () => {
     )
   })
 
+  test('two spellings of a name are two values, whatever the raw headers say', () => {
+    const headers = { authorization: 'Bearer a', Authorization: 'Bearer b' }
+    for (const rawHeaders of [[], ['Host', 'x'], undefined]) {
+      const request = { headers, ...(rawHeaders && { rawHeaders }) }
+      expect(header(request, 'authorization')).toBe('Bearer a, Bearer b')
+    }
+  })
+
   test('headers of one name are put together up to a mebibyte, and then refused', () => {
     const half = 'x'.repeat(524_288)
     expect(header({ headers: { 'x-one': [half, half] } }, 'x-one')).toBe(`${half}, ${half}`)

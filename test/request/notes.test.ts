@@ -52,3 +52,8 @@ test('an object that is frozen later keeps what was written on it', () => {
 test.each([null, undefined, 7, 'text'])('%s has none', (owner) => {
   expect(readNote(owner as never, author)).toBeUndefined()
 })
+
+test('a stand-in that has something under every name has none', () => {
+  const mock = new Proxy({}, { get: () => () => 'anything' })
+  expect(readNote(mock, author)).toBeUndefined()
+})

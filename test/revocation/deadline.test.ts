@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { isThenable } from '../../src/revocation/deadline.js'
+import { isPromise } from '../../src/promises.js'
 import { parseAnswers } from '../../src/revocation/revocation-keys.js'
 import { createManager } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -16,7 +16,7 @@ test.each([
   [false, false],
   ['then', false],
 ])('%o is a promise of some make: %s', (value, expected) => {
-  expect(isThenable(value)).toBe(expected)
+  expect(isPromise(value)).toBe(expected)
 })
 
 describe('what the callback did wrong is told as the cause', () => {

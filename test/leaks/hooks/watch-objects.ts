@@ -5,6 +5,7 @@ import {
   TokenConfig,
   type TokenPayload,
 } from '../../../src/index.js'
+import { isPromise } from '../../../src/promises.js'
 import { READERS, type TokenReader } from '../../../src/request/locations.js'
 import { TOKEN_LOCATIONS, type TokenLocation } from '../../../src/request/request-token.js'
 import { current } from '../current-record.js'
@@ -30,7 +31,7 @@ export function watchObjects(): void {
     const read = readers[location]
     readers[location] = (view, type, rules) => {
       const found = read(view, type, rules)
-      if (found instanceof Promise) return found.then(seeFound)
+      if (isPromise(found)) return found.then(seeFound)
       return seeFound(found)
     }
   }
