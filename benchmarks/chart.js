@@ -84,7 +84,7 @@ export function toSvg({ title, caption, groups }) {
 export function toChart(groups, caption) {
   const shown = groups.filter(({ id }) => id.startsWith('http '))
   return {
-    title: 'One guarded route over HTTP: requests per second, as a share of the bare framework',
+    title: 'A guarded route: requests per second, as a share of the bare one',
     caption,
     groups: shown.map(({ id, figures }) => ({
       title: id.slice('http '.length),
