@@ -23,9 +23,9 @@ import {
   toGuard,
   toInjector,
 } from '../manager/dependencies.js'
+import { isPromise } from '../promises.js'
 import { markGuard } from './fastify/describe-security.js'
 import { toWrappedView, type WrappedRequest } from '../request/wrapped-node-view.js'
-import { isPromise } from '../promises.js'
 
 export { describeSecurity } from './fastify/describe-security.js'
 

@@ -8,12 +8,12 @@ import {
   toGuard,
   toInjector,
 } from '../manager/dependencies.js'
+import { isPromise } from '../promises.js'
 import { isForm, isJson } from '../request/body.js'
 import { FetchView } from '../request/fetch-view.js'
 import { readNote, writeNote } from '../request/notes.js'
 import { rememberView, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-import { isPromise } from '../promises.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {

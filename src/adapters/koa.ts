@@ -8,10 +8,10 @@ import {
   toGuard,
   toInjector,
 } from '../manager/dependencies.js'
+import { isPromise, toRejection } from '../promises.js'
 import { NodeView } from '../request/node-view.js'
 import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-import { isPromise, toRejection } from '../promises.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (

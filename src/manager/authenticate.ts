@@ -1,6 +1,7 @@
 import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
+import { isPromise, toRejection } from '../promises.js'
 import { assertCsrf } from '../request/csrf.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
 import { readNote, writeNote } from '../request/notes.js'
@@ -8,14 +9,13 @@ import { missingToken, readToken, type TokenPlace, toPlaces } from '../request/r
 import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
-import { assertNotRevoked } from '../revocation/check.js'
+import { assertNotRevoked, type RevocationSources } from '../revocation/check.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
 import { assertFresh, assertScopes, assertType, type TokenPolicy } from './policy.js'
 import type { Settings } from './settings.js'
 import type { TokenVerifier, VerifiedToken } from './verified-tokens.js'
-import { isPromise, toRejection } from '../promises.js'
 
 /** What every check of one manager works with. */
 export interface Authenticator {
@@ -178,12 +178,13 @@ function askOnce(
   verified: VerifiedToken,
   origin: TokenOrigin | null,
 ): void | Promise<void> {
-  const { blocklist, store } = authenticator
+  const { settings, blocklist, store } = authenticator
   const isRevoked = blocklist.callback
   if (isRevoked === null && store === null) return undefined
   const known = origin ? (readNote(origin.view, authenticator) as Answered | undefined) : undefined
   for (let one = known; one !== undefined; one = one.before) if (one.token === token) return one.answer
-  const answer = ask(authenticator, token, verified, origin)
+  const sources = { store, isRevoked, timeoutMs: settings.revocationTimeoutMs }
+  const answer = ask(token, verified, origin, sources)
   // A store that answers at once may as well be asked again.
   if (origin !== null && (isRevoked !== null || answer !== undefined)) {
     writeNote(origin.view, authenticator, { token, answer, before: known })
@@ -192,12 +193,11 @@ function askOnce(
 }
 
 function ask(
-  { settings, blocklist, store }: Authenticator,
   token: string,
   verified: VerifiedToken,
   origin: TokenOrigin | null,
+  sources: RevocationSources,
 ): void | Promise<void> {
-  const sources = { store, isRevoked: blocklist.callback, timeoutMs: settings.revocationTimeoutMs }
   try {
     return assertNotRevoked(token, verified, origin?.found.location ?? null, sources)
   } catch (error) {

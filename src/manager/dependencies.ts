@@ -1,7 +1,7 @@
+import { isPromise, toRejection } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RequestView } from '../request/view.js'
-import { isPromise, toRejection } from '../promises.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
@@ -24,7 +24,7 @@ export type DependencyValues<Dependencies> = {
 export type Check<Value> = (request: RequestSource) => Value | Promise<Value>
 
 // The dependencies of this library without their promise.
-const checks = new WeakMap<Dependency<unknown>, Check<unknown>>()
+const ownChecks = new WeakMap<Dependency<unknown>, Check<unknown>>()
 
 /** A dependency that does its work once per request, however often and wherever it is used. */
 export function rememberPerRequest<Value>(
@@ -39,7 +39,7 @@ export function rememberPerRequest<Value>(
     return result
   }
   const dependency = async (request: RequestSource): Promise<Value> => check(request)
-  checks.set(dependency, check)
+  ownChecks.set(dependency, check)
   return dependency
 }
 
@@ -58,7 +58,7 @@ function attempt<Value>(
 /** The check behind a dependency, whoever wrote it, or `TypeError`. */
 export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
   if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
-  const ask = (checks.get(dependency) ?? dependency) as Dependency<Value>
+  const ask = (ownChecks.get(dependency) ?? dependency) as Dependency<Value>
   return (request) => {
     try {
       const value = ask(request)

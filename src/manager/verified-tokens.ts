@@ -1,7 +1,7 @@
 import { parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/schema.js'
-import { MAX_JSON_DEPTH } from '../encoding.js'
 import { assertClaims } from '../claims/validate.js'
+import { MAX_JSON_DEPTH } from '../encoding.js'
 import { createJwsVerifier, type JwsHeader } from '../jws/verify.js'
 import type { RevocableToken } from '../revocation/check.js'
 import { createRecentMap } from './recent-map.js'
@@ -70,7 +70,8 @@ function isImmutable(value: unknown, depth = 0): boolean {
 }
 
 function hasOnly(value: object, test: (member: unknown) => boolean): boolean {
-  return Object.values(Object.getOwnPropertyDescriptors(value)).every(
-    (property) => 'value' in property && test(property.value),
-  )
+  return Reflect.ownKeys(value).every((name) => {
+    const property = { ...Object.getOwnPropertyDescriptor(value, name) }
+    return 'value' in property && test(property.value)
+  })
 }

@@ -1,13 +1,13 @@
 import type { TokenType } from '../claims/payload.js'
 import { isJsonObject } from '../encoding.js'
 import { TokenDecodeError } from '../errors.js'
+import { isPromise } from '../promises.js'
 import { readBearer } from './bearer.js'
 import { isForm, isJson } from './body.js'
 import { readCookie } from './cookies.js'
 import { type LengthLimit, readHeader, readUrl } from './limited.js'
 import { RequestToken, type TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
-import { isPromise } from '../promises.js'
 
 /** One value for access tokens and one for refresh tokens. */
 export type PerType<Value> = Readonly<Record<TokenType, Value>>

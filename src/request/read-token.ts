@@ -1,9 +1,9 @@
 import type { TokenType } from '../claims/payload.js'
 import { MissingTokenError } from '../errors.js'
+import { isPromise } from '../promises.js'
 import { type PerType, READERS, type ReadingRules, type TokenReader } from './locations.js'
 import type { RequestToken, TokenLocation } from './request-token.js'
 import type { RequestView } from './view.js'
-import { isPromise } from '../promises.js'
 
 /** One place to look in for a token of one type, and how. */
 export interface TokenPlace {

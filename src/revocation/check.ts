@@ -1,11 +1,11 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { RevocationUnavailableError, RevokedTokenError } from '../errors.js'
 import type { JwsHeader } from '../jws/verify.js'
+import { isPromise } from '../promises.js'
 import type { TokenLocation } from '../request/request-token.js'
 import { monotonicNow } from '../time.js'
 import type { RevocationContext, TokenBlocklistCallback } from './blocklist.js'
 import { withDeadline } from './deadline.js'
-import { isPromise } from '../promises.js'
 
 /** What a token is checked against: a store, the application's callback, or both, in this order. */
 export interface RevocationSources {

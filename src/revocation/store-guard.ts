@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
+import { isPromise } from '../promises.js'
 import { monotonicNow } from '../time.js'
 import { withDeadline } from './deadline.js'
 import { FOREVER, type RevocationKey } from './revocation.js'
 import { parseAnswers } from './revocation-keys.js'
 import type { LookupAnswer, RevocationStore } from './store.js'
-import { isPromise } from '../promises.js'
 
 /** Everything that a manager asks of a store goes through one of these. */
 export interface StoreGuard {
@@ -205,7 +205,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     call,
     lookup(keys, lifetime) {
       // What every request asks, of a store that answers at once: nothing is wrapped, and nothing waited for.
-      if (lifetime <= prepared && pending === 0) {
+      if (prepared >= Math.max(0, lifetime) && pending === 0) {
         const answer = askNow(keys)
         return isPromise(answer) ? lookupLater(answer, keys) : answer
       }

@@ -1,4 +1,5 @@
 import { readTokenStart } from '../claims/token-start.js'
+import { isPromise } from '../promises.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RevocableToken } from '../revocation/check.js'
 import { addTime, FOREVER, type RevocationKey } from '../revocation/revocation.js'
@@ -8,7 +9,6 @@ import { createStoreGuard } from '../revocation/store-guard.js'
 import { resolveRules } from '../sessions/connection-options.js'
 import { createSessions } from '../sessions/sessions.js'
 import { assertMethods, type ConnectStore } from '../sessions/token-store.js'
-import { isPromise } from '../promises.js'
 
 /** The `connect` of every store: deadlines, revoking and sessions on top of what the store itself can do. */
 export const connectStore: ConnectStore = (store, options) => {

@@ -3,6 +3,7 @@ import { type Algorithm, ConfigurationError, TokenSignatureError } from '../../s
 import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET } from '../helpers/manager.js'
+import { NO_KEYS } from '../vectors/key-sources.js'
 
 const OLD = 'the-secret-of-last-year-which-is-long-enough-for-every-algorithm-too'
 const toJwk = (secret: string, extra: object = {}) => ({
@@ -15,17 +16,7 @@ const p256 = keyPairFor('ES256')
 const other = createKeyPair('ES256')
 
 const createRing = (algorithm: Algorithm, sources: Partial<KeySources>) =>
-  createKeyRing({
-    JWT_ALGORITHM: algorithm,
-    JWT_DECODE_ALGORITHMS: [],
-    JWT_SECRET_KEY: null,
-    JWT_PREVIOUS_SECRET_KEY: null,
-    JWT_PRIVATE_KEY: null,
-    JWT_PUBLIC_KEY: null,
-    JWT_PREVIOUS_PUBLIC_KEY: null,
-    JWT_ALLOW_WEAK_SECRET: false,
-    ...sources,
-  })
+  createKeyRing({ ...NO_KEYS, JWT_ALGORITHM: algorithm, ...sources })
 
 describe('the ids of a key', () => {
   test('are one where the key names itself, and two where its JWK names it', () => {

@@ -138,6 +138,7 @@ describe('a schema', () => {
     ['a list in a frozen object', () => Object.freeze({ list: [] })],
     ['a Set', () => Object.freeze(new Set())],
     ['a function', () => () => 1],
+    ['a list under a symbol', () => Object.freeze({ [Symbol('roles')]: [] })],
     ['a hidden list', () => Object.freeze(Object.defineProperty({}, 'roles', { value: [] }))],
     [
       'what a getter returns',

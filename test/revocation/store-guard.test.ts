@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
   ConfigurationError,
@@ -6,7 +7,7 @@ import {
   type TokenEvents,
 } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
-import { createClock } from '../helpers/manager.js'
+import { createClock, SECRET } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
 const never = new Promise<never>(() => {})
@@ -264,3 +265,18 @@ test('an answer that comes too late changes nothing', async () => {
   await new Promise(setImmediate)
   expect(unavailable).toHaveLength(1)
 })
+
+test('a store is prepared before it is asked, also about a token that expires before it begins', async () => {
+  const { tokens, calls } = createBreakable({ JWT_DECODE_LEEWAY: '1h' })
+  const at = createClock()() / 1000
+  // Within the leeway both ways, so it verifies; from its start to its end is less than no time.
+  const token = forgeClaims({ sub: 'ada', type: 'access', iat: at + 3500, exp: at - 3500 })
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  expect(calls).toEqual(['connect', 'prepare', 'lookup'])
+})
+
+function forgeClaims(claims: object): string {
+  const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
+  const input = `${encode({ alg: 'HS256' })}.${encode(claims)}`
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+}
