@@ -93,8 +93,10 @@ export { pollFeed } from './revocation/poll-feed.js'
 export type { Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
 export type {
+  ListOptions,
   NewSession,
   OpenedSession,
+  Presentation,
   Rotation,
   RotationOptions,
   SessionClient,
@@ -105,6 +107,7 @@ export type {
   FeedOptions,
   FeedPage,
   LookupAnswer,
+  LostData,
   Position,
   RevocationStore,
   Revoked,
