@@ -54,12 +54,13 @@ export type { JwsHeader } from './jws/verify.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {
+  Answering,
   Dependency,
   DependencyValue,
   DependencyValues,
   TokenDependency,
 } from './manager/dependencies.js'
-export type { TokenPolicy } from './manager/policy.js'
+export type { ReadTokenOptions, TokenPolicy } from './manager/policy.js'
 export {
   type AuthenticatedUpgrade,
   type ClosableSocket,
@@ -90,7 +91,7 @@ export {
 } from './revocation/revocation.js'
 export type { RevocableToken } from './revocation/check.js'
 export { pollFeed } from './revocation/poll-feed.js'
-export type { Revoker } from './revocation/revoker.js'
+export type { LogoutPayload, RevocablePayload, Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
 export type {
   ListOptions,
@@ -115,9 +116,15 @@ export type {
 } from './revocation/store.js'
 export type { ConnectionOptions } from './sessions/connection-options.js'
 export type { RefreshOptions } from './sessions/refresh.js'
-export type { SessionClientOptions } from './sessions/session-client.js'
-export type { SessionInfo, Sessions, SessionState } from './sessions/sessions.js'
+export type { ActorOptions, SessionClientOptions } from './sessions/session-client.js'
+export type {
+  ListSessionsOptions,
+  SessionInfo,
+  Sessions,
+  SessionState,
+  VerifiedRefreshToken,
+} from './sessions/sessions.js'
 export type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from './sessions/token-pair.js'
-export type { ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
-export type { TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
+export type { ConnectStore, StoreConnection, StoreHealth, TokenStore } from './sessions/token-store.js'
+export type { EventOrigin, TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

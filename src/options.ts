@@ -29,7 +29,8 @@ function findNearest(name: string, known: readonly string[]): string | null {
   // No known name is longer; the length of what somebody else sent must not decide how long this takes.
   const wanted = name.slice(0, MAX_NAME_LENGTH).toLowerCase()
   for (const candidate of known) {
-    const distance = editDistance(wanted, candidate.toLowerCase())
+    // In proportion to the length: "req" is nearer to "request" than to "ip".
+    const distance = editDistance(wanted, candidate.toLowerCase()) / Math.max(wanted.length, candidate.length)
     if (distance < smallest) [nearest, smallest] = [candidate, distance]
   }
   return nearest

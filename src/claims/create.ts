@@ -1,3 +1,4 @@
+import type { OptionNames } from '../options.js'
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
 import { isNonEmptyString, isStringOrList, parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
@@ -15,8 +16,23 @@ export interface CreateTokenOptions {
   /** A list, or a space-separated text. */
   readonly scopes?: readonly string[] | string
   readonly audience?: string | readonly string[]
+  readonly issuer?: string
+  /** When the token becomes valid: a moment, or how long from now. */
+  readonly notBefore?: Date | Duration
   /** Extra members of the JOSE header. */
   readonly headers?: { readonly [name: string]: JsonValue }
+}
+
+/** The names of `CreateTokenOptions`. */
+export const TOKEN_OPTIONS: OptionNames<CreateTokenOptions> = {
+  fresh: true,
+  expiresIn: true,
+  expiresAt: true,
+  scopes: true,
+  audience: true,
+  issuer: true,
+  notBefore: true,
+  headers: true,
 }
 
 /** The user identifier and the extra claims of a new token. */
@@ -79,9 +95,11 @@ export function createClaims(
     jti: createTimedId(context.start, context.random),
     iat,
   }
-  if (rules.encodeNbf) claims['nbf'] = iat
+  const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, exp)
+  const issuer = options.issuer === undefined ? rules.issuer : assertIssuer(options.issuer)
+  if (nbf !== null || rules.encodeNbf) claims['nbf'] = nbf ?? iat
   if (exp !== null) claims['exp'] = exp
-  if (rules.issuer !== null) claims['iss'] = rules.issuer
+  if (issuer !== null) claims['iss'] = issuer
   if (audience !== null) claims['aud'] = audience
   if (type === 'access') claims['fresh'] = toFreshness(iat, options.fresh)
   if (rules.csrf) claims['csrf'] = createId(context.random)
@@ -125,6 +143,15 @@ export function toExpiry(
   return toEpochSeconds(expiresAt.getTime())
 }
 
+function toNotBefore(iat: number, notBefore: Date | Duration, exp: number | null): number {
+  const isMoment = notBefore instanceof Date
+  const nbf = isMoment ? toEpochSeconds(notBefore.getTime()) : iat + toWholeSeconds('notBefore', notBefore)
+  if (Number.isNaN(nbf)) throw new TypeError('notBefore must be a valid Date or a duration')
+  if (exp !== null && nbf >= exp)
+    throw new TypeError('notBefore must be earlier than the expiry of the token')
+  return nbf
+}
+
 function toFreshness(iat: number, fresh: boolean | Duration = false): boolean | number {
   return typeof fresh === 'boolean' ? fresh : iat + toWholeSeconds('fresh', fresh)
 }
@@ -148,6 +175,11 @@ function toScopes(scopes: readonly string[] | string): readonly string[] {
     throw new TypeError('scopes must be a list of non-empty strings without spaces')
   }
   return list
+}
+
+function assertIssuer(issuer: string): string {
+  if (!isNonEmptyString(issuer)) throw new TypeError('issuer must be a non-empty string')
+  return issuer
 }
 
 function assertAudience(audience: string | readonly string[]): string | readonly string[] {

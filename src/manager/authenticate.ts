@@ -10,6 +10,7 @@ import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
 import { assertNotRevoked, type RevocationSources } from '../revocation/check.js'
+import type { Sessions } from '../sessions/sessions.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
@@ -33,14 +34,23 @@ export interface TokenOrigin {
   readonly found: RequestToken
 }
 
+/** A policy, with what only this library asks for. */
+export interface InternalPolicy extends TokenPolicy {
+  /**
+   * `false` leaves a refresh token's place in its session unchecked: where the token is about to be rotated, and where
+   * it was checked before and the server itself looks again. A used token that is presented ends its session.
+   */
+  readonly present?: boolean
+}
+
 /** A policy, and the places where it looks for a token. */
 export interface Guard {
-  readonly policy: TokenPolicy
+  readonly policy: InternalPolicy
   readonly places: readonly TokenPlace[]
 }
 
 /** What is done once for a policy, so that no request has to. */
-export function createGuard(policy: TokenPolicy, { reading }: Settings): Guard {
+export function createGuard(policy: InternalPolicy, { reading }: Settings): Guard {
   return { policy, places: toPlaces(wantedTypes(policy), wantedLocations(policy, reading.locations)) }
 }
 
@@ -89,7 +99,7 @@ function checkFound(
 export function authenticateToken(
   authenticator: Authenticator,
   token: string,
-  policy: TokenPolicy,
+  policy: InternalPolicy,
   origin: TokenOrigin | null,
 ): VerifiedToken | Promise<VerifiedToken> {
   let verified: VerifiedToken | null = null
@@ -102,7 +112,7 @@ export function authenticateToken(
     assertFresh(payload, policy, now)
     assertScopes(payload, policy)
     const answer =
-      policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, origin)
+      policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, policy, origin)
     return answer === undefined ? verified : afterAnswer(authenticator, answer, verified)
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
@@ -176,6 +186,7 @@ function askOnce(
   authenticator: Authenticator,
   token: string,
   verified: VerifiedToken,
+  policy: InternalPolicy,
   origin: TokenOrigin | null,
 ): void | Promise<void> {
   const { settings, blocklist, store } = authenticator
@@ -184,7 +195,10 @@ function askOnce(
   const known = origin ? (readNote(origin.view, authenticator) as Answered | undefined) : undefined
   for (let one = known; one !== undefined; one = one.before) if (one.token === token) return one.answer
   const sources = { store, isRevoked, timeoutMs: settings.revocationTimeoutMs }
-  const answer = ask(token, verified, origin, sources)
+  const unrevoked = ask(token, verified, origin, sources)
+  const isPresented = policy.present !== false && verified.payload.type === 'refresh'
+  const answer =
+    isPresented && store?.sessions ? assertCurrent(unrevoked, verified, origin, store.sessions) : unrevoked
   // A store that answers at once may as well be asked again.
   if (origin !== null && (isRevoked !== null || answer !== undefined)) {
     writeNote(origin.view, authenticator, { token, answer, before: known })
@@ -203,6 +217,17 @@ function ask(
   } catch (error) {
     return toRejection(error)
   }
+}
+
+// A refresh token that was used before is refused wherever it comes, and ends its session (RFC 9700 §4.14.2).
+async function assertCurrent(
+  unrevoked: void | Promise<void>,
+  verified: VerifiedToken,
+  origin: TokenOrigin | null,
+  sessions: Sessions,
+): Promise<void> {
+  await unrevoked
+  await sessions.assertCurrent(verified, origin === null ? {} : { request: origin.view })
 }
 
 /** What was answered about a token of a request. */
@@ -234,5 +259,7 @@ export function wantedLocations(
   { locations }: Pick<TokenPolicy, 'locations'>,
   configured: PerType<readonly TokenLocation[]>,
 ): PerType<readonly TokenLocation[]> {
-  return locations === undefined ? configured : { access: locations, refresh: locations }
+  if (locations === undefined) return configured
+  const list = [locations].flat()
+  return { access: list, refresh: list }
 }

@@ -3,6 +3,7 @@ import {
   createClaims,
   type GivenClaims,
   type SessionClaims,
+  TOKEN_OPTIONS,
   toExpiry,
 } from '../claims/create.js'
 import { createTimedId, type RandomBytes } from '../claims/ids.js'
@@ -13,6 +14,7 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
+import { assertOptions } from '../options.js'
 import type { PairTokenOptions, TokenPair } from '../sessions/token-pair.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
@@ -20,8 +22,9 @@ import type { Settings } from './settings.js'
 /** Makes tokens. */
 export interface TokenIssuer {
   createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions): string
-  /** A pair for a session, or for one that nobody keeps. */
-  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims | null): TokenPair
+  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims): TokenPair
+  /** A session that no store keeps. */
+  startSession(): SessionClaims
   /** Throws for claims and options that make no pair; returns when its session would end, in epoch seconds, or `null`. */
   planPair(given: GivenClaims, options: PairTokenOptions): number | null
 }
@@ -95,16 +98,27 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   }
 
   return {
-    createToken: (type, given, options = {}) => create(type, given, options, null),
-    createPair(given, { access, refresh, ...shared }, kept) {
-      const session = kept ?? { sid: createTimedId(parts.startToken(now()), random) }
+    createToken(type, given, options = {}) {
+      assertOptions(
+        type === 'access' ? 'createAccessToken()' : 'createRefreshToken()',
+        options,
+        TOKEN_OPTIONS,
+      )
+      if (type === 'refresh') assertNotFresh(options)
+      return create(type, given, options, null)
+    },
+    startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
+    createPair(given, { access, refresh, ...shared }, session) {
       return {
         accessToken: create('access', given, mergeOptions(shared, access), session),
         refreshToken: create('refresh', given, mergeOptions(shared, refresh), session),
         tokenType: 'bearer',
       }
     },
-    planPair(given, { access, refresh, ...shared }) {
+    planPair(given, { access = {}, refresh = {}, ...shared }) {
+      assertOptions('access', access, TOKEN_OPTIONS)
+      assertOptions('refresh', refresh, TOKEN_OPTIONS)
+      assertNotFresh(refresh)
       const refreshOptions = mergeOptions(shared, refresh)
       // As long as a session can get, so that what is planned can be made.
       const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER }
@@ -114,6 +128,12 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
       return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
     },
   }
+}
+
+// A refresh token proves no log-in: to ignore the option would leave somebody waiting for a fresh token.
+function assertNotFresh({ fresh }: CreateTokenOptions): void {
+  if (fresh === undefined || fresh === false) return
+  throw new TypeError('fresh is an option of access tokens; a refresh token is never fresh')
 }
 
 // An own expiry replaces the shared one, whichever way the two are written.

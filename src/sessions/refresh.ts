@@ -2,9 +2,10 @@ import type { CreateTokenOptions, GivenClaims, SessionClaims } from '../claims/c
 import type { TokenPayload } from '../claims/payload.js'
 import { extraClaims } from '../claims/read-payload.js'
 import { MissingTokenError, RevokedTokenError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import type { RequestSource } from '../request/request-source.js'
 import type { CheckedToken, RevocableToken } from '../revocation/check.js'
-import type { SessionClientOptions } from './session-client.js'
+import { CLIENT_OPTIONS, type SessionClientOptions } from './session-client.js'
 import type { Sessions } from './sessions.js'
 import type { PairTokenOptions, TokenPair } from './token-pair.js'
 
@@ -14,6 +15,13 @@ export interface RefreshOptions<Input extends object> extends SessionClientOptio
   readonly claims?: Input
   /** Options of the access token alone. */
   readonly access?: CreateTokenOptions
+}
+
+/** The names of `RefreshOptions`. */
+export const REFRESH_OPTIONS: OptionNames<RefreshOptions<object>> = {
+  ...CLIENT_OPTIONS,
+  claims: true,
+  access: true,
 }
 
 /** What a refresh needs of the manager: a check of the old token, and a new pair. */
@@ -47,8 +55,10 @@ export async function refreshPair(
   store: RefreshStore,
   refresher: Refresher,
   source: RequestSource | string,
-  { claims, access, ...client }: RefreshOptions<object>,
+  refreshOptions: RefreshOptions<object>,
 ): Promise<TokenPair> {
+  assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
+  const { claims, access, ...client } = refreshOptions
   const { identityClaim, issuer } = refresher
   const verified = await refresher.verify(source)
   if (verified === null) throw new MissingTokenError()
@@ -76,6 +86,10 @@ function toGiven(claims: TokenPayload, identityClaim: string, replacement: objec
   return { ...(replacement ?? extras), uid: claims.sub }
 }
 
-function toOptions({ scopes, aud }: TokenPayload): CreateTokenOptions {
-  return { ...(scopes !== undefined && { scopes }), ...(aud !== undefined && { audience: aud }) }
+function toOptions({ scopes, aud, iss }: TokenPayload): CreateTokenOptions {
+  return {
+    ...(scopes !== undefined && { scopes }),
+    ...(aud !== undefined && { audience: aud }),
+    ...(iss !== undefined && { issuer: iss }),
+  }
 }
