@@ -89,6 +89,7 @@ export {
   type RevocationKind,
 } from './revocation/revocation.js'
 export type { RevocableToken } from './revocation/check.js'
+export { type ListPage, MAX_LIST_LIMIT, parseListOptions } from './revocation/list-page.js'
 export { pollFeed } from './revocation/poll-feed.js'
 export type { Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
