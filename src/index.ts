@@ -84,6 +84,7 @@ export {
   isWatermark,
   MOST_AHEAD,
   MOST_SET_BACK,
+  raiseWatermark,
   type Revocation,
   type RevocationKey,
   type RevocationKind,
