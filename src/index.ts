@@ -85,11 +85,13 @@ export {
   isWatermark,
   MOST_AHEAD,
   MOST_SET_BACK,
+  raiseWatermark,
   type Revocation,
   type RevocationKey,
   type RevocationKind,
 } from './revocation/revocation.js'
 export type { RevocableToken } from './revocation/check.js'
+export { type ListPage, MAX_LIST_LIMIT, parseListOptions } from './revocation/list-page.js'
 export { pollFeed } from './revocation/poll-feed.js'
 export type { LogoutPayload, RevocablePayload, Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
