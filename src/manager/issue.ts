@@ -5,7 +5,7 @@ import {
   type SessionClaims,
   toExpiry,
 } from '../claims/create.js'
-import { createTimedId, type RandomBytes } from '../claims/ids.js'
+import { createId, createTimedId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
 import { assertSerializable } from '../claims/serializable.js'
 import { isWithinJsonLimits, toBase64url } from '../encoding.js'
@@ -20,10 +20,15 @@ import type { Settings } from './settings.js'
 /** Makes tokens. */
 export interface TokenIssuer {
   createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions): string
-  /** A pair for a session, or for one that nobody keeps. */
-  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims | null): TokenPair
+  /** A pair for a session, or for one that nobody keeps; both tokens carry `csrf`, or else the same new CSRF value. */
+  createPair(
+    given: GivenClaims,
+    options: PairTokenOptions,
+    session: SessionClaims | null,
+    csrf?: string,
+  ): TokenPair
   /** Throws for claims and options that make no pair; returns when its session would end, in epoch seconds, or `null`. */
-  planPair(given: GivenClaims, options: PairTokenOptions): number | null
+  planPair(given: GivenClaims, options: PairTokenOptions, csrf?: string): number | null
 }
 
 /** What an issuer works with. */
@@ -96,18 +101,18 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
 
   return {
     createToken: (type, given, options = {}) => create(type, given, options, null),
-    createPair(given, { access, refresh, ...shared }, kept) {
-      const session = kept ?? { sid: createTimedId(parts.startToken(now()), random) }
+    createPair(given, { access, refresh, ...shared }, kept, csrf = createId(random)) {
+      const session = { ...(kept ?? { sid: createTimedId(parts.startToken(now()), random) }), csrf }
       return {
         accessToken: create('access', given, mergeOptions(shared, access), session),
         refreshToken: create('refresh', given, mergeOptions(shared, refresh), session),
         tokenType: 'bearer',
       }
     },
-    planPair(given, { access, refresh, ...shared }) {
+    planPair(given, { access, refresh, ...shared }, csrf = createId(random)) {
       const refreshOptions = mergeOptions(shared, refresh)
       // As long as a session can get, so that what is planned can be made.
-      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER }
+      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER, csrf }
       const accessOptions = mergeOptions(shared, access)
       toInput(build('access', given, accessOptions, longest), accessOptions.headers)
       toInput(build('refresh', given, refreshOptions, longest), refreshOptions.headers)
