@@ -12,7 +12,7 @@ test.each([
   ['revokation', 'revocation'],
   ['Config', 'config'],
   ['clokc', 'clock'],
-  ['toString', 'revocation'],
+  ['toString', 'config'],
 ])('an unknown name is refused with the nearest known one: %s', (name, nearest) => {
   const call = () => assertOptions('new TokenManager()', { [name]: undefined }, NAMES)
   expect(call).toThrow(TypeError)

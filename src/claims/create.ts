@@ -66,6 +66,8 @@ export interface CreationContext {
 /** What the tokens of one session share. */
 export interface SessionClaims {
   readonly sid: string
+  /** The CSRF value of every token of the session; left out, each token gets its own. */
+  readonly csrf?: string
   /** Refresh tokens only, and only where sessions are kept. */
   readonly generation?: number
   /** Of a kept session: when a token of it expires that was made at `iat` and would live until `own`; see `toExpiry`. */
@@ -102,7 +104,7 @@ export function createClaims(
   if (issuer !== null) claims['iss'] = issuer
   if (audience !== null) claims['aud'] = audience
   if (type === 'access') claims['fresh'] = toFreshness(iat, options.fresh)
-  if (rules.csrf) claims['csrf'] = createId(context.random)
+  if (rules.csrf) claims['csrf'] = session?.csrf ?? createId(context.random)
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation

@@ -6,7 +6,7 @@ import {
   TOKEN_OPTIONS,
   toExpiry,
 } from '../claims/create.js'
-import { createTimedId, type RandomBytes } from '../claims/ids.js'
+import { createId, createTimedId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
 import { assertSerializable } from '../claims/serializable.js'
 import { isWithinJsonLimits, toBase64url } from '../encoding.js'
@@ -22,11 +22,17 @@ import type { Settings } from './settings.js'
 /** Makes tokens. */
 export interface TokenIssuer {
   createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions): string
-  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims): TokenPair
+  /** Both tokens carry `csrf`; left out, they share a new CSRF value. */
+  createPair(
+    given: GivenClaims,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    csrf?: string,
+  ): TokenPair
   /** A session that no store keeps. */
   startSession(): SessionClaims
   /** Throws for claims and options that make no pair; returns when its session would end, in epoch seconds, or `null`. */
-  planPair(given: GivenClaims, options: PairTokenOptions): number | null
+  planPair(given: GivenClaims, options: PairTokenOptions, csrf?: string): number | null
 }
 
 /** What an issuer works with. */
@@ -108,20 +114,21 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
       return create(type, given, options, null)
     },
     startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
-    createPair(given, { access, refresh, ...shared }, session) {
+    createPair(given, { access, refresh, ...shared }, opened, csrf = createId(random)) {
+      const session = { ...opened, csrf }
       return {
         accessToken: create('access', given, mergeOptions(shared, access), session),
         refreshToken: create('refresh', given, mergeOptions(shared, refresh), session),
         tokenType: 'bearer',
       }
     },
-    planPair(given, { access = {}, refresh = {}, ...shared }) {
+    planPair(given, { access = {}, refresh = {}, ...shared }, csrf = createId(random)) {
       assertOptions('access', access, TOKEN_OPTIONS)
       assertOptions('refresh', refresh, TOKEN_OPTIONS)
       assertNotFresh(refresh)
       const refreshOptions = mergeOptions(shared, refresh)
       // As long as a session can get, so that what is planned can be made.
-      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER }
+      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER, csrf }
       const accessOptions = mergeOptions(shared, access)
       toInput(build('access', given, accessOptions, longest), accessOptions.headers)
       toInput(build('refresh', given, refreshOptions, longest), refreshOptions.headers)

@@ -29,8 +29,14 @@ export interface Refresher {
   readonly identityClaim: string
   readonly issuer: {
     /** Throws for claims and options that make no pair. */
-    planPair(given: GivenClaims, options: PairTokenOptions): unknown
-    createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims): TokenPair
+    planPair(given: GivenClaims, options: PairTokenOptions, csrf?: string): unknown
+    /** Both tokens carry `csrf`; left out, they share a new CSRF value. */
+    createPair(
+      given: GivenClaims,
+      options: PairTokenOptions,
+      session: SessionClaims,
+      csrf?: string,
+    ): TokenPair
   }
   /** The refresh token in a request, or a token itself, past every check. */
   verify(source: RequestSource | string): RefreshToken | null | Promise<RefreshToken | null>
@@ -65,13 +71,16 @@ export async function refreshPair(
 
   const given = toGiven(verified.claims, identityClaim, claims)
   const options = { ...toOptions(verified.claims), ...(access && { access }) }
-  issuer.planPair(given, options)
+  // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
+  // requests of every tab that read the old one just before the refresh.
+  const { csrf } = verified.claims
+  issuer.planPair(given, options, csrf)
   const request = typeof source === 'string' ? {} : { request: source }
   try {
     const session = await store.rotate(verified, { ...request, ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return issuer.createPair(given, options, session)
+    return issuer.createPair(given, options, session, csrf)
   } catch (error) {
     refresher.reportRejection(error, verified.claims)
     throw error
