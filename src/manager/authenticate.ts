@@ -108,16 +108,34 @@ export function authenticateToken(
     verified = authenticator.verifier.verify(token, now)
     const { payload } = verified
     assertType(payload, policy)
-    if (origin !== null) assertOrigin(origin, payload, policy, authenticator.settings.reading)
-    assertFresh(payload, policy, now)
-    assertScopes(payload, policy)
-    const answer =
-      policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, policy, origin)
+    const pending = origin && assertOrigin(origin, payload, policy, authenticator.settings.reading)
+    const step = { token, verified, origin, policy, now }
+    const answer = isPromise(pending)
+      ? pending.then(() => assertGranted(authenticator, step))
+      : assertGranted(authenticator, step)
     return answer === undefined ? verified : afterAnswer(authenticator, answer, verified)
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
     throw error
   }
+}
+
+/** What is known about a token once it is genuine, and comes from where it may. */
+interface Step {
+  readonly token: string
+  readonly verified: VerifiedToken
+  readonly origin: TokenOrigin | null
+  readonly policy: InternalPolicy
+  readonly now: number
+}
+
+function assertGranted(
+  authenticator: Authenticator,
+  { token, verified, origin, policy, now }: Step,
+): void | Promise<void> {
+  assertFresh(verified.payload, policy, now)
+  assertScopes(verified.payload, policy)
+  return policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, policy, origin)
 }
 
 async function afterAnswer(
@@ -176,9 +194,9 @@ function assertOrigin(
   claims: StandardClaims,
   policy: TokenPolicy,
   reading: ReadingRules,
-): void {
+): void | Promise<void> {
   if (policy.type === 'any') assertPlace(claims.type, found, wantedLocations(policy, reading.locations))
-  if (policy.csrf !== false) assertCsrf(view, found, claims, reading.csrf)
+  return policy.csrf === false ? undefined : assertCsrf(view, found, claims, reading)
 }
 
 // Several policies on one route ask once: the second finds the answer to the first, or its refusal.

@@ -27,7 +27,7 @@ export async function readLogoutPayloads(
     const payload = found && readGenuine(authenticator, found)
     if (found === null || payload === null) continue
     try {
-      await assertCsrf(view, found, payload, reading.csrf)
+      await assertCsrf(view, found, payload, reading)
       payloads.push(payload)
     } catch (error) {
       refusal ??= error
