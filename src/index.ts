@@ -1,4 +1,4 @@
-export type { CreateTokenOptions } from './claims/create.js'
+export type { CreateTokenOptions, RefreshTokenOptions } from './claims/create.js'
 export { type RandomBytes, toTimedId } from './claims/ids.js'
 export type { AnyClaims, StandardClaims, TokenPayload, TokenType } from './claims/payload.js'
 export {

@@ -7,7 +7,7 @@ import { assertSerializable, type JsonValue } from './serializable.js'
 
 /** What one token may be given beside its claims; each option replaces the configured value for this token. */
 export interface CreateTokenOptions {
-  /** Access tokens only: fresh for good, or for a while. Default `false`. */
+  /** Access tokens only, since a refresh token proves no log-in: fresh for good, or for a while. Default `false`. */
   readonly fresh?: boolean | Duration
   /** How long the token lives; `false` makes one that never expires. */
   readonly expiresIn?: Duration | false
@@ -22,6 +22,9 @@ export interface CreateTokenOptions {
   /** Extra members of the JOSE header. */
   readonly headers?: { readonly [name: string]: JsonValue }
 }
+
+/** What a refresh token may be given; `fresh` would have no effect. */
+export type RefreshTokenOptions = Omit<CreateTokenOptions, 'fresh'>
 
 /** The names of `CreateTokenOptions`. */
 export const TOKEN_OPTIONS: OptionNames<CreateTokenOptions> = {

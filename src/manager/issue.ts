@@ -110,7 +110,6 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
         options,
         TOKEN_OPTIONS,
       )
-      if (type === 'refresh') assertNotFresh(options)
       return create(type, given, options, null)
     },
     startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
@@ -125,7 +124,6 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     planPair(given, { access = {}, refresh = {}, ...shared }, csrf = createId(random)) {
       assertOptions('access', access, TOKEN_OPTIONS)
       assertOptions('refresh', refresh, TOKEN_OPTIONS)
-      assertNotFresh(refresh)
       const refreshOptions = mergeOptions(shared, refresh)
       // As long as a session can get, so that what is planned can be made.
       const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER, csrf }
@@ -135,12 +133,6 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
       return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
     },
   }
-}
-
-// A refresh token proves no log-in: to ignore the option would leave somebody waiting for a fresh token.
-function assertNotFresh({ fresh }: CreateTokenOptions): void {
-  if (fresh === undefined || fresh === false) return
-  throw new TypeError('fresh is an option of access tokens; a refresh token is never fresh')
 }
 
 // An own expiry replaces the shared one, whichever way the two are written.

@@ -1,5 +1,5 @@
 import { type RandomBytes, systemRandom } from '../claims/ids.js'
-import type { CreateTokenOptions } from '../claims/create.js'
+import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
 import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
@@ -154,8 +154,8 @@ export class TokenManager<
     return this.#issuer.createToken('access', claims, options)
   }
 
-  /** A refresh token for a user. */
-  createRefreshToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
+  /** A refresh token for a user, of no session: `refresh` rotates only those of `createTokenPair`. */
+  createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#issuer.createToken('refresh', claims, options)
   }
 

@@ -1,11 +1,11 @@
-import { type CreateTokenOptions, TOKEN_OPTIONS } from '../claims/create.js'
+import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from '../claims/create.js'
 import type { OptionNames } from '../options.js'
 import { CLIENT_OPTIONS, type SessionClientOptions } from './session-client.js'
 
 /** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
 export interface PairTokenOptions extends CreateTokenOptions {
   readonly access?: CreateTokenOptions
-  readonly refresh?: CreateTokenOptions
+  readonly refresh?: RefreshTokenOptions
 }
 
 /** Options of a new pair, and where its log-in comes from. */

@@ -3,6 +3,7 @@ import {
   AccessTokenRequiredError,
   ConfigurationError,
   FreshTokenRequiredError,
+  hasScopes,
   InsufficientScopeError,
   MissingTokenError,
   RefreshTokenRequiredError,
@@ -166,8 +167,10 @@ describe('scopes', () => {
     expect(new InsufficientScopeError(['a'], null).provided).toEqual([])
   })
 
-  test('SCP-06 no requirement is satisfied by every token', async () => {
-    expect((await tokens.scopesRequired()(holder())).sub).toBe('u')
+  test('SCP-06 an empty requirement is a mistake: it would let every access token pass', () => {
+    expect(() => tokens.scopesRequired()).toThrow(TypeError)
+    expect(() => tokens.require({ scopes: [] })).toThrow(TypeError)
+    expect(hasScopes({ scopes: [] })).toBe(true)
   })
 })
 
@@ -196,7 +199,8 @@ test.each<object>([
   { type: null },
   { locations: ['header'] },
   { locations: ['toString'] },
-  { locations: 'headers' },
+  { locations: 'header' },
+  { locations: [['headers']] },
   { scopes: 'admin' },
   { scopes: [''] },
   { fresh: 'yes' },

@@ -61,7 +61,7 @@ describe('the clock that a store answers with', () => {
         {
           operation: 'revoke',
           cause: new TypeError(
-            'The store answered a revocation with something else than its position and clock',
+            'revoke() must return the position and the clock of the store',
           ),
         },
       ],
