@@ -61,12 +61,8 @@ export type {
   TokenDependency,
 } from './manager/dependencies.js'
 export type { ReadTokenOptions, TokenPolicy } from './manager/policy.js'
-export {
-  type AuthenticatedUpgrade,
-  type ClosableSocket,
-  CLOSE_UNAUTHORIZED,
-  type UpgradePolicy,
-} from './manager/sockets.js'
+export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
+export { CLOSE_UNAUTHORIZED, type ClosableSocket } from './manager/watched-sockets.js'
 export type { RevocableTokens } from './manager/revocable-tokens.js'
 export type { SubjectGetter } from './manager/subjects.js'
 export { type JsonClaims, TokenManager, type TokenManagerOptions } from './manager/token-manager.js'

@@ -1,13 +1,14 @@
 import type { TokenPayload } from '../claims/payload.js'
-import { isTokenError } from '../any-token-error.js'
 import { MissingTokenError } from '../errors.js'
+import { readNote, writeNote } from '../request/notes.js'
 import { isOrigin } from '../request/origin.js'
 import type { RequestToken } from '../request/request-token.js'
 import { readUpgradeToken } from '../request/upgrade.js'
 import type { RequestView } from '../request/view.js'
-import { type Duration, parseDuration } from '../time.js'
+import { assertNotRevoked } from '../revocation/check.js'
 import { type Authenticator, authenticateToken } from './authenticate.js'
-import { parsePolicy, type TokenPolicy } from './policy.js'
+import { assertFresh, assertScopes, assertType, parsePolicy, type TokenPolicy } from './policy.js'
+import { reportRejection } from './report-rejection.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
@@ -24,20 +25,6 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
   /** The subprotocol the server must select in its answer, when the token came in one. */
   readonly protocol: string | null
 }
-
-/** As much of a WebSocket as is needed to end it; those of `ws`, Deno, Bun and Workers all have it. */
-export interface ClosableSocket {
-  close(code: number, reason: string): void
-  addEventListener(type: 'close', listener: () => void): void
-  /** From 2 on the socket is closing or closed. */
-  readonly readyState?: number
-}
-
-/** The close code for a token that is no longer good: 401 among the codes RFC 6455 §7.4.2 leaves to applications. */
-export const CLOSE_UNAUTHORIZED = 4401
-
-// RFC 6455 §7.4.1 and its registry: try again later.
-const CLOSE_TRY_AGAIN = 1013
 
 /** A policy that was checked, with what was left out. */
 export type ParsedUpgradePolicy = UpgradePolicy & Required<Pick<UpgradePolicy, 'type' | 'origins'>>
@@ -67,67 +54,81 @@ export async function authenticateUpgrade(
   // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
   const origin = { view: Object.create(view) as RequestView, found: token }
   const { payload } = await authenticateToken(authenticator, token.token, checks, origin)
-  return { payload, token: Object.freeze(token), protocol }
+  const upgrade = { payload, token: Object.freeze(token), protocol }
+  owners.set(upgrade, authenticator)
+  return upgrade
 }
 
-/** Closes a socket once its token has expired or was revoked; returns a function that stops watching. */
-export function closeWhenInvalid(
+// Which manager has authenticated a handshake.
+const owners = new WeakMap<AuthenticatedUpgrade, Authenticator>()
+
+/** Checks again that the token of an open socket is neither expired nor revoked. */
+export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<void> {
+  const authenticator = owners.get(upgrade)
+  if (authenticator === undefined) throw new TypeError('Pass what authenticateUpgrade returned')
+  await recheckToken(authenticator, upgrade)
+}
+
+/**
+ * Checks time and revocation of a token that was accepted before, and nothing else.
+ *
+ * An open socket does not present its token anew: to a refresh token that its session has replaced in the meantime,
+ * this is no reuse.
+ */
+export async function recheckToken(
   authenticator: Authenticator,
-  socket: ClosableSocket,
-  upgrade: AuthenticatedUpgrade,
-  every: Duration,
-): () => void {
-  const interval = parseDuration(every) * 1000
-  if (interval < 1000 || interval > 86_400_000) {
-    throw new RangeError('every must be between a second and a day')
-  }
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
-  const stop = (): void => {
-    stopped = true
-    clearTimeout(timer)
-  }
-
-  const check = async (): Promise<void> => {
-    // A socket that ended before it was watched never says so.
-    if ((socket.readyState ?? 0) >= 2) return stop()
-    try {
-      await authenticateToken(authenticator, upgrade.token.token, { type: upgrade.payload.type }, null)
-    } catch (error) {
-      if (!stopped) end(socket, error)
-      stop()
-    }
-    if (!stopped) schedule()
-  }
-
-  const schedule = (): void => {
-    timer = setTimeout(() => void check(), Math.min(interval, untilExpiry(authenticator, upgrade.payload)))
-    // A socket keeps the process alive by itself; watching it must not.
-    timer.unref()
-  }
-
-  socket.addEventListener('close', stop)
-  schedule()
-  return stop
-}
-
-function untilExpiry({ now, settings }: Authenticator, payload: TokenPayload): number {
-  const { exp = Number.MAX_SAFE_INTEGER } = payload
-  return Math.max(0, (exp + settings.claims.leeway) * 1000 - now())
-}
-
-function end(socket: ClosableSocket, error: unknown): void {
-  const [code, reason] = readEnd(error)
+  { token: { token, location }, payload }: AuthenticatedUpgrade,
+): Promise<void> {
+  const { now, verifier, store, blocklist, settings } = authenticator
+  const sources = { store, isRevoked: blocklist.callback, timeoutMs: settings.revocationTimeoutMs }
   try {
-    socket.close(code, reason)
-  } catch {
-    // Closed by someone else in the meantime, in whatever way.
+    await assertNotRevoked(token, verifier.verify(token, now()), location, sources)
+  } catch (error) {
+    reportRejection(authenticator, error, payload)
+    throw error
   }
 }
 
-function readEnd(error: unknown): [code: number, reason: string] {
-  const isUnanswered = !isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE'
-  return isUnanswered
-    ? [CLOSE_TRY_AGAIN, 'The token could not be checked']
-    : [CLOSE_UNAUTHORIZED, error.message]
+/** Makes a view that of a message: dependencies take the token of the handshake instead of looking for one. */
+export function rememberUpgrade(view: RequestView, upgrade: AuthenticatedUpgrade): void {
+  writeNote(view, rememberUpgrade, upgrade)
+}
+
+/**
+ * A check that knows the messages of a socket.
+ *
+ * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
+ * remains is what the policy demands of the token itself.
+ */
+export function checkMessages(
+  authenticator: Authenticator,
+  policy: TokenPolicy,
+  check: (view: RequestView) => TokenPayload | null | Promise<TokenPayload | null>,
+): (view: RequestView) => TokenPayload | null | Promise<TokenPayload | null> {
+  return (view) => {
+    const upgrade = readNote(view, rememberUpgrade) as AuthenticatedUpgrade | undefined
+    const isOwn = upgrade !== undefined && owners.get(upgrade) === authenticator
+    return isOwn ? checkMessage(authenticator, policy, upgrade) : check(view)
+  }
+}
+
+function checkMessage(
+  authenticator: Authenticator,
+  policy: TokenPolicy,
+  { token: { token, location }, payload: known }: AuthenticatedUpgrade,
+): TokenPayload {
+  try {
+    if (policy.locations?.includes(location) === false) {
+      throw new MissingTokenError(`The token of the WebSocket handshake was found in ${location}`)
+    }
+    const now = authenticator.now()
+    const { payload } = authenticator.verifier.verify(token, now)
+    assertType(payload, policy)
+    assertFresh(payload, policy, now)
+    assertScopes(payload, policy)
+    return payload
+  } catch (error) {
+    reportRejection(authenticator, error, known)
+    throw error
+  }
 }

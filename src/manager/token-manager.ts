@@ -35,13 +35,13 @@ import { resolveSettings } from './settings.js'
 import {
   type AuthenticatedUpgrade,
   authenticateUpgrade,
-  type ClosableSocket,
-  closeWhenInvalid,
+  checkMessages,
   parseUpgradePolicy,
   type UpgradePolicy,
 } from './sockets.js'
 import { findSubject, type SubjectGetter } from './subjects.js'
 import { createVerifier } from './verified-tokens.js'
+import { type ClosableSocket, closeWhenInvalid } from './watched-sockets.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
@@ -218,7 +218,9 @@ export class TokenManager<
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
-    const check = createCheck(this.#authenticator, parsePolicy(policy))
+    const parsed = parsePolicy(policy)
+    const find = createCheck(this.#authenticator, parsed)
+    const check = checkMessages(this.#authenticator, parsed, find)
     return rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null)
   }
 

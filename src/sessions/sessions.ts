@@ -10,6 +10,7 @@ import { addTime, FOREVER } from '../revocation/revocation.js'
 import { readStoredId, toStoredId } from '../revocation/revocation-keys.js'
 import { parseText, type Revoker } from '../revocation/revoker.js'
 import type {
+  ListOptions,
   OpenedSession,
   Presentation,
   Rotation,
@@ -98,9 +99,9 @@ export function createSessions(
 ): Sessions {
   const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
-  const list = async (uid: string, limit: number, before: string | null): Promise<readonly StoredSession[]> =>
+  const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
     store.call('list', async (target) =>
-      parseList(await sessionsOf(target).list(toStoredId(uid), { limit, before, idleMs })),
+      parseList(await sessionsOf(target).list(toStoredId(uid), options)),
     )
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
@@ -187,8 +188,8 @@ export function createSessions(
       if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_PAGE) {
         throw new TypeError(`limit must be a whole number from 1 to ${MAX_PAGE}`)
       }
-      const after = before === undefined ? null : parseText('before', before)
-      return (await list(parseText('uid', uid), limit, after)).map(toInfo)
+      const last = before === undefined ? null : parseText('before', before)
+      return (await list(parseText('uid', uid), { limit, before: last, idleMs })).map(toInfo)
     },
     async getSession(id, uid) {
       const sid = toStoredId(parseText('A session id', id))
@@ -203,7 +204,8 @@ export function createSessions(
       let count = 0
       let before: string | null = null
       for (;;) {
-        const page: readonly StoredSession[] = await list(sub, MAX_PAGE, before)
+        // Those that were not used for too long are revoked as well: another manager may allow them more time.
+        const page: readonly StoredSession[] = await list(sub, { limit: MAX_PAGE, before, idleMs: FOREVER })
         const others = page.map(({ sid }) => sid).filter((sid) => sid !== own)
         if (others.length > 0) await revoker.revokeSessions(others, sub, origin)
         count += others.length
