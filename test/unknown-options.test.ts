@@ -46,7 +46,12 @@ const CALLS: readonly (readonly [
     (given) => tokens.verifyTokenWithoutRevocation('a.b.c', given),
   ],
   ['authenticateUpgrade', 'origin', 'origins', (given) => tokens.authenticateUpgrade(request, given)],
-  ['authenticateUpgrade', 'csrf', 'fresh', (given) => tokens.authenticateUpgrade(request, given)],
+  [
+    'authenticateUpgrade',
+    'location',
+    'skipRevocation',
+    (given) => tokens.authenticateUpgrade(request, given),
+  ],
   [
     'closeWhenInvalid',
     'each',

@@ -23,12 +23,7 @@ import type { Settings } from './settings.js'
 export interface TokenIssuer {
   createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions): string
   /** Both tokens carry `csrf`; left out, they share a new CSRF value. */
-  createPair(
-    given: GivenClaims,
-    options: PairTokenOptions,
-    session: SessionClaims,
-    csrf?: string,
-  ): TokenPair
+  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims, csrf?: string): TokenPair
   /** A session that no store keeps. */
   startSession(): SessionClaims
   /** Throws for claims and options that make no pair; returns when its session would end, in epoch seconds, or `null`. */

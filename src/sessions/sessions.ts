@@ -100,9 +100,7 @@ export function createSessions(
   const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
   const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
-    store.call('list', async (target) =>
-      parseList(await sessionsOf(target).list(toStoredId(uid), options)),
-    )
+    store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
   // request that waits for it.

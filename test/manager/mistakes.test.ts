@@ -106,7 +106,7 @@ describe('a call that cannot be meant is told why', () => {
       )
     }
     await expect(tokens.authenticateUpgrade(request, { type: 'any' as never })).rejects.toThrow(
-      new TypeError('Not an upgrade policy: type'),
+      new TypeError('type must be access or refresh'),
     )
     await expect(tokens.authenticateUpgrade(new Request('http://localhost/'))).rejects.toMatchObject({
       code: 'TOKEN_MISSING',

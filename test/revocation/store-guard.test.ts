@@ -92,7 +92,17 @@ describe('78 79 a store that does not answer refuses the request', () => {
     expect(revoked).toEqual([])
     mend()
     expect(await outcomeOf(tokens.logout(payload))).toBe('ok')
-    expect(revoked).toEqual([{ kind: 'session', id: payload.sid, reason: 'requested' }])
+    expect(revoked).toEqual([
+      {
+        kind: 'session',
+        id: payload.sid,
+        sub: 'ada',
+        reason: 'requested',
+        actor: null,
+        ip: null,
+        userAgent: null,
+      },
+    ])
   })
 
   test.each([

@@ -96,7 +96,9 @@ describe('nobody else can log a user out', () => {
     const { tokens, clock, post, access, refresh, loggedOut, isOver } = await logIn()
     clock.seconds += 3600
     expect(await outcomeOf(tokens.logoutRequest(post({ ...access, ...refresh })))).toBe('CSRF_MISSING')
-    expect(await outcomeOf(tokens.logoutRequest(post({ ...access, ...refresh }, 'guess')))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(tokens.logoutRequest(post({ ...access, ...refresh }, 'guess')))).toBe(
+      'CSRF_MISMATCH',
+    )
     expect(loggedOut).toEqual([])
     expect(await isOver()).toBe(false)
   })

@@ -19,13 +19,19 @@ async function rotate(times: number, options: TokenConfigOptions = {}) {
 
 type Case = Awaited<ReturnType<typeof rotate>>
 
-const ENTRY_POINTS: readonly (readonly [string, (tokens: Case['tokens'], token: string) => Promise<unknown>])[] = [
+const ENTRY_POINTS: readonly (readonly [
+  string,
+  (tokens: Case['tokens'], token: string) => Promise<unknown>,
+])[] = [
   ['refresh', (tokens, token) => tokens.refresh(token)],
   ['refreshTokenRequired', (tokens, token) => tokens.refreshTokenRequired(withBearer(token))],
   ['tokenRequired', (tokens, token) => tokens.tokenRequired(withBearer(token))],
   ['require', (tokens, token) => tokens.require({ type: 'refresh', optional: true })(withBearer(token))],
   ['verifyToken', (tokens, token) => tokens.verifyToken(token, { type: 'refresh' })],
-  ['authenticateUpgrade', (tokens, token) => tokens.authenticateUpgrade(withBearer(token), { type: 'refresh' })],
+  [
+    'authenticateUpgrade',
+    (tokens, token) => tokens.authenticateUpgrade(withBearer(token), { type: 'refresh' }),
+  ],
 ]
 
 describe.each(ENTRY_POINTS)('%s', (_name, present) => {
@@ -88,7 +94,9 @@ test('a route that guards with the refresh token and then refreshes works', asyn
 
 test('where the revocation check is left out, so is this', async () => {
   const { tokens, first } = await rotate(2)
-  expect(await outcomeOf(tokens.verifyToken(first.refreshToken, { type: 'refresh', skipRevocation: true }))).toBe('ok')
+  expect(
+    await outcomeOf(tokens.verifyToken(first.refreshToken, { type: 'refresh', skipRevocation: true })),
+  ).toBe('ok')
   expect(tokens.verifyTokenWithoutRevocation(first.refreshToken, { type: 'refresh' }).gen).toBe(0)
 })
 
