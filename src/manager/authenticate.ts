@@ -105,37 +105,23 @@ export function authenticateToken(
   let verified: VerifiedToken | null = null
   try {
     const now = authenticator.now()
-    verified = authenticator.verifier.verify(token, now)
-    const { payload } = verified
+    const genuine = (verified = authenticator.verifier.verify(token, now))
+    const { payload } = genuine
+    const grant = (): void | Promise<void> => {
+      assertFresh(payload, policy, now)
+      assertScopes(payload, policy)
+      return policy.skipRevocation === true
+        ? undefined
+        : askOnce(authenticator, token, genuine, policy, origin)
+    }
     assertType(payload, policy)
     const pending = origin && assertOrigin(origin, payload, policy, authenticator.settings.reading)
-    const step = { token, verified, origin, policy, now }
-    const answer = isPromise(pending)
-      ? pending.then(() => assertGranted(authenticator, step))
-      : assertGranted(authenticator, step)
-    return answer === undefined ? verified : afterAnswer(authenticator, answer, verified)
+    const answer = isPromise(pending) ? pending.then(grant) : grant()
+    return answer === undefined ? genuine : afterAnswer(authenticator, answer, genuine)
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
     throw error
   }
-}
-
-/** What is known about a token once it is genuine, and comes from where it may. */
-interface Step {
-  readonly token: string
-  readonly verified: VerifiedToken
-  readonly origin: TokenOrigin | null
-  readonly policy: InternalPolicy
-  readonly now: number
-}
-
-function assertGranted(
-  authenticator: Authenticator,
-  { token, verified, origin, policy, now }: Step,
-): void | Promise<void> {
-  assertFresh(verified.payload, policy, now)
-  assertScopes(verified.payload, policy)
-  return policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, policy, origin)
 }
 
 async function afterAnswer(
