@@ -1,3 +1,4 @@
+import { createLossReporter } from '../revocation/loss-reporter.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import type { Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
@@ -44,8 +45,8 @@ export interface PostgresStore extends TokenStore {
 interface RevokeAnswer extends HistoryAnswer {
   readonly now: number
   readonly timeline: string
-  /** How many entries were news. */
-  readonly taken: number
+  /** How many sessions it removed. */
+  readonly removed: number
 }
 
 interface LookupAnswer extends HistoryAnswer {
@@ -66,7 +67,8 @@ export function createPostgresStore(
   const database = toDatabase(client, options)
   const tables = toTables(options)
   const statements = createRevocationStatements(tables)
-  const history = createHistory(database, statements, { namespace, clock, onWarning })
+  const losses = createLossReporter('PostgreSQL', onWarning)
+  const history = createHistory(database, statements, { namespace, clock, losses })
   const retire = createCautiousClock(clock ?? systemClock)
   let prunedAt = monotonicNow()
 
@@ -107,9 +109,10 @@ export function createPostgresStore(
     async migrate() {
       await database.ask(migrationSql(options), [])
     },
-    async prepare({ longestLifetime }) {
+    async prepare(needs) {
+      losses.listen(needs)
       await assertUsable(database, tables, { allowVolatile })
-      await history.enter(toMilliseconds(longestLifetime))
+      await history.enter(toMilliseconds(needs.longestLifetime))
     },
     async revoke(batch) {
       const { epoch, timeline, changes, now } = await revoke(batch)
@@ -125,7 +128,7 @@ export function createPostgresStore(
     connect: connectStore,
     sessions: createSessions(history, createSessionStatements(tables), {
       clock,
-      revoke: async (batch) => (await revoke(batch)).taken,
+      revoke: async (batch) => (await revoke(batch)).removed,
       afterWrite,
     }),
     async close() {

@@ -1,4 +1,5 @@
 import { createId, systemRandom } from '../../claims/ids.js'
+import type { LossReporter } from '../../revocation/loss-reporter.js'
 import type { Clock } from '../../time.js'
 import type { Database, Value } from './client.js'
 import type { RevocationStatements } from './statements.js'
@@ -30,12 +31,16 @@ export interface History {
 export interface HistoryOptions {
   readonly namespace: string
   readonly clock: Clock | undefined
-  readonly onWarning: (message: string) => void
+  readonly losses: LossReporter
 }
 
 interface Head {
   readonly epoch: string
   readonly changes: number
+}
+
+interface HealAnswer extends Head {
+  readonly revokedBefore: number
 }
 
 interface EnterAnswer extends Head {
@@ -49,7 +54,7 @@ const ATTEMPTS = 3
 export function createHistory(
   database: Database,
   statements: RevocationStatements,
-  { namespace, clock, onWarning }: HistoryOptions,
+  { namespace, clock, losses }: HistoryOptions,
 ): History {
   let known: Head | null = null
   let longest = 0
@@ -57,14 +62,13 @@ export function createHistory(
 
   const heal = async (lost: string): Promise<void> => {
     const values = [namespace, createId(systemRandom), lost, readClock(clock), longest]
-    const head = await database.ask<Head>(statements.heal, values)
+    const answer = await database.ask<HealAnswer>(statements.heal, values)
+    if (answer === null) throw new Error('The PostgreSQL server gave no answer')
+    const { revokedBefore, ...head } = answer
     // What is left may have been written for shorter lives. Where this fails, the next call finds the loss again.
-    if (head !== null) await database.ask(statements.extend, [namespace, head.epoch, head.changes])
+    await database.ask(statements.extend, [namespace, head.epoch, head.changes])
     known = head
-    onWarning(
-      'The PostgreSQL store has lost its data, or is another one than before: every session that began before now ' +
-        'is revoked',
-    )
+    losses.report(revokedBefore)
   }
 
   // Many calls find out at once; one of them sees to it, and those that were asked before it ask again.

@@ -1,7 +1,7 @@
-import { type TableOptions, toTables } from './tables.js'
+import { leadSql, type TableOptions, toTables } from './tables.js'
 
 /** The version of the tables that this release needs. */
-export const TABLES_VERSION = 1
+export const TABLES_VERSION = 2
 
 /**
  * The SQL that creates or updates the tables of a store, for those who run migrations themselves.
@@ -18,6 +18,7 @@ export function migrationSql(options: TableOptions = {}): string {
   return `do $tokenlib$
 declare
   installed integer;
+  outdated regclass;
 begin
   perform pg_advisory_xact_lock(hashtextextended('${version}', ${MIGRATION_LOCK}));
   ${createSchema}
@@ -44,8 +45,6 @@ begin
       id text collate "C" not null,
       primary key (namespace, kind, id)
     );
-    create index on ${revocations} (namespace, change);
-    create index on ${revocations} (namespace, until);
 
     create table ${sessions} (
       started_at bigint not null,
@@ -60,10 +59,26 @@ begin
       user_agent text,
       primary key (namespace, sid)
     ) with (fillfactor = 85);
-    create index on ${sessions} (namespace, user_id);
-    create index on ${sessions} (namespace, until);
-    create index on ${sessions} (namespace, started_at);
-    update ${version} set version = 1;
+  end if;
+
+  if installed < 2 then
+    -- Every statement of a store begins with this table, so none of them holds another one while it waits here.
+    lock table ${heads} in access exclusive mode;
+    for outdated in
+      select i.indexrelid from pg_index i
+      where i.indrelid in ('${revocations}'::regclass, '${sessions}'::regclass)
+        and i.indnatts = 2 and not i.indisunique and i.indpred is null
+        and pg_get_indexdef(i.indexrelid, 1, true) = 'namespace'
+        and pg_get_indexdef(i.indexrelid, 2, true) in ('change', 'until', 'user_id', 'started_at')
+    loop
+      execute 'drop index ' || outdated;
+    end loop;
+    create index on ${revocations} (${leadSql('change', 'namespace')}, change);
+    create index on ${revocations} (${leadSql('until', 'namespace')}, until);
+    create index on ${sessions} (${leadSql('user', 'namespace')}, user_id, started_at, sid);
+    create index on ${sessions} (${leadSql('start', 'namespace')}, started_at);
+    create index on ${sessions} (${leadSql('until', 'namespace')}, until);
+    update ${version} set version = 2;
   end if;
 end
 $tokenlib$`

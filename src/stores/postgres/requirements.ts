@@ -21,7 +21,9 @@ export async function assertUsable(
   if (answer.serverVersion < 130_000) {
     throw new ConfigurationError('The PostgreSQL store needs PostgreSQL 13 or newer')
   }
-  if ((answer.version ?? 0) < TABLES_VERSION) throw new ConfigurationError(outdated(tables))
+  if ((answer.version ?? 0) < TABLES_VERSION) {
+    throw new ConfigurationError(outdated(tables, answer.version ?? 0))
+  }
   if (answer.isStandby) {
     throw new ConfigurationError(
       'The PostgreSQL server is a standby, which may be behind: connect to the primary (with several hosts in a ' +
@@ -55,7 +57,7 @@ async function ask(database: Database, tables: Tables): Promise<Answer> {
     return (await database.ask<Answer>(statement, [])) as Answer
   } catch (cause) {
     const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
-    if (code === UNDEFINED_TABLE) throw new ConfigurationError(outdated(tables), { cause })
+    if (code === UNDEFINED_TABLE) throw new ConfigurationError(missing(tables), { cause })
     if (code === INSUFFICIENT_PRIVILEGE) {
       throw new ConfigurationError(
         `The role of this connection may not use the tables: grant select, insert, update, delete on ${tables.heads}, ` +
@@ -70,9 +72,15 @@ async function ask(database: Database, tables: Tables): Promise<Answer> {
 const UNDEFINED_TABLE = '42P01'
 const INSUFFICIENT_PRIVILEGE = '42501'
 
-function outdated({ version }: Tables): string {
+const REMEDY = 'await store.migrate() before the store is used, or run what migrationSql() returns'
+
+function missing({ version }: Tables): string {
+  return `There are no tables beside ${version}: ${REMEDY}`
+}
+
+function outdated({ version }: Tables, found: number): string {
   return (
-    `The tables beside ${version} are missing or older than this release of tokenlib: await store.migrate() before ` +
-    'the store is used, or run what migrationSql() returns'
+    `The tables beside ${version} have version ${found}, and this release of tokenlib needs version ` +
+    `${TABLES_VERSION}: ${REMEDY}. Processes of the release before can go on with the newer tables`
   )
 }

@@ -1,12 +1,12 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { isKnownHead, nowSql, OR_STANDBY } from './statements.js'
-import type { Tables } from './tables.js'
+import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */
 export interface SessionStatements {
   readonly open: string
   readonly rotate: string
-  readonly judge: string
+  readonly find: string
   readonly list: string
 }
 
@@ -19,7 +19,7 @@ export function createSessionStatements(tables: Tables): SessionStatements {
     ${revoked('session', 's.sid')}, ${revoked('user', 's.user_id')}, ${revoked('all', "''")}), false)`
   // Once, so that all of a statement goes by one time.
   const head = `head as materialized (
-  select h.changes, ${nowSql('$4')} as now from ${heads} h
+  select h.namespace, h.changes, ${nowSql('$4')} as now from ${heads} h
   where ${isKnownHead(tables, 'h')}
 )`
   const after = (kind: string, id: string): string => `nullif(${revoked(kind, id)}, ${FOREVER}) + 1`
@@ -54,20 +54,34 @@ select json_build_object('changes', changes, 'generation', generation, 'expiresA
 from head left join rotated on true`,
 
     // $5: the sid.
-    judge: `with ${head}
+    find: `with ${head}
 select json_build_object('changes', changes, 'now', now, 'session', (
-  select json_build_object('generation', generation, 'lastUsedAt', last_used_at, 'until', until,
-    'expiresAt', expires_at, 'isRevoked', ${isRevoked})
+  select ${toJson(`, 'generation', generation, 'until', until, 'isRevoked', ${isRevoked}`)}
   from ${sessions} s where s.namespace = $1 and s.sid = $5))::text from head ${OR_STANDBY}`,
 
-    // $5: the user.
-    list: `with ${head}
-select json_build_object('changes', changes, 'sessions', (
-  select coalesce(json_agg(json_build_object('sid', sid, 'startedAt', started_at, 'lastUsedAt', last_used_at,
-    'expiresAt', expires_at, 'ip', ip, 'userAgent', user_agent) order by started_at desc), '[]')
-  from (select * from ${sessions} s where s.namespace = $1 and s.user_id = $5 and head.now < s.until
-    and not ${isRevoked} order by started_at desc limit ${MOST_LISTED}) live))::text from head ${OR_STANDBY}`,
+    // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
+    // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
+    list: `with ${head}, page as materialized (
+  select s.* from head h, lateral (
+    select * from ${sessions} s
+    where (${leadSql('user', 's.namespace')}, s.user_id, s.started_at, s.sid)
+        < (${leadSql('user', 'h.namespace')}, $5::text, $6::bigint, $7::text)
+      and (${leadSql('user', 's.namespace')}, s.user_id, s.started_at)
+        > (${leadSql('user', 'h.namespace')}, $5::text, greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0))
+    order by ${leadSql('user', 's.namespace')} desc, s.user_id desc, s.started_at desc, s.sid desc
+    limit $8::bigint) s
+)
+select json_build_object('changes', changes, 'rows', (select count(*) from page), 'last', (
+    select json_build_object('startedAt', started_at, 'sid', sid) from page order by started_at, sid limit 1),
+  'sessions', (
+    select coalesce(json_agg(${toJson()} order by started_at desc, sid desc), '[]') from page s
+    where head.now < s.until and head.now - s.last_used_at <= $9::bigint
+      and ${revoked('session', 's.sid')} is null))::text
+from head ${OR_STANDBY}`,
   }
 }
 
-const MOST_LISTED = 1000
+function toJson(more = ''): string {
+  return `json_build_object('sid', sid, 'user', user_id, 'startedAt', started_at, 'lastUsedAt', last_used_at,
+    'expiresAt', expires_at, 'ip', ip, 'userAgent', user_agent${more})`
+}

@@ -1,6 +1,13 @@
+import { parseListOptions } from '../../revocation/list-page.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import { judgeRotation, type RotationState } from '../../revocation/rotation.js'
-import type { OpenedSession, Rotation, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import type {
+  OpenedSession,
+  Presentation,
+  RotationOptions,
+  SessionStore,
+  StoredSession,
+} from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
 import type { SessionStatements } from './session-statements.js'
@@ -11,15 +18,27 @@ interface RotateAnswer extends HistoryAnswer {
   readonly expiresAt: number
 }
 
-interface JudgeAnswer extends HistoryAnswer {
+interface FindAnswer extends HistoryAnswer {
   readonly now: number
-  readonly session: (RotationState & { readonly expiresAt: number }) | null
+  readonly session: (StoredSession & RotationState) | null
 }
+
+interface ListAnswer extends HistoryAnswer {
+  /** How many rows were read; some of them may be of sessions that are over, idle or revoked. */
+  readonly rows: number
+  /** The last row that was read; `null` where there was none. */
+  readonly last: { readonly startedAt: number; readonly sid: string } | null
+  readonly sessions: readonly StoredSession[]
+}
+
+type Judgement =
+  | Presentation
+  | { readonly outcome: 'replayed'; readonly generation: number; readonly expiresAt: number }
 
 /** What sessions need of the store around them. */
 export interface SessionSurroundings {
   readonly clock: Clock | undefined
-  /** Writes revocations, and returns how many of them were news. */
+  /** Writes revocations, and returns how many sessions it removed. */
   readonly revoke: (batch: readonly Revocation[]) => Promise<number>
   /** Called after a write. */
   readonly afterWrite: () => void
@@ -31,19 +50,26 @@ export function createSessions(
   statements: SessionStatements,
   { clock, revoke, afterWrite }: SessionSurroundings,
 ): SessionStore {
-  // Why nothing was rotated. Whatever it was, it stays so: generations only grow, time goes on, and revocations
-  // and the ends of sessions are final. So a later look, and a revocation in a statement of its own, judge as one
-  // step would: nobody can make a used token good again in between.
-  const judge: SessionStore['rotate'] = async (sid, presented, rules) => {
-    const { session, now } = await history.ask<JudgeAnswer>(statements.judge, [readClock(clock), sid])
+  const find = (sid: string): Promise<FindAnswer> =>
+    history.ask<FindAnswer>(statements.find, [readClock(clock), sid])
+
+  // Where a token stands that did not move its session on. Whatever it is, it stays so: generations only grow, time
+  // goes on, and revocations and the ends of sessions are final. So a later look, and a revocation in a statement of
+  // its own, judge as one step would: nobody can make a used token good again in between.
+  const judge = async (
+    sid: string,
+    presented: number,
+    rules: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+  ): Promise<Judgement> => {
+    const { session, now } = await find(sid)
     const verdict = judgeRotation(session, presented, rules, now)
     if (session === null || verdict === 'end') return ENDED
     const { generation, expiresAt, until } = session
+    if (verdict === 'rotate') return { outcome: 'current' }
     if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
-    // A clock that was set back: the session was over when it was presented.
-    if (verdict === 'rotate') return ENDED
-    const news = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
-    return news > 0 ? { outcome: 'reused', generation } : ENDED
+    // Of several who find a reuse, the one that removes the session tells of it.
+    const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
+    return removed > 0 ? { outcome: 'reused', generation } : ENDED
   }
 
   return {
@@ -69,18 +95,48 @@ export function createSessions(
         rules.ip,
         rules.userAgent,
       ])
-      if (generation === null) return judge(sid, presented, rules)
+      if (generation === null) {
+        const found = await judge(sid, presented, rules)
+        // A clock that was set back: the session was over when it was presented.
+        return found.outcome === 'current' ? ENDED : found
+      }
       afterWrite()
       return { outcome: 'rotated', generation, expiresAt }
     },
-    async list(user) {
-      const { sessions } = await history.ask<HistoryAnswer & { readonly sessions: readonly StoredSession[] }>(
-        statements.list,
-        [readClock(clock), user],
-      )
-      return sessions
+    async present(sid, presented, rules) {
+      const found = await judge(sid, presented, rules)
+      return found.outcome === 'replayed' ? { outcome: 'current' } : found
+    },
+    async list(user, options) {
+      const { limit, idleMs, before } = parseListOptions(options)
+      const live: StoredSession[] = []
+      let after = before ?? NEWEST
+      // A statement reads a bounded number of rows, whatever they are of.
+      for (let size = limit; live.length < limit; size = Math.min(MOST_ROWS, 2 * size)) {
+        const { sessions, rows, last } = await history.ask<ListAnswer>(statements.list, [
+          readClock(clock),
+          user,
+          after.startedAt,
+          after.sid,
+          size,
+          toMilliseconds(idleMs),
+        ])
+        live.push(...sessions)
+        if (last === null || rows < size) break
+        after = last
+      }
+      return live.slice(0, limit)
+    },
+    async get(sid, { idleMs }) {
+      const { session, now } = await find(sid)
+      if (session === null || session.isRevoked || now >= session.until) return null
+      if (now - session.lastUsedAt > idleMs) return null
+      const { generation: _generation, until: _until, isRevoked: _isRevoked, ...stored } = session
+      return stored
     },
   }
 }
 
-const ENDED: Rotation = { outcome: 'ended' }
+const ENDED = { outcome: 'ended' } as const
+const NEWEST = { startedAt: FOREVER, sid: '' }
+const MOST_ROWS = 1000

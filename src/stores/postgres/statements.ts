@@ -1,5 +1,5 @@
 import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../../revocation/revocation.js'
-import type { Tables } from './tables.js'
+import { leadSql, type Tables } from './tables.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
 //
@@ -7,6 +7,13 @@ import type { Tables } from './tables.js'
 // that this process has seen of it; it finds no head, does nothing and answers nothing when the history is another
 // one or has become shorter, or when the revocations were emptied, which take the row of the epoch with them.
 // On a standby it fails, or says so: what is missing there may only be late.
+//
+// No plan may walk through a namespace, whatever the statistics say. The rules:
+// - A condition on `namespace` goes with all columns of the primary key, or in a subquery of its own with a prefix of
+//   them that is meant. In a join, the namespace comes from the other side: the planner may not begin with it.
+// - Every other index is named by `leadSql`. The last row is read by `order by … limit 1`, and a page by comparing
+//   rows with values that the planner cannot see, so that it expects more rows than the page has: otherwise it might
+//   sort all of them for every page.
 
 /** The time of the store: a clock that was passed in, else that of the server. */
 export function nowSql(given: string): string {
@@ -48,10 +55,22 @@ export function createRevocationStatements(tables: Tables): RevocationStatements
     not_before = greatest(r.not_before, excluded.not_before),
     until = greatest(r.until, excluded.until), change = excluded.change
     where r.not_before < excluded.not_before or r.until < excluded.until`
-  const lastChange = `(select coalesce(max(change), 0) from ${revocations} where namespace = $1)`
-
-  const newestStart = `(select coalesce(max(s.started_at), 0) from ${sessions} s where s.namespace = $1`
-  const notFarAhead = `least(g.not_before, h.now + ${MOST_AHEAD})`
+  const lastChange = `coalesce((select r.change from ${revocations} r
+    where ${leadSql('change', 'r.namespace')} = ${leadSql('change', '$1::text')} order by r.change desc limit 1), 0)`
+  const newestStart = (namespace: string): string =>
+    `coalesce((select s.started_at from ${sessions} s
+      where ${leadSql('start', 's.namespace')} = ${leadSql('start', namespace)} order by s.started_at desc limit 1), 0)`
+  const newestStartOf = (user: string, namespace: string): string =>
+    `coalesce((select s.started_at from ${sessions} s
+      where ${leadSql('user', 's.namespace')} = ${leadSql('user', namespace)} and s.user_id = ${user}
+      order by s.started_at desc limit 1), 0)`
+  // Sessions that started later than a watermark reaches, because the clock was ahead. "offset 0" keeps it apart: it
+  // is asked for each row on its left, and not at all where there is none.
+  const lateSessions = (condition: string, bound: string): string =>
+    `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
+  const removeSessions = (from: string): string =>
+    `delete from ${sessions} s using ${from} e where e.kind = 'session' and s.namespace = e.namespace and s.sid = e.id
+  returning 1`
 
   return {
     // $2: an epoch for a namespace that has none, $3: the longest lifetime.
@@ -69,22 +88,34 @@ select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exist
 
     // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
     // $5: the longest lifetime. Whoever comes second finds the epoch of the first, and keeps it.
-    heal: `with head as (
+    heal: `with asked as materialized (
+  select $1::text as namespace, ${nowSql('$4')} + ${MOST_SET_BACK} as bound
+), late as materialized (
+  select s.sid, s.until, row_number() over () as step
+  from asked a, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'a.namespace')}`, 'a.bound')}
+), head as (
   insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
-  values ($1, $2, ${lastChange} + 1, $5::bigint)
+  values ($1, $2, ${lastChange} + 1 + (select count(*) from late), $5::bigint)
   on conflict (namespace) do update set
     epoch = case when h.epoch = $3 then excluded.epoch else h.epoch end,
-    changes = greatest(h.changes + 1, excluded.changes),
+    changes = greatest(h.changes + 1 + (select count(*) from late), excluded.changes),
     longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
-  returning epoch, changes, longest_lifetime, ${nowSql('$4')} as now
+  returning namespace, epoch, changes, longest_lifetime, ${nowSql('$4')} as now
+), moment as materialized (
+  select greatest(now, least(now + ${MOST_SET_BACK}, ${newestStart('namespace')})) as at from head
 ), mark as (
   ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head on conflict do nothing
-), watermark as (
-  ${insert} select $1, 'all', '', moment, least(${FOREVER}, moment + longest_lifetime), changes
-  from head, greatest(now, least(now + ${MOST_SET_BACK}, ${newestStart}))) as moment
-  ${merge}
+), entries as materialized (
+  select namespace, 'all' as kind, '' as id, at as not_before, least(${FOREVER}, at + longest_lifetime) as until,
+    changes as change
+  from head, moment
+  union all select namespace, 'session', sid, ${FOREVER}, until, changes - step from head, late
+), taken as (
+  ${insert} select namespace, kind, id, not_before, until, change from entries ${merge}
+), removed as (
+  ${removeSessions('entries')}
 )
-select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
+select json_build_object('epoch', epoch, 'changes', changes, 'revokedBefore', at)::text from head, moment`,
 
     // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
     // raised it, because that one does not see what was written while it waited for the head: every watermark is
@@ -95,7 +126,7 @@ select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
     extend: `with goal as materialized (
   select longest_lifetime from ${heads} where namespace = $1
 ), short as materialized (
-  select r.kind, r.id, e.until, row_number() over (order by r.change) as step
+  select r.namespace, r.kind, r.id, e.until, row_number() over (order by r.change) as step
   from goal g, ${revocations} r,
     lateral (select least(${FOREVER}, r.not_before + g.longest_lifetime) as until) e
   where r.namespace = $1 and r.kind in ('user', 'all') and r.until < e.until
@@ -104,7 +135,7 @@ select json_build_object('epoch', epoch, 'changes', changes)::text from head`,
   returning changes
 ), extended as (
   update ${revocations} r set until = s.until, change = h.changes + 1 - s.step from head h, short s
-  where r.namespace = $1 and r.kind = s.kind and r.id = s.id and r.until < s.until
+  where r.namespace = s.namespace and r.kind = s.kind and r.id = s.id and r.until < s.until
 ), mark as (
   update ${revocations} m set not_before = greatest(m.not_before, g.longest_lifetime) from head, goal g
   where m.namespace = $1 and m.kind = 'epoch' and m.id = $2
@@ -115,33 +146,53 @@ select json_build_object('changes', changes)::text from head`,
     // so the order of changes is the order of commits, and a reader of the feed never meets a gap that is filled
     // later. Everything else is locked after it, so writers wait for each other here, and never in a circle.
     // The time is read when the lock is held: a watermark covers every session that was opened before.
-    // A session's row is read as it was before the wait, which is no harm: its until never changes.
-    revoke: `with head as (
-  update ${heads} h set changes = changes + $6::bigint where ${isKnownHead(tables, 'h')}
-  returning changes, longest_lifetime, ${nowSql('$4')} as now
-), given as (
-  select g.at, g.kind, g.id, g.until, h.now, h.changes, h.longest_lifetime,
-    g.kind in ('user', 'all') as is_watermark,
-    case g.kind
-      when 'user' then greatest(${notFarAhead}, h.now, least(h.now + ${MOST_SET_BACK}, ${newestStart} and s.user_id = g.id)))
-      when 'all' then greatest(${notFarAhead}, h.now, least(h.now + ${MOST_SET_BACK}, ${newestStart})))
-      else g.not_before end as not_before
-  from head h, json_to_recordset($5::text::json)
+    // Sessions are read as they were before the wait, which is no harm: an until never changes, and those that were
+    // opened before the call are there. What started later than the watermark reaches becomes entries of its own; the
+    // bound is from before the wait, so it is no later than that of the watermark.
+    revoke: `with asked as materialized (
+  select h.namespace, ${nowSql('$4')} + ${MOST_SET_BACK} as bound from ${heads} h where h.namespace = $1
+), given as materialized (
+  select a.namespace, a.bound, g.*, case g.kind
+    when 'user' then ${newestStartOf('g.id', 'a.namespace')}
+    when 'all' then ${newestStart('a.namespace')} end as newest
+  from asked a, json_to_recordset($5::text::json)
     as g(at bigint, kind text, id text, not_before bigint, until bigint)
+), late as materialized (
+  select l.sid, l.until, row_number() over () as step from (
+    select s.sid, s.until from given g, ${lateSessions(`${leadSql('user', 's.namespace')} = ${leadSql('user', 'g.namespace')} and s.user_id = g.id`, 'g.bound')}
+    where g.kind = 'user' and g.newest > g.bound
+    union
+    select s.sid, s.until from given g, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'g.namespace')}`, 'g.bound')}
+    where g.kind = 'all' and g.newest > g.bound
+  ) l where not exists (select from given g where g.kind = 'session' and g.id = l.sid)
+), head as (
+  update ${heads} h set changes = changes + $6::bigint + (select count(*) from late)
+  where ${isKnownHead(tables, 'h')}
+  returning changes, longest_lifetime, ${nowSql('$4')} as now
+), raised as materialized (
+  select g.*, g.newest is not null as is_watermark,
+    case when g.newest is null then g.not_before
+      else greatest(least(g.not_before, h.now + ${MOST_AHEAD}), h.now, least(h.now + ${MOST_SET_BACK}, g.newest))
+      end as moment,
+    h.now, h.changes, h.longest_lifetime
+  from head h, given g
+), entries as materialized (
+  select namespace, kind, id, moment as not_before, changes - at as change,
+    case when is_watermark then greatest(until, least(${FOREVER}, moment + longest_lifetime))
+      when kind = 'session' then coalesce(
+        (select s.until from ${sessions} s where s.namespace = $1 and s.sid = r.id),
+        greatest(until, least(${FOREVER}, now + longest_lifetime)))
+      else until end as until
+  from raised r
+  union all select $1, 'session', sid, ${FOREVER}, changes - $6::bigint + 1 - step, until from head, late
 ), taken as (
-  ${insert} select $1, g.kind, g.id, g.not_before,
-    case when is_watermark then greatest(g.until, least(${FOREVER}, g.not_before + g.longest_lifetime))
-      when g.kind = 'session' then
-        coalesce(s.until, greatest(g.until, least(${FOREVER}, g.now + g.longest_lifetime)))
-      else g.until end,
-    g.changes - g.at
-  from given g left join ${sessions} s on g.kind = 'session' and s.namespace = $1 and s.sid = g.id
-  ${merge}
-  returning 1
+  ${insert} select namespace, kind, id, not_before, until, change from entries ${merge}
+), removed as (
+  ${removeSessions('entries')}
 )
 select json_build_object('changes', changes, 'timeline', ${timeline},
-  'now', greatest(now, (select max(not_before) from given where is_watermark)),
-  'taken', (select count(*) from taken))::text from head`,
+  'now', greatest(now, (select max(moment) from raised where is_watermark)),
+  'removed', (select count(*) from removed))::text from head`,
 
     // $4: the keys, as pairs. One look at the index for each, whatever the planner believes of the table.
     lookup: `select json_build_object('changes', h.changes, 'found', (
@@ -154,8 +205,10 @@ from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
     feed: `select json_build_object('changes', h.changes, 'timeline', ${timeline}, 'entries', (
   select coalesce(json_agg(json_build_object('kind', kind, 'id', id, 'notBefore', not_before, 'until', until,
     'change', change) order by change), '[]')
-  from (select * from ${revocations} where namespace = $1 and change > $4::bigint
-    order by change limit ${PAGE}) page))::text
+  from (select r.* from ${revocations} r
+    where (${leadSql('change', 'r.namespace')}, r.change) > (${leadSql('change', 'h.namespace')}, $4::bigint)
+      and ${leadSql('change', 'r.namespace')} <= ${leadSql('change', 'h.namespace')}
+    order by ${leadSql('change', 'r.namespace')}, r.change limit ${PAGE}) page))::text
 from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
 
     // $2: a clock, $3: a time that dropping must not run ahead of, $4: how many, $5: the name of the lock, which
@@ -163,7 +216,7 @@ from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
     // holding others would be a deadlock with a batch that takes them in another order.
     prune: `with turn as materialized (
   select pg_try_advisory_xact_lock(hashtextextended($5, ${PRUNE_LOCK})) as is_mine,
-    least(${nowSql('$2')}, $3::bigint) - ${MARGIN} as ended_before
+    least(${nowSql('$2')}, $3::bigint) - ${MARGIN} as ended_before, ${leadSql('until', '$1::text')} as lead
 ), dropped as (
   ${dropSql(revocations)}
 ), ended as (
@@ -178,8 +231,11 @@ const PRUNE_LOCK = 7_036_872
 const MARGIN = 60_000
 
 function dropSql(table: string): string {
+  const lead = leadSql('until', 'namespace')
   return `delete from ${table} where ctid = any (array(
-    select ctid from ${table} where (select is_mine from turn) and namespace = $1
-      and until <= (select ended_before from turn) order by until limit $4::bigint for update skip locked))
+    select ctid from ${table} where (select is_mine from turn)
+      and (${lead}, until) <= ((select lead from turn), (select ended_before from turn))
+      and ${lead} >= (select lead from turn)
+    order by ${lead}, until limit $4::bigint for update skip locked))
   returning 1`
 }

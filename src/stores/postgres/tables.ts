@@ -20,6 +20,20 @@ export interface Tables {
   readonly sessions: string
 }
 
+/** An index that is not the primary key of its table. */
+export type IndexName = 'change' | 'until' | 'user' | 'start'
+
+/**
+ * What an index begins with, and what a condition has to name so that the index is used for it.
+ *
+ * The planner believes that a namespace which it has no statistics of has one row, so it takes any index that begins
+ * with a column of the condition, and walks through the whole namespace. Hence the primary key is the only index that
+ * begins with `namespace`, and every other one begins with an expression of its own.
+ */
+export function leadSql(index: IndexName, namespace: string): string {
+  return `('${index} ' || ${namespace})`
+}
+
 /** The names of a store's tables, or `ConfigurationError` for what cannot be part of a name. */
 export function toTables({ schema, prefix = 'tokenlib_' }: TableOptions = {}): Tables {
   if (!PREFIX.test(prefix)) {
