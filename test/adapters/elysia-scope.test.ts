@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import { describe, expect, test } from 'vitest'
 import { enforce, handleErrors, inject } from '../../src/adapters/elysia.js'
+import * as fetchAdapter from '../../src/adapters/fetch.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 
@@ -91,6 +92,26 @@ describe.each([true, false])('what is guarded, with aot: %s', (aot) => {
     expect(await statusOf(app, '/hook')).toBe(200)
     expect(await statusOf(app, '/handler')).toBe(401)
     expect(await statusOf(app, '/left-out')).toBe(401)
+  })
+
+  test('a mounted handler has the hooks of the application only where aot is on', async () => {
+    const mounted = () => new Response('ran')
+    const guard = enforce(tokens.accessTokenRequired)
+    const apps = [
+      createApp().onBeforeHandle(guard).mount('/admin', mounted),
+      createApp().onTransform(guard).mount('/admin', mounted),
+      createApp().resolve(payload).mount('/admin', mounted),
+      createApp().onBeforeHandle(guard).mount(mounted),
+      createApp().guard({ beforeHandle: guard }, (app) => app.mount('/admin', mounted)),
+    ]
+    for (const app of apps) expect(await statusOf(app, '/admin/users')).toBe(aot ? 401 : 200)
+  })
+
+  test('a mounted handler that has the guard itself is closed', async () => {
+    const mounted = fetchAdapter.enforce(tokens.accessTokenRequired)(() => new Response('ran'))
+    const app = createApp().mount('/admin', fetchAdapter.handleErrors()(mounted))
+    expect(await statusOf(app, '/admin/users')).toBe(401)
+    expect((await app.handle(withBearer(TOKEN, '/admin/users'))).status).toBe(200)
   })
 
   test('Elysia drops the second of two plugins with one name', async () => {
