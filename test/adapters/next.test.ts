@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { SECRET, withBearer } from '../helpers/manager.js'
-import { createRequest } from '../helpers/requests.js'
+import { createRequest, type RequestBody } from '../helpers/requests.js'
 
 /** The modules of examples/next, loaded as Next.js loads them: after the environment is set. */
 async function load() {
@@ -19,8 +19,11 @@ let app: Awaited<ReturnType<typeof load>>
 beforeAll(async () => void (app = await load()))
 
 const accessToken = () => app.tokens.createAccessToken({ uid: 'ada' })
-const login = (uid: string) =>
-  app.login(createRequest({ method: 'POST', path: '/api/login', body: new URLSearchParams({ uid }) }))
+const postLogin = (contentType: string, body: RequestBody) =>
+  app.login(
+    createRequest({ method: 'POST', path: '/api/login', headers: { 'content-type': contentType }, body }),
+  )
+const login = (uid: unknown) => postLogin('application/json', JSON.stringify({ uid }))
 
 describe('a route handler', () => {
   test('answers a request with a token', async () => {
@@ -72,9 +75,9 @@ describe('a route handler', () => {
 })
 
 describe('the log-in', () => {
-  test('redirects with four cookies, which the routes accept', async () => {
+  test('answers with four cookies, which the routes accept', async () => {
     const response = await login('ada')
-    expect([response.status, response.headers.get('location')]).toEqual([303, 'http://localhost/'])
+    expect(response.status).toBe(200)
     const cookies = response.headers.getSetCookie()
     expect(cookies.map((cookie) => cookie.split('=', 1)[0])).toEqual([
       'access_token_cookie',
@@ -102,10 +105,46 @@ describe('the log-in', () => {
     expect((await put({ 'x-csrf-token': csrf })).status).toBe(200)
   })
 
-  test('without a name is refused, and sets nothing', async () => {
-    const response = await login('')
+  test.each([
+    ['no name', () => login('')],
+    ['a name that is no text', () => login(['ada'])],
+    ['a body that is no object', () => postLogin('application/json', 'null')],
+    ['a body that is no JSON', () => postLogin('application/json', 'uid=ada')],
+  ])('with %s is refused, and sets nothing', async (_, send) => {
+    const response = await send()
     expect(response.status).toBe(400)
     expect(response.headers.getSetCookie()).toEqual([])
+  })
+
+  // HTML §4.10.21.6: the encodings that a form of another site can choose; a text/plain one can look like JSON.
+  test.each([
+    ['application/x-www-form-urlencoded', 'uid=mallory'],
+    ['text/plain', '{"uid":"mallory","x":"="}'],
+    ['text/plain; charset=utf-8; application/json', '{"uid":"mallory"}'],
+    [
+      'multipart/form-data; boundary=x',
+      '--x\r\nContent-Disposition: form-data; name="uid"\r\n\r\nmallory\r\n--x--',
+    ],
+  ])('takes no form of another site (OWASP CSRF: login forms): %s', async (contentType, body) => {
+    const response = await postLogin(contentType, body)
+    expect(response.status).toBe(415)
+    expect(response.headers.getSetCookie()).toEqual([])
+  })
+
+  test('takes no body without a media type, as a script of another site can send', async () => {
+    const response = await app.login(
+      createRequest({
+        method: 'POST',
+        path: '/api/login',
+        body: new TextEncoder().encode('{"uid":"mallory"}'),
+      }),
+    )
+    expect(response.status).toBe(415)
+  })
+
+  test('takes JSON with parameters, in any case', async () => {
+    const response = await postLogin('Application/JSON; charset=utf-8', '{"uid":"ada"}')
+    expect(response.status).toBe(200)
   })
 })
 
