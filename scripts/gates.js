@@ -43,7 +43,8 @@ async function createPackage() {
   const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
   const [{ filename, size, unpackedSize, files }] = JSON.parse(await run('npm', pack, root))
   const paths = new Set(files.map(({ path }) => path))
-  return { root, folder, manifest, tarball: join(folder, filename), size, unpackedSize, paths }
+  const recordSize = process.argv.includes('--record-size')
+  return { root, folder, recordSize, manifest, tarball: join(folder, filename), size, unpackedSize, paths }
 }
 
 async function pass(name, check) {

@@ -1,5 +1,14 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './any-token-error.js'
+import { unknownName } from './options.js'
+
+/** Who is behind a revocation, as far as the application has said. */
+export interface EventOrigin {
+  /** Who did it, if it was not the user: what the application passed as `actor`. */
+  readonly actor: string | null
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
 
 /** What a manager tells its listeners, by event; never a token, a secret or a CSRF value. */
 export interface TokenEvents {
@@ -21,11 +30,26 @@ export interface TokenEvents {
     readonly jti: string | null
     readonly sid: string | null
   }
+  /** A user has logged in: `createTokenPair` made a pair. */
+  readonly loggedIn: {
+    readonly sub: string
+    readonly sid: string
+    readonly ip: string | null
+    readonly userAgent: string | null
+  }
+  /** A user has logged out: `logout` or `logoutRequest` ended a session, or a token without one. */
+  readonly loggedOut: EventOrigin & {
+    readonly sub: string | null
+    readonly sid: string | null
+    readonly jti: string | null
+  }
   /** Something was revoked, and the store has it. */
-  readonly revoked: {
+  readonly revoked: EventOrigin & {
     readonly kind: 'token' | 'session' | 'user' | 'key' | 'all'
     /** A `jti`, `sid`, `sub` or `kid`; empty for `all`. */
     readonly id: string
+    /** The user whose tokens are concerned; `null` for `key` and `all`, and where it is not known. */
+    readonly sub: string | null
     readonly reason: 'requested' | 'reuse'
   }
   /** A session got a new pair. */
@@ -47,6 +71,11 @@ export interface TokenEvents {
     readonly ip: string | null
     readonly userAgent: string | null
   }
+  /** The store has lost data; everything that may be affected is revoked. */
+  readonly storeLostData: {
+    /** Every session that started at or before this moment is revoked; epoch milliseconds by the store's clock. */
+    readonly revokedBefore: number
+  }
   /** The store did not answer, or not usably. */
   readonly storeUnavailable: {
     readonly operation: string
@@ -61,7 +90,7 @@ export type TokenEventName = keyof TokenEvents
 /** Is told of an event; what it returns or throws has no effect on the request. */
 export type TokenListener<Name extends TokenEventName> = (event: TokenEvents[Name]) => unknown
 
-/** Hears and tells. */
+/** Registers listeners and emits events. */
 export interface TokenEmitter {
   /** Returns a function that ends the listening. */
   readonly on: <Name extends TokenEventName>(name: Name, listener: TokenListener<Name>) => () => void
@@ -69,16 +98,29 @@ export interface TokenEmitter {
   readonly emit: <Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]) => void
 }
 
-const NAMES = ['issued', 'rejected', 'revoked', 'refreshed', 'reuseDetected', 'storeUnavailable'] as const
+// Every event is here, or this does not compile.
+const NAMES: Readonly<Record<TokenEventName, true>> = {
+  issued: true,
+  rejected: true,
+  loggedIn: true,
+  loggedOut: true,
+  revoked: true,
+  refreshed: true,
+  reuseDetected: true,
+  storeLostData: true,
+  storeUnavailable: true,
+}
 
-const channels = new Map<string, Channel>(NAMES.map((name) => [name, channel(`tokenlib:${name}`)]))
+const channels = new Map<string, Channel>(
+  Object.keys(NAMES).map((name) => [name, channel(`tokenlib:${name}`)]),
+)
 
 /** An emitter that also publishes every event on the diagnostics channel `tokenlib:<event>`. */
 export function createEmitter(): TokenEmitter {
   const listeners = new Map<TokenEventName, Set<TokenListener<never>>>()
   return {
     on(name, listener) {
-      if (!channels.has(name)) throw new TypeError(`There is no event "${name}"`)
+      if (!channels.has(name)) throw new TypeError(unknownName('event', String(name), [...channels.keys()]))
       if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
       // Wrapped, so that one function may listen twice and stop once.
       const own: TokenListener<never> = (event) => listener(event)

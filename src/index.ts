@@ -1,4 +1,4 @@
-export type { CreateTokenOptions } from './claims/create.js'
+export type { CreateTokenOptions, RefreshTokenOptions } from './claims/create.js'
 export { type RandomBytes, toTimedId } from './claims/ids.js'
 export type { AnyClaims, StandardClaims, TokenPayload, TokenType } from './claims/payload.js'
 export {
@@ -54,12 +54,13 @@ export type { JwsHeader } from './jws/verify.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {
+  Answering,
   Dependency,
   DependencyValue,
   DependencyValues,
   TokenDependency,
 } from './manager/dependencies.js'
-export type { TokenPolicy } from './manager/policy.js'
+export type { ReadTokenOptions, TokenPolicy } from './manager/policy.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket } from './manager/watched-sockets.js'
 export type { RevocableTokens } from './manager/revocable-tokens.js'
@@ -80,17 +81,21 @@ export {
   isWatermark,
   MOST_AHEAD,
   MOST_SET_BACK,
+  raiseWatermark,
   type Revocation,
   type RevocationKey,
   type RevocationKind,
 } from './revocation/revocation.js'
 export type { RevocableToken } from './revocation/check.js'
+export { type ListPage, MAX_LIST_LIMIT, parseListOptions } from './revocation/list-page.js'
 export { pollFeed } from './revocation/poll-feed.js'
-export type { Revoker } from './revocation/revoker.js'
+export type { LogoutPayload, RevocablePayload, Revoker } from './revocation/revoker.js'
 export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
 export type {
+  ListOptions,
   NewSession,
   OpenedSession,
+  Presentation,
   Rotation,
   RotationOptions,
   SessionClient,
@@ -101,6 +106,7 @@ export type {
   FeedOptions,
   FeedPage,
   LookupAnswer,
+  LostData,
   Position,
   RevocationStore,
   Revoked,
@@ -108,9 +114,15 @@ export type {
 } from './revocation/store.js'
 export type { ConnectionOptions } from './sessions/connection-options.js'
 export type { RefreshOptions } from './sessions/refresh.js'
-export type { SessionClientOptions } from './sessions/session-client.js'
-export type { SessionInfo, Sessions, SessionState } from './sessions/sessions.js'
+export type { ActorOptions, SessionClientOptions } from './sessions/session-client.js'
+export type {
+  ListSessionsOptions,
+  SessionInfo,
+  Sessions,
+  SessionState,
+  VerifiedRefreshToken,
+} from './sessions/sessions.js'
 export type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from './sessions/token-pair.js'
-export type { ConnectStore, StoreConnection, TokenStore } from './sessions/token-store.js'
-export type { TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
+export type { ConnectStore, StoreConnection, StoreHealth, TokenStore } from './sessions/token-store.js'
+export type { EventOrigin, TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

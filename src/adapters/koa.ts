@@ -12,6 +12,9 @@ import { isPromise, toRejection } from '../promises.js'
 import { NodeView } from '../request/node-view.js'
 import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
+import { assertRouterOf, markGuard } from './koa/assert-router.js'
+
+export { assertRouter, type LayeredRouter } from './koa/assert-router.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
@@ -22,14 +25,15 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMiddleware {
   const guard = toGuard(dependencies)
-  return (ctx, next) => {
+  return markGuard((ctx: ExtendableContext, next: Next) => {
     try {
+      assertRouterOf(ctx)
       const pending = guard(toView(ctx))
       return pending === undefined ? next() : goOn(pending, next)
     } catch (error) {
       return toRejection(error)
     }
-  }
+  })
 }
 
 async function goOn(pending: Promise<void>, next: Next): Promise<void> {
@@ -51,19 +55,20 @@ export function inject(
   handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
   const resolve = toInjector(dependencies)
-  return (ctx, next) => {
+  return markGuard((ctx: Context, next: Next) => {
     const go = async (values: DependencyValues<NamedDependencies>): Promise<void> => {
       if (handler !== undefined) return void (await handler(values, ctx, next))
       Object.assign(ctx.state, values)
       await next()
     }
     try {
+      assertRouterOf(ctx)
       const values = resolve(toView(ctx))
       return isPromise(values) ? values.then(go) : go(values)
     } catch (error) {
       return toRejection(error)
     }
-  }
+  })
 }
 
 /** For `app.use` before all else: token errors become RFC 6750 answers, others are thrown on to Koa. */

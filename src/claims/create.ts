@@ -1,3 +1,4 @@
+import type { OptionNames } from '../options.js'
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
 import { isNonEmptyString, isStringOrList, parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
@@ -6,7 +7,7 @@ import { assertSerializable, type JsonValue } from './serializable.js'
 
 /** What one token may be given beside its claims; each option replaces the configured value for this token. */
 export interface CreateTokenOptions {
-  /** Access tokens only: fresh for good, or for a while. Default `false`. */
+  /** Access tokens only, since a refresh token proves no log-in: fresh for good, or for a while. Default `false`. */
   readonly fresh?: boolean | Duration
   /** How long the token lives; `false` makes one that never expires. */
   readonly expiresIn?: Duration | false
@@ -15,8 +16,26 @@ export interface CreateTokenOptions {
   /** A list, or a space-separated text. */
   readonly scopes?: readonly string[] | string
   readonly audience?: string | readonly string[]
+  readonly issuer?: string
+  /** When the token becomes valid: a moment, or how long from now. */
+  readonly notBefore?: Date | Duration
   /** Extra members of the JOSE header. */
   readonly headers?: { readonly [name: string]: JsonValue }
+}
+
+/** What a refresh token may be given; `fresh` would have no effect. */
+export type RefreshTokenOptions = Omit<CreateTokenOptions, 'fresh'>
+
+/** The names of `CreateTokenOptions`. */
+export const TOKEN_OPTIONS: OptionNames<CreateTokenOptions> = {
+  fresh: true,
+  expiresIn: true,
+  expiresAt: true,
+  scopes: true,
+  audience: true,
+  issuer: true,
+  notBefore: true,
+  headers: true,
 }
 
 /** The user identifier and the extra claims of a new token. */
@@ -50,6 +69,8 @@ export interface CreationContext {
 /** What the tokens of one session share. */
 export interface SessionClaims {
   readonly sid: string
+  /** The CSRF value of every token of the session; left out, each token gets its own. */
+  readonly csrf?: string
   /** Refresh tokens only, and only where sessions are kept. */
   readonly generation?: number
   /** Of a kept session: when a token of it expires that was made at `iat` and would live until `own`; see `toExpiry`. */
@@ -79,12 +100,14 @@ export function createClaims(
     jti: createTimedId(context.start, context.random),
     iat,
   }
-  if (rules.encodeNbf) claims['nbf'] = iat
+  const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, exp)
+  const issuer = options.issuer === undefined ? rules.issuer : assertIssuer(options.issuer)
+  if (nbf !== null || rules.encodeNbf) claims['nbf'] = nbf ?? iat
   if (exp !== null) claims['exp'] = exp
-  if (rules.issuer !== null) claims['iss'] = rules.issuer
+  if (issuer !== null) claims['iss'] = issuer
   if (audience !== null) claims['aud'] = audience
   if (type === 'access') claims['fresh'] = toFreshness(iat, options.fresh)
-  if (rules.csrf) claims['csrf'] = createId(context.random)
+  if (rules.csrf) claims['csrf'] = session?.csrf ?? createId(context.random)
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
@@ -125,6 +148,15 @@ export function toExpiry(
   return toEpochSeconds(expiresAt.getTime())
 }
 
+function toNotBefore(iat: number, notBefore: Date | Duration, exp: number | null): number {
+  const isMoment = notBefore instanceof Date
+  const nbf = isMoment ? toEpochSeconds(notBefore.getTime()) : iat + toWholeSeconds('notBefore', notBefore)
+  if (Number.isNaN(nbf)) throw new TypeError('notBefore must be a valid Date or a duration')
+  if (exp !== null && nbf >= exp)
+    throw new TypeError('notBefore must be earlier than the expiry of the token')
+  return nbf
+}
+
 function toFreshness(iat: number, fresh: boolean | Duration = false): boolean | number {
   return typeof fresh === 'boolean' ? fresh : iat + toWholeSeconds('fresh', fresh)
 }
@@ -148,6 +180,11 @@ function toScopes(scopes: readonly string[] | string): readonly string[] {
     throw new TypeError('scopes must be a list of non-empty strings without spaces')
   }
   return list
+}
+
+function assertIssuer(issuer: string): string {
+  if (!isNonEmptyString(issuer)) throw new TypeError('issuer must be a non-empty string')
+  return issuer
 }
 
 function assertAudience(audience: string | readonly string[]): string | readonly string[] {

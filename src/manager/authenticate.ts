@@ -10,6 +10,7 @@ import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
 import { assertNotRevoked, type RevocationSources } from '../revocation/check.js'
+import type { Sessions } from '../sessions/sessions.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
@@ -33,14 +34,23 @@ export interface TokenOrigin {
   readonly found: RequestToken
 }
 
+/** A policy, with what only this library asks for. */
+export interface InternalPolicy extends TokenPolicy {
+  /**
+   * `false` leaves a refresh token's place in its session unchecked: where the token is about to be rotated, and where
+   * it was checked before and the server itself looks again. A used token that is presented ends its session.
+   */
+  readonly present?: boolean
+}
+
 /** A policy, and the places where it looks for a token. */
 export interface Guard {
-  readonly policy: TokenPolicy
+  readonly policy: InternalPolicy
   readonly places: readonly TokenPlace[]
 }
 
 /** What is done once for a policy, so that no request has to. */
-export function createGuard(policy: TokenPolicy, { reading }: Settings): Guard {
+export function createGuard(policy: InternalPolicy, { reading }: Settings): Guard {
   return { policy, places: toPlaces(wantedTypes(policy), wantedLocations(policy, reading.locations)) }
 }
 
@@ -89,21 +99,25 @@ function checkFound(
 export function authenticateToken(
   authenticator: Authenticator,
   token: string,
-  policy: TokenPolicy,
+  policy: InternalPolicy,
   origin: TokenOrigin | null,
 ): VerifiedToken | Promise<VerifiedToken> {
   let verified: VerifiedToken | null = null
   try {
     const now = authenticator.now()
-    verified = authenticator.verifier.verify(token, now)
-    const { payload } = verified
+    const genuine = (verified = authenticator.verifier.verify(token, now))
+    const { payload } = genuine
+    const grant = (): void | Promise<void> => {
+      assertFresh(payload, policy, now)
+      assertScopes(payload, policy)
+      return policy.skipRevocation === true
+        ? undefined
+        : askOnce(authenticator, token, genuine, policy, origin)
+    }
     assertType(payload, policy)
-    if (origin !== null) assertOrigin(origin, payload, policy, authenticator.settings.reading)
-    assertFresh(payload, policy, now)
-    assertScopes(payload, policy)
-    const answer =
-      policy.skipRevocation === true ? undefined : askOnce(authenticator, token, verified, origin)
-    return answer === undefined ? verified : afterAnswer(authenticator, answer, verified)
+    const pending = origin && assertOrigin(origin, payload, policy, authenticator.settings.reading)
+    const answer = isPromise(pending) ? pending.then(grant) : grant()
+    return answer === undefined ? genuine : afterAnswer(authenticator, answer, genuine)
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
     throw error
@@ -166,9 +180,9 @@ function assertOrigin(
   claims: StandardClaims,
   policy: TokenPolicy,
   reading: ReadingRules,
-): void {
+): void | Promise<void> {
   if (policy.type === 'any') assertPlace(claims.type, found, wantedLocations(policy, reading.locations))
-  if (policy.csrf !== false) assertCsrf(view, found, claims, reading.csrf)
+  return policy.csrf === false ? undefined : assertCsrf(view, found, claims, reading)
 }
 
 // Several policies on one route ask once: the second finds the answer to the first, or its refusal.
@@ -176,6 +190,7 @@ function askOnce(
   authenticator: Authenticator,
   token: string,
   verified: VerifiedToken,
+  policy: InternalPolicy,
   origin: TokenOrigin | null,
 ): void | Promise<void> {
   const { settings, blocklist, store } = authenticator
@@ -184,7 +199,10 @@ function askOnce(
   const known = origin ? (readNote(origin.view, authenticator) as Answered | undefined) : undefined
   for (let one = known; one !== undefined; one = one.before) if (one.token === token) return one.answer
   const sources = { store, isRevoked, timeoutMs: settings.revocationTimeoutMs }
-  const answer = ask(token, verified, origin, sources)
+  const unrevoked = ask(token, verified, origin, sources)
+  const isPresented = policy.present !== false && verified.payload.type === 'refresh'
+  const answer =
+    isPresented && store?.sessions ? assertCurrent(unrevoked, verified, origin, store.sessions) : unrevoked
   // A store that answers at once may as well be asked again.
   if (origin !== null && (isRevoked !== null || answer !== undefined)) {
     writeNote(origin.view, authenticator, { token, answer, before: known })
@@ -203,6 +221,17 @@ function ask(
   } catch (error) {
     return toRejection(error)
   }
+}
+
+// A refresh token that was used before is refused wherever it comes, and ends its session (RFC 9700 §4.14.2).
+async function assertCurrent(
+  unrevoked: void | Promise<void>,
+  verified: VerifiedToken,
+  origin: TokenOrigin | null,
+  sessions: Sessions,
+): Promise<void> {
+  await unrevoked
+  await sessions.assertCurrent(verified, origin === null ? {} : { request: origin.view })
 }
 
 /** What was answered about a token of a request. */
@@ -234,5 +263,7 @@ export function wantedLocations(
   { locations }: Pick<TokenPolicy, 'locations'>,
   configured: PerType<readonly TokenLocation[]>,
 ): PerType<readonly TokenLocation[]> {
-  return locations === undefined ? configured : { access: locations, refresh: locations }
+  if (locations === undefined) return configured
+  const list = [locations].flat()
+  return { access: list, refresh: list }
 }

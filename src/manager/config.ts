@@ -1,6 +1,7 @@
 import type { TokenType } from '../claims/payload.js'
 import { ConfigurationError } from '../errors.js'
 import { inspectAsJson } from '../inspect.js'
+import { unknownName } from '../options.js'
 import type { TokenLocation } from '../request/request-token.js'
 import type { TokenConfigFields } from './config-fields.js'
 import { assertKind } from './config-kinds.js'
@@ -24,7 +25,9 @@ export interface TokenConfig extends TokenConfigFields {}
 export class TokenConfig {
   constructor(options: TokenConfigOptions = {}) {
     for (const [name, value] of Object.entries(options)) {
-      if (!isConfigName(name)) throw new ConfigurationError(`Unknown configuration field ${name}`)
+      if (!isConfigName(name)) {
+        throw new ConfigurationError(unknownName('configuration field', name, CONFIG_NAMES))
+      }
       if (value !== undefined) assertField(name, value)
     }
     for (const name of CONFIG_NAMES) {

@@ -9,6 +9,17 @@ export type Dependency<Value> = (request: RequestSource) => Value | Promise<Valu
 /** A dependency of this library: always a promise, and the same work only once for a request. */
 export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 
+/** The dependencies given, except that one whose value is always `undefined` does not compile: it checks nothing. */
+export type Answering<Given> = {
+  readonly [Name in keyof Given]: Given[Name] extends (...given: never[]) => infer Value
+    ? [Awaited<Value>] extends [never]
+      ? Given[Name]
+      : [Awaited<Value>] extends [undefined | void]
+        ? ['A dependency must return a value, not', Awaited<Value>]
+        : Given[Name]
+    : Given[Name]
+}
+
 /** What a dependency returns, awaited. */
 export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
 
@@ -105,8 +116,12 @@ function toChecks(dependencies: readonly Dependency<unknown>[]): readonly Check<
   return dependencies.map(toCheck)
 }
 
-// `enforce(() => tokens.accessTokenRequired)` returns a guard and runs none.
+// `enforce(() => tokens.accessTokenRequired)` returns a dependency and runs none; `enforce((request) => {
+// tokens.accessTokenRequired(request) })` runs one and drops its promise. Both would let every request pass.
 function parseValue<Value>(value: Value): Value {
+  if (value === undefined) {
+    throw new TypeError('A dependency returned undefined: return what it found, or null for nothing')
+  }
   if (typeof value !== 'function') return value
   throw new TypeError('A dependency returned a function: pass that function itself')
 }

@@ -3,9 +3,10 @@ import {
   createClaims,
   type GivenClaims,
   type SessionClaims,
+  TOKEN_OPTIONS,
   toExpiry,
 } from '../claims/create.js'
-import { createTimedId, type RandomBytes } from '../claims/ids.js'
+import { createId, createTimedId, type RandomBytes } from '../claims/ids.js'
 import type { TokenType } from '../claims/payload.js'
 import { assertSerializable } from '../claims/serializable.js'
 import { isWithinJsonLimits, toBase64url } from '../encoding.js'
@@ -13,6 +14,7 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
+import { assertOptions } from '../options.js'
 import type { PairTokenOptions, TokenPair } from '../sessions/token-pair.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
@@ -20,10 +22,12 @@ import type { Settings } from './settings.js'
 /** Makes tokens. */
 export interface TokenIssuer {
   createToken(type: TokenType, given: GivenClaims, options?: CreateTokenOptions): string
-  /** A pair for a session, or for one that nobody keeps. */
-  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims | null): TokenPair
+  /** Both tokens carry `csrf`; left out, they share a new CSRF value. */
+  createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims, csrf?: string): TokenPair
+  /** A session that no store keeps. */
+  startSession(): SessionClaims
   /** Throws for claims and options that make no pair; returns when its session would end, in epoch seconds, or `null`. */
-  planPair(given: GivenClaims, options: PairTokenOptions): number | null
+  planPair(given: GivenClaims, options: PairTokenOptions, csrf?: string): number | null
 }
 
 /** What an issuer works with. */
@@ -95,19 +99,29 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   }
 
   return {
-    createToken: (type, given, options = {}) => create(type, given, options, null),
-    createPair(given, { access, refresh, ...shared }, kept) {
-      const session = kept ?? { sid: createTimedId(parts.startToken(now()), random) }
+    createToken(type, given, options = {}) {
+      assertOptions(
+        type === 'access' ? 'createAccessToken()' : 'createRefreshToken()',
+        options,
+        TOKEN_OPTIONS,
+      )
+      return create(type, given, options, null)
+    },
+    startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
+    createPair(given, { access, refresh, ...shared }, opened, csrf = createId(random)) {
+      const session = { ...opened, csrf }
       return {
         accessToken: create('access', given, mergeOptions(shared, access), session),
         refreshToken: create('refresh', given, mergeOptions(shared, refresh), session),
         tokenType: 'bearer',
       }
     },
-    planPair(given, { access, refresh, ...shared }) {
+    planPair(given, { access = {}, refresh = {}, ...shared }, csrf = createId(random)) {
+      assertOptions('access', access, TOKEN_OPTIONS)
+      assertOptions('refresh', refresh, TOKEN_OPTIONS)
       const refreshOptions = mergeOptions(shared, refresh)
       // As long as a session can get, so that what is planned can be made.
-      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER }
+      const longest = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER, csrf }
       const accessOptions = mergeOptions(shared, access)
       toInput(build('access', given, accessOptions, longest), accessOptions.headers)
       toInput(build('refresh', given, refreshOptions, longest), refreshOptions.headers)

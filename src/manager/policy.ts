@@ -6,6 +6,7 @@ import {
   InsufficientScopeError,
   RefreshTokenRequiredError,
 } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { TOKEN_LOCATIONS, type TokenLocation } from '../request/request-token.js'
 
 /** What a route asks of a token. */
@@ -14,10 +15,10 @@ export interface TokenPolicy {
   readonly type?: TokenType | 'any'
   /** Whether the token must be fresh. */
   readonly fresh?: boolean
-  /** Every one of these is needed. */
+  /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
   /** Where to look, instead of the configured locations. */
-  readonly locations?: readonly TokenLocation[]
+  readonly locations?: TokenLocation | readonly TokenLocation[]
   /** `false` leaves the CSRF check out for this route. */
   readonly csrf?: boolean
   /** Whether a request without a token passes, with `null`. A bad token never does. */
@@ -26,34 +27,77 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
-/** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route. */
-export function parsePolicy(policy: TokenPolicy): TokenPolicy {
-  for (const [name, value] of Object.entries(policy)) {
-    const isValid = Object.hasOwn(POLICY_MEMBERS, name) && POLICY_MEMBERS[name as keyof TokenPolicy](value)
-    if (!isValid && value !== undefined) throw new TypeError(`Not a token policy: ${name}`)
+/**
+ * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
+ *
+ * `names` are the fields that `owner` takes.
+ */
+export function parsePolicy<Policy extends TokenPolicy>(
+  policy: Policy,
+  owner = 'require()',
+  names: Partial<OptionNames<TokenPolicy>> = POLICY_NAMES,
+): Policy {
+  assertOptions(owner, policy, names as Readonly<Record<string, true>>)
+  for (const name of Object.keys(policy) as (keyof TokenPolicy)[]) {
+    const { isValid, expected } = POLICY_FIELDS[name]
+    if (policy[name] !== undefined && !isValid(policy[name]))
+      throw new TypeError(`${name} must be ${expected}`)
   }
   // Lists are copied too: the application may still hold, and change, its own.
   return {
     ...policy,
     ...(policy.scopes && { scopes: [...policy.scopes] }),
-    ...(policy.locations && { locations: [...policy.locations] }),
+    ...(policy.locations && { locations: [policy.locations].flat() }),
   }
 }
 
-const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
-const isListOf = (value: unknown, isItem: (item: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(isItem)
+/** The fields of a policy for a token that did not come from a request. */
+export const TOKEN_POLICY_NAMES = { type: true, fresh: true, scopes: true, skipRevocation: true } as const
 
-const POLICY_MEMBERS: Readonly<Record<keyof TokenPolicy, (value: unknown) => boolean>> = {
-  type: (value) => value === 'access' || value === 'refresh' || value === 'any',
-  fresh: isBoolean,
-  scopes: (value) => isListOf(value, isNonEmptyString),
-  locations: (value) =>
-    isListOf(value, (location) => (TOKEN_LOCATIONS as readonly unknown[]).includes(location)),
-  csrf: isBoolean,
-  optional: isBoolean,
-  skipRevocation: isBoolean,
+/** Which token of a request is read. */
+export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
+  /** Default `access`. */
+  readonly type?: TokenType
 }
+
+/** The options of `getTokenFromRequest`, checked. */
+export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions {
+  if ((options?.type as unknown) === 'any') throw new TypeError('type must be access or refresh')
+  return parsePolicy(options, 'getTokenFromRequest()', { type: true, locations: true })
+}
+
+interface PolicyField {
+  isValid(value: unknown): boolean
+  readonly expected: string
+}
+
+const flag: PolicyField = { isValid: (value) => typeof value === 'boolean', expected: 'true or false' }
+
+const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
+
+const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, PolicyField>> = {
+  type: {
+    isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
+    expected: 'access, refresh or any',
+  },
+  fresh: flag,
+  scopes: {
+    // An empty list would demand nothing.
+    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isNonEmptyString),
+    expected: 'a list of at least one scope, each a non-empty string',
+  },
+  locations: {
+    isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),
+    expected: `one or more of ${TOKEN_LOCATIONS.join(', ')}`,
+  },
+  csrf: flag,
+  optional: flag,
+  skipRevocation: flag,
+}
+
+const POLICY_NAMES = Object.fromEntries(
+  Object.keys(POLICY_FIELDS).map((name) => [name, true]),
+) as OptionNames<TokenPolicy>
 
 /** Throws unless the token is of the type the policy asks for. */
 export function assertType(claims: StandardClaims, { type = 'access' }: TokenPolicy): void {

@@ -7,7 +7,8 @@ import { reportRejection } from './report-rejection.js'
 /** The manager's part in a refresh; the recipe comes with the store. */
 export function createRefresher(authenticator: Authenticator, issuer: TokenIssuer): Refresher {
   const { settings } = authenticator
-  const guard = createGuard({ type: 'refresh' }, settings)
+  // The rotation that follows checks the token's place in its session.
+  const guard = createGuard({ type: 'refresh', present: false }, settings)
   return {
     identityClaim: settings.identityClaim,
     issuer,

@@ -1,5 +1,6 @@
 import type { TokenPayload } from '../claims/payload.js'
 import { MissingTokenError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { readNote, writeNote } from '../request/notes.js'
 import { isOrigin } from '../request/origin.js'
 import type { RequestToken } from '../request/request-token.js'
@@ -7,7 +8,14 @@ import { readUpgradeToken } from '../request/upgrade.js'
 import type { RequestView } from '../request/view.js'
 import { assertNotRevoked } from '../revocation/check.js'
 import { type Authenticator, authenticateToken } from './authenticate.js'
-import { assertFresh, assertScopes, assertType, parsePolicy, type TokenPolicy } from './policy.js'
+import {
+  assertFresh,
+  assertScopes,
+  assertType,
+  parsePolicy,
+  TOKEN_POLICY_NAMES,
+  type TokenPolicy,
+} from './policy.js'
 import { reportRejection } from './report-rejection.js'
 
 /** What a WebSocket handshake must bring. */
@@ -29,13 +37,17 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
 /** A policy that was checked, with what was left out. */
 export type ParsedUpgradePolicy = UpgradePolicy & Required<Pick<UpgradePolicy, 'type' | 'origins'>>
 
+const UPGRADE_NAMES: OptionNames<UpgradePolicy> = { ...TOKEN_POLICY_NAMES, origins: true }
+
 /** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
-export function parseUpgradePolicy({ origins = [], ...policy }: UpgradePolicy): ParsedUpgradePolicy {
+export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
+  assertOptions('authenticateUpgrade()', given, UPGRADE_NAMES)
+  const { origins = [], ...policy } = given
   if (!Array.isArray(origins) || !origins.every(isOrigin)) {
     throw new TypeError('origins must be a list, each an origin like https://app.example')
   }
   const { type = 'access' } = policy
-  if (type !== 'access' && type !== 'refresh') throw new TypeError('Not an upgrade policy: type')
+  if (type !== 'access' && type !== 'refresh') throw new TypeError('type must be access or refresh')
   return { ...parsePolicy(policy), type, origins: origins.slice() as string[] }
 }
 
@@ -52,11 +64,17 @@ export async function authenticateUpgrade(
   // The origin has been checked in place of a CSRF value, which no browser could send here.
   const checks = { ...policy, csrf: false }
   // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
-  const origin = { view: Object.create(view) as RequestView, found: token }
+  const origin = { view: copyView(view), found: token }
   const { payload } = await authenticateToken(authenticator, token.token, checks, origin)
   const upgrade = { payload, token: Object.freeze(token), protocol }
   owners.set(upgrade, authenticator)
   return upgrade
+}
+
+// Another object with the same members: what is remembered for one is not found at the other.
+function copyView(view: RequestView): RequestView {
+  const { method, url, ip = null } = view
+  return { method, url, ip, header: (name) => view.header(name), body: () => view.body() }
 }
 
 // Which manager has authenticated a handshake.

@@ -1,16 +1,18 @@
 import { type RandomBytes, systemRandom } from '../claims/ids.js'
-import type { CreateTokenOptions } from '../claims/create.js'
+import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
 import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
 import { createEmitter } from '../events.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { readToken, toPlaces } from '../request/read-token.js'
-import type { RequestToken, TokenLocation } from '../request/request-token.js'
+import type { RequestToken } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
 import type { RefreshOptions } from '../sessions/refresh.js'
-import type { CreateTokenPairOptions, TokenPair } from '../sessions/token-pair.js'
+import { type ActorOptions, parseActor, readSessionClient } from '../sessions/session-client.js'
+import { type CreateTokenPairOptions, PAIR_OPTIONS, type TokenPair } from '../sessions/token-pair.js'
 import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticateToken, createCheck, wantedLocations } from './authenticate.js'
@@ -18,8 +20,16 @@ import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
-import { assertType, parsePolicy, type TokenPolicy } from './policy.js'
+import {
+  assertType,
+  parsePolicy,
+  parseReadOptions,
+  type ReadTokenOptions,
+  TOKEN_POLICY_NAMES,
+  type TokenPolicy,
+} from './policy.js'
 import { createRefresher } from './refresher.js'
+import { readLogoutPayloads } from './logout-request.js'
 import { missingStore, RevocableTokens } from './revocable-tokens.js'
 import { resolveSettings } from './settings.js'
 import {
@@ -46,6 +56,15 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
+}
+
+const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>> = {
+  config: true,
+  claims: true,
+  revocation: true,
+  subjectGetter: true,
+  clock: true,
+  randomBytes: true,
 }
 
 /**
@@ -88,6 +107,7 @@ export class TokenManager<
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
     assertConfig(options)
+    assertOptions('new TokenManager()', options, MANAGER_OPTIONS)
     const {
       config,
       claims = null,
@@ -134,34 +154,62 @@ export class TokenManager<
     return this.#issuer.createToken('access', claims, options)
   }
 
-  /** A refresh token for a user. */
-  createRefreshToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
+  /** A refresh token for a user, of no session: `refresh` rotates only those of `createTokenPair`. */
+  createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#issuer.createToken('refresh', claims, options)
   }
 
-  /** An access and a refresh token for a new log-in; where sessions are kept, it opens one. */
+  /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */
   async createTokenPair(
     claims: { readonly uid: string } & Input,
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
-    const endsAt = this.#issuer.planPair(claims, options)
-    const session = await this.#store?.sessions?.open(claims.uid, endsAt, options)
-    return this.#issuer.createPair(claims, options, session ?? null)
+    assertOptions('createTokenPair()', options, PAIR_OPTIONS)
+    const { request, ip, userAgent, ...tokenOptions } = options
+    const client = readSessionClient({ request, ip, userAgent })
+    const endsAt = this.#issuer.planPair(claims, tokenOptions)
+    const kept = await this.#store?.sessions?.open(claims.uid, endsAt, client)
+    const session = kept ?? this.#issuer.startSession()
+    const pair = this.#issuer.createPair(claims, tokenOptions, session)
+    this.#authenticator.emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
+    return pair
   }
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
-    const sessions = this.#store?.sessions ?? missingStore('refresh')
+    const sessions = this.#store?.sessions ?? missingStore('refresh', 'a store that keeps sessions')
     return sessions.refresh(createRefresher(this.#authenticator, this.#issuer), source, options)
+  }
+
+  /**
+   * Ends the session of whatever token a request carries: the access or the refresh token, expired or not. Returns its
+   * payload, or `null` when there was nothing to end. Rejects for a cookie without its CSRF value, and when the store
+   * is unavailable; in every other case the cookies can be deleted.
+   */
+  async logoutRequest(
+    request: RequestSource,
+    options: ActorOptions = {},
+  ): Promise<TokenPayload<Output> | null> {
+    const revoker = this.#store?.revoker ?? missingStore('logoutRequest')
+    const origin = parseActor('logoutRequest()', options, request)
+    const payloads = await readLogoutPayloads(this.#authenticator, toRequestView(request))
+    const ended = new Set<string>()
+    for (const payload of payloads) {
+      const id = payload.sid ?? payload.jti ?? ''
+      if (!ended.has(id)) await revoker.logout(payload, origin)
+      ended.add(id)
+    }
+    return (payloads[0] ?? null) as TokenPayload<Output> | null
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */
   readonly getTokenFromRequest = async (
     request: RequestSource,
-    options: { readonly type?: TokenType; readonly locations?: readonly TokenLocation[] } = {},
+    options: ReadTokenOptions = {},
   ): Promise<RequestToken | null> => {
     const { reading } = this.#authenticator.settings
-    const places = toPlaces([options.type ?? 'access'], wantedLocations(options, reading.locations))
+    const wanted = parseReadOptions(options)
+    const places = toPlaces([wanted.type ?? 'access'], wantedLocations(wanted, reading.locations))
     return Object.freeze(await readToken(toRequestView(request), places, reading))
   }
 
@@ -186,7 +234,8 @@ export class TokenManager<
     token: string,
     policy: Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> = {},
   ): Promise<TokenPayload<Output>> {
-    const { payload } = await authenticateToken(this.#authenticator, token, parsePolicy(policy), null)
+    const checked = parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES)
+    const { payload } = await authenticateToken(this.#authenticator, token, checked, null)
     return payload as TokenPayload<Output>
   }
 
@@ -196,8 +245,12 @@ export class TokenManager<
     options: { readonly type?: TokenType | 'any'; readonly allowExpired?: boolean } = {},
   ): TokenPayload<Output> {
     const { verifier, now } = this.#authenticator
-    const { payload } = verifier.verify(token, now(), options.allowExpired)
-    assertType(payload, options)
+    assertOptions('verifyTokenWithoutRevocation()', options, { type: true, allowExpired: true })
+    const { allowExpired = false, ...policy } = options
+    if (typeof allowExpired !== 'boolean') throw new TypeError('allowExpired must be true or false')
+    const checked = parsePolicy(policy)
+    const { payload } = verifier.verify(token, now(), allowExpired)
+    assertType(payload, checked)
     return payload as TokenPayload<Output>
   }
 
@@ -217,6 +270,7 @@ export class TokenManager<
     upgrade: AuthenticatedUpgrade<TokenPayload<Output>>,
     options: { readonly every?: Duration } = {},
   ): () => void {
+    assertOptions('closeWhenInvalid()', options, { every: true })
     return closeWhenInvalid(
       this.#authenticator,
       socket,

@@ -1,9 +1,8 @@
 import type { TokenType } from '../claims/payload.js'
 import { isJsonObject } from '../encoding.js'
 import { TokenDecodeError } from '../errors.js'
-import { isPromise } from '../promises.js'
 import { readBearer } from './bearer.js'
-import { isForm, isJson } from './body.js'
+import { isJson } from './body.js'
 import { readCookie } from './cookies.js'
 import { type LengthLimit, readHeader, readUrl } from './limited.js'
 import { RequestToken, type TokenLocation } from './request-token.js'
@@ -55,9 +54,8 @@ export const READERS: Readonly<Record<TokenLocation, TokenReader>> = {
   cookies(view, type, rules) {
     const token = readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
     if (token === null) return null
-    const csrf = needsCsrf(view, rules.csrf) ? readCsrf(view, type, rules) : null
-    const found = (value: string | null): RequestToken => new RequestToken(token, type, 'cookies', value)
-    return isPromise(csrf) ? csrf.then(found) : found(csrf)
+    const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName[type]) : null
+    return new RequestToken(token, type, 'cookies', csrf)
   },
 
   async json(view, type, rules) {
@@ -85,22 +83,4 @@ export const READERS: Readonly<Record<TokenLocation, TokenReader>> = {
 /** Whether a cookie token in this request needs a CSRF value beside it. */
 export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
   return rules.protect && (view.method === '' || rules.methods.has(view.method.toUpperCase()))
-}
-
-function readCsrf(
-  view: RequestView,
-  type: TokenType,
-  rules: ReadingRules,
-): string | null | Promise<string | null> {
-  const { headerName, fieldName, checkForm } = rules.csrf
-  const sent = view.header(headerName[type])
-  if (sent !== null || !checkForm || !isForm(readHeader(view, 'content-type', rules))) return sent
-  return readCsrfField(view, fieldName[type])
-}
-
-async function readCsrfField(view: RequestView, name: string): Promise<string | null> {
-  const body = await view.body()
-  const field =
-    typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? body[name as never] : null
-  return typeof field === 'string' ? field : null
 }

@@ -14,7 +14,7 @@ export class RequestToken {
   /** The type of token that was looked for; the token itself has not been opened. */
   declare readonly type: TokenType
   declare readonly location: TokenLocation
-  /** The CSRF value the request carries beside a cookie token, when its method needs one. */
+  /** The CSRF header beside a cookie token, when the method needs one; a form is not read for it. */
   declare readonly csrf: string | null
 
   constructor(token: string, type: TokenType, location: TokenLocation, csrf: string | null = null) {

@@ -15,6 +15,11 @@ export function toStoredId(id: string): string {
   return DIGEST + createHash('sha256').update(id, 'utf16le').digest('base64url')
 }
 
+/** The id behind a stored one, or `null` where only its digest is kept. */
+export function readStoredId(stored: string): string | null {
+  return stored.startsWith(DIGEST) ? null : stored
+}
+
 const PLAIN = /^[\x20-\x7e]{0,128}$/
 const DIGEST = 'sha256:'
 

@@ -33,6 +33,14 @@ export const MOST_AHEAD = 60_000
 /** How far ahead of a store's clock sessions are believed to have started, in milliseconds: a clock was set back. */
 export const MOST_SET_BACK = 3_600_000
 
+/**
+ * The moment that a store with the clock `now` raises a watermark to. Sessions may have started later, if its clock was
+ * far ahead: those are revoked one by one, because a watermark that covers them would lock everybody out.
+ */
+export function raiseWatermark(given: number, newestStart: number, now: number): number {
+  return Math.max(now, Math.min(given, now + MOST_AHEAD), Math.min(newestStart, now + MOST_SET_BACK))
+}
+
 /** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
 export function addTime(at: number, duration: number): number {
   return Math.min(FOREVER, at + duration)

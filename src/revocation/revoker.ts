@@ -1,22 +1,27 @@
 import type { StandardClaims } from '../claims/payload.js'
-import type { TokenEmitter } from '../events.js'
+import type { EventOrigin, TokenEmitter } from '../events.js'
 import type { Clock } from '../time.js'
 import { addTime, FOREVER, type Revocation, type RevocationKind } from './revocation.js'
 import { toRevocationKey } from './revocation-keys.js'
 import type { Revoked } from './store.js'
 import type { StoreGuard } from './store-guard.js'
 
+/** What is needed of a token to revoke it; `sub` is for the events. */
+export type RevocablePayload = Pick<StandardClaims, 'jti' | 'exp'> & { readonly sub?: string }
+
+/** What is needed of a token to log its user out; `sub` is for the events. */
+export type LogoutPayload = RevocablePayload & Pick<StandardClaims, 'sid'>
+
 /** Revokes in a store; every promise resolves once the store has it. */
 export interface Revoker {
-  revokeToken(payload: Pick<StandardClaims, 'jti' | 'exp'>): Promise<void>
-  /** A session by its id, or that of a token. */
-  revokeSession(session: string | Pick<StandardClaims, 'sid'>): Promise<void>
-  revokeSessions(sids: readonly string[], reason?: 'requested' | 'reuse'): Promise<void>
-  revokeUser(uid: string): Promise<void>
-  revokeKey(kid: string): Promise<void>
-  revokeAll(): Promise<void>
-  /** The session of a token, or the token itself if it belongs to none. */
-  logout(payload: Pick<StandardClaims, 'sid' | 'jti' | 'exp'>): Promise<void>
+  revokeToken(payload: RevocablePayload, origin: EventOrigin): Promise<void>
+  /** Sessions of one user, who is `null` where it is not known. */
+  revokeSessions(sids: readonly string[], sub: string | null, origin: EventOrigin): Promise<void>
+  revokeUser(uid: string, origin: EventOrigin): Promise<void>
+  revokeKey(kid: string, origin: EventOrigin): Promise<void>
+  revokeAll(origin: EventOrigin): Promise<void>
+  /** Ends the session of a token, or revokes the token itself if it belongs to none. */
+  logout(payload: LogoutPayload, origin: EventOrigin): Promise<void>
   /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
   startToken(at: number): number
 }
@@ -38,34 +43,36 @@ export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: Rev
     kind: RevocationKind,
     ids: readonly string[],
     entry: Pick<Revocation, 'notBefore' | 'until'>,
-    reason: 'requested' | 'reuse' = 'requested',
+    facts: EventOrigin & { readonly sub: string | null },
   ): Promise<number> => {
     const batch = ids.map((id) => ({ ...toRevocationKey(kind, id), ...entry }))
     const { now: takenAt } = await store.call('revoke', async (target) =>
       parseRevoked(await target.revoke(batch)),
     )
-    for (const id of ids) emit('revoked', () => ({ kind, id, reason }))
+    for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', ...facts }))
     return takenAt
   }
 
   // The store raises it to its own clock: all processes agree on that one.
-  const revokeBefore = async (kind: 'user' | 'all', id: string): Promise<void> => {
-    // Tokens of this process that no store has seen may have started later than a clock now shows that was set back.
+  const revokeBefore = async (kind: 'user' | 'all', id: string, origin: EventOrigin): Promise<void> => {
+    // If the clock was set back, tokens without a session may start after `now()`.
     const notBefore = Math.max(now(), newestStart)
-    const takenAt = await revoke(kind, [id], { notBefore, until: addTime(notBefore, store.longestLifetime) })
+    const until = addTime(notBefore, store.longestLifetime)
+    const sub = kind === 'user' ? id : null
+    const takenAt = await revoke(kind, [id], { notBefore, until }, { sub, ...origin })
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
   }
 
-  const revokeToken: Revoker['revokeToken'] = async (payload) => {
-    const jti = assertText('The token has no jti: revoke its session or its user. jti', payload?.jti)
+  const revokeToken: Revoker['revokeToken'] = async (payload, origin) => {
+    const jti = parseText('The token has no jti: revoke its session or its user. jti', payload?.jti)
     const until = Number.isFinite(payload.exp) ? addTime(Number(payload.exp) * 1000, retentionMs) : FOREVER
-    await revoke('token', [jti], { notBefore: FOREVER, until })
+    await revoke('token', [jti], { notBefore: FOREVER, until }, { sub: payload.sub ?? null, ...origin })
   }
 
-  const revokeSessions: Revoker['revokeSessions'] = async (sids, reason) => {
-    for (const sid of sids) assertText('A session id', sid)
+  const revokeSessions: Revoker['revokeSessions'] = async (sids, sub, origin) => {
+    for (const sid of sids) parseText('A session id', sid)
     const until = addTime(now(), store.longestLifetime)
-    await revoke('session', sids, { notBefore: FOREVER, until }, reason)
+    await revoke('session', sids, { notBefore: FOREVER, until }, { sub, ...origin })
   }
 
   return {
@@ -75,18 +82,20 @@ export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: Rev
       return start
     },
     revokeToken,
-    async revokeSession(session) {
-      const sid = typeof session === 'string' ? session : session?.sid
-      if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
-      await revokeSessions([sid])
-    },
     revokeSessions,
-    revokeUser: async (uid) => revokeBefore('user', assertText('uid', uid)),
+    revokeUser: async (uid, origin) => revokeBefore('user', parseText('uid', uid), origin),
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
-    revokeKey: async (kid) =>
-      void (await revoke('key', [assertText('kid', kid)], { notBefore: FOREVER, until: FOREVER })),
-    revokeAll: () => revokeBefore('all', ''),
-    logout: (payload) => (payload?.sid === undefined ? revokeToken(payload) : revokeSessions([payload.sid])),
+    async revokeKey(kid, origin) {
+      const entry = { notBefore: FOREVER, until: FOREVER }
+      await revoke('key', [parseText('kid', kid)], entry, { sub: null, ...origin })
+    },
+    revokeAll: (origin) => revokeBefore('all', '', origin),
+    async logout(payload, origin) {
+      const { sid = null, sub = null, jti = null } = payload ?? {}
+      if (sid === null) await revokeToken(payload, origin)
+      else await revokeSessions([sid], sub, origin)
+      emit('loggedOut', () => ({ sub, sid, jti, ...origin }))
+    },
   }
 }
 
@@ -94,11 +103,11 @@ function parseRevoked(answer: Revoked): Revoked {
   const { now = Number.NaN } = (answer ?? {}) as Partial<Revoked>
   // Moments of ids have 48 bits.
   if (now >= 0 && now < 2 ** 47) return answer
-  throw new TypeError('The store answered a revocation with something else than its position and clock')
+  throw new TypeError('revoke() must return the position and the clock of the store')
 }
 
 /** The text, or `TypeError` for anything else and for an empty one. */
-export function assertText(name: string, value: unknown): string {
+export function parseText(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a non-empty string`)
   return value
 }

@@ -46,9 +46,20 @@ export type Rotation =
   /** The session is not known, over, unused for too long, or revoked. */
   | { readonly outcome: 'ended' }
 
+/** Where a presented refresh token stands, when its session does not move on. */
+export type Presentation =
+  /** The newest token, or the one before it within the grace. */
+  | { readonly outcome: 'current' }
+  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
+  | { readonly outcome: 'reused'; readonly generation: number }
+  /** The session is not known, over, unused for too long, or revoked. */
+  | { readonly outcome: 'ended' }
+
 /** A session as it stands. */
 export interface StoredSession extends SessionClient {
   readonly sid: string
+  /** The id part of the subject's revocation key. */
+  readonly user: string
   /** Epoch milliseconds. */
   readonly startedAt: number
   /** When it was opened or last rotated; epoch milliseconds. */
@@ -57,14 +68,35 @@ export interface StoredSession extends SessionClient {
   readonly expiresAt: number
 }
 
-/** Remembers sessions: one small row each, however often their tokens rotate. */
+/** Which sessions of a user are listed. */
+export interface ListOptions {
+  /** 1 to 1,000. */
+  readonly limit: number
+  /** The `sid` that the page before ended with; `null` for the first page. It need not exist any more. */
+  readonly before: string | null
+  /** Sessions that were not used for longer than this are left out, in milliseconds; `FOREVER` for no limit. */
+  readonly idleMs: number
+}
+
+/** Remembers sessions: one small row each, however often their tokens rotate. A revoked session has no row. */
 export interface SessionStore {
   open(session: NewSession): Promise<OpenedSession>
   /**
-   * Presents a refresh token's generation, in one atomic step; `judgeRotation` has the rules. A reuse revokes the
-   * session in that same step. A client's `null` leaves what is remembered of it as it is.
+   * Presents a refresh token's generation and moves the session on, in one atomic step; `judgeRotation` has the rules.
+   * A reuse revokes the session in that same step. A client's `null` leaves what is remembered of it as it is.
    */
   rotate(sid: string, generation: number, options: RotationOptions): Promise<Rotation>
-  /** The live, unrevoked sessions of a user, newest first, at most 1,000. */
-  list(user: string): Promise<readonly StoredSession[]>
+  /** The same rules without moving on: nothing changes, unless it is a reuse, which revokes the session. */
+  present(
+    sid: string,
+    generation: number,
+    options: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+  ): Promise<Presentation>
+  /**
+   * The live, unrevoked sessions of a user, newest first (by start, then by `sid`). A page that is shorter than its
+   * limit is the last one. Reading all pages takes time in proportion to the sessions that are live.
+   */
+  list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
+  /** One live, unrevoked session, or `null`. */
+  get(sid: string, options: Pick<RotationOptions, 'idleMs'>): Promise<StoredSession | null>
 }

@@ -6,7 +6,7 @@ import { monotonicNow } from '../time.js'
 import { withDeadline } from './deadline.js'
 import { FOREVER, type RevocationKey } from './revocation.js'
 import { parseAnswers } from './revocation-keys.js'
-import type { LookupAnswer, RevocationStore } from './store.js'
+import type { LookupAnswer, LostData, RevocationStore } from './store.js'
 
 /** Everything that a manager asks of a store goes through one of these. */
 export interface StoreGuard {
@@ -69,6 +69,9 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   let answeredAt = 0
   let probedAt = 0
   let probeInterval = PROBE_INTERVAL
+
+  // One function for all calls of `prepare`: the store keeps each listener once.
+  const onLostData = (loss: LostData): void => emit('storeLostData', () => ({ ...loss }))
 
   const assertAnswering = (): void => {
     if (pending < (isSilent ? MOST_UNANSWERED : MOST_PENDING)) return
@@ -135,7 +138,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   const beginPreparing = (needs: number): Preparation => {
     assertAnswering()
     const prepareStore = async (): Promise<void> => {
-      await store.prepare({ longestLifetime: needs })
+      await store.prepare({ longestLifetime: needs, onLostData })
       prepared = Math.max(prepared, needs)
     }
     const done = prepareStore()

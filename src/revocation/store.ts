@@ -8,6 +8,14 @@ export type Position = string
 export interface StoreNeeds {
   /** The longest time from a token's start to the last moment it can verify, in milliseconds, or `FOREVER`. */
   readonly longestLifetime: number
+  /** Called once for each loss of data that the store notices, after it has revoked what may be affected. */
+  readonly onLostData?: (loss: LostData) => void
+}
+
+/** What a store did about lost data. */
+export interface LostData {
+  /** Every session that started at or before this moment is revoked; epoch milliseconds by the store's clock. */
+  readonly revokedBefore: number
 }
 
 /** What a store knows after a revocation. */
@@ -57,10 +65,13 @@ export interface RevocationStore {
   /**
    * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
    *
-   * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns,
-   * which a clock that was set back would miss, by `MOST_SET_BACK` at most; a given one that is further ahead than `MOST_AHEAD` is cut to that. It
-   * lives for the longest lifetime from then on. An entry of kind `session` lives until the session's `until`; where
-   * the store does not know the session, for the longest lifetime, or until the given `until` if that is later.
+   * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns
+   * (the clock may have been set back), by `MOST_SET_BACK` at most. Sessions that started even later are revoked one by
+   * one, in the same step: no session that was opened before the call survives it. A given watermark that is further
+   * ahead than `MOST_AHEAD` is cut to that. It lives for the longest lifetime from then on.
+   *
+   * An entry of kind `session` lives until the session's `until`; where the store does not know the session, for the
+   * longest lifetime, or until the given `until` if that is later. The row of a revoked session is removed.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /** At once where the store can. An entry counts for as long as it is there, whatever its `until`. */

@@ -2,9 +2,10 @@ import type { CreateTokenOptions, GivenClaims, SessionClaims } from '../claims/c
 import type { TokenPayload } from '../claims/payload.js'
 import { extraClaims } from '../claims/read-payload.js'
 import { MissingTokenError, RevokedTokenError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import type { RequestSource } from '../request/request-source.js'
 import type { CheckedToken, RevocableToken } from '../revocation/check.js'
-import type { SessionClientOptions } from './session-client.js'
+import { CLIENT_OPTIONS, type SessionClientOptions } from './session-client.js'
 import type { Sessions } from './sessions.js'
 import type { PairTokenOptions, TokenPair } from './token-pair.js'
 
@@ -16,13 +17,26 @@ export interface RefreshOptions<Input extends object> extends SessionClientOptio
   readonly access?: CreateTokenOptions
 }
 
+/** The names of `RefreshOptions`. */
+export const REFRESH_OPTIONS: OptionNames<RefreshOptions<object>> = {
+  ...CLIENT_OPTIONS,
+  claims: true,
+  access: true,
+}
+
 /** What a refresh needs of the manager: a check of the old token, and a new pair. */
 export interface Refresher {
   readonly identityClaim: string
   readonly issuer: {
     /** Throws for claims and options that make no pair. */
-    planPair(given: GivenClaims, options: PairTokenOptions): unknown
-    createPair(given: GivenClaims, options: PairTokenOptions, session: SessionClaims): TokenPair
+    planPair(given: GivenClaims, options: PairTokenOptions, csrf?: string): unknown
+    /** Both tokens carry `csrf`; left out, they share a new CSRF value. */
+    createPair(
+      given: GivenClaims,
+      options: PairTokenOptions,
+      session: SessionClaims,
+      csrf?: string,
+    ): TokenPair
   }
   /** The refresh token in a request, or a token itself, past every check. */
   verify(source: RequestSource | string): RefreshToken | null | Promise<RefreshToken | null>
@@ -47,21 +61,26 @@ export async function refreshPair(
   store: RefreshStore,
   refresher: Refresher,
   source: RequestSource | string,
-  { claims, access, ...client }: RefreshOptions<object>,
+  refreshOptions: RefreshOptions<object>,
 ): Promise<TokenPair> {
+  assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
+  const { claims, access, ...client } = refreshOptions
   const { identityClaim, issuer } = refresher
   const verified = await refresher.verify(source)
   if (verified === null) throw new MissingTokenError()
 
   const given = toGiven(verified.claims, identityClaim, claims)
   const options = { ...toOptions(verified.claims), ...(access && { access }) }
-  issuer.planPair(given, options)
+  // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
+  // requests of every tab that read the old one just before the refresh.
+  const { csrf } = verified.claims
+  issuer.planPair(given, options, csrf)
   const request = typeof source === 'string' ? {} : { request: source }
   try {
     const session = await store.rotate(verified, { ...request, ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return issuer.createPair(given, options, session)
+    return issuer.createPair(given, options, session, csrf)
   } catch (error) {
     refresher.reportRejection(error, verified.claims)
     throw error
@@ -76,6 +95,10 @@ function toGiven(claims: TokenPayload, identityClaim: string, replacement: objec
   return { ...(replacement ?? extras), uid: claims.sub }
 }
 
-function toOptions({ scopes, aud }: TokenPayload): CreateTokenOptions {
-  return { ...(scopes !== undefined && { scopes }), ...(aud !== undefined && { audience: aud }) }
+function toOptions({ scopes, aud, iss }: TokenPayload): CreateTokenOptions {
+  return {
+    ...(scopes !== undefined && { scopes }),
+    ...(aud !== undefined && { audience: aud }),
+    ...(iss !== undefined && { issuer: iss }),
+  }
 }

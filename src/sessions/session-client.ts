@@ -1,3 +1,5 @@
+import type { EventOrigin } from '../events.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { SessionClient } from '../revocation/session-store.js'
 
@@ -10,6 +12,9 @@ export interface SessionClientOptions {
   readonly userAgent?: string | undefined
 }
 
+/** The names of `SessionClientOptions`. */
+export const CLIENT_OPTIONS: OptionNames<SessionClientOptions> = { request: true, ip: true, userAgent: true }
+
 // The longest textual IPv6 address with a zone fits, and so do the user agents of real browsers.
 const LONGEST_IP = 64
 const LONGEST_USER_AGENT = 512
@@ -21,6 +26,24 @@ export function readSessionClient({ request, ip, userAgent }: SessionClientOptio
     ip: clean('ip', ip ?? view?.ip, LONGEST_IP),
     userAgent: clean('userAgent', userAgent ?? view?.header('user-agent'), LONGEST_USER_AGENT),
   }
+}
+
+/** The same, and on whose behalf: for an audit log. */
+export interface ActorOptions extends SessionClientOptions {
+  /** Who does it, if it is not the user: the id of an administrator, the name of a job. */
+  readonly actor?: string | undefined
+}
+
+/** The names of `ActorOptions`. */
+export const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
+
+const LONGEST_ACTOR = 128
+
+/** Who is behind an action, cleaned and cut, or `TypeError` for options that are none. */
+export function parseActor(owner: string, options: ActorOptions, request?: RequestSource): EventOrigin {
+  assertOptions(owner, options, ACTOR_OPTIONS)
+  const { actor, ...client } = { request, ...options }
+  return { actor: clean('actor', actor, LONGEST_ACTOR), ...readSessionClient(client) }
 }
 
 // Databases refuse NUL and broken text, and terminals obey control characters.

@@ -1,14 +1,18 @@
 import { createNonce } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
+import type { EventOrigin } from '../events.js'
 import type { JwsHeader } from '../jws/verify.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import type { RequestSource } from '../request/request-source.js'
 import type { RevocableToken } from '../revocation/check.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
-import { toStoredId } from '../revocation/revocation-keys.js'
-import { assertText, type Revoker } from '../revocation/revoker.js'
+import { readStoredId, toStoredId } from '../revocation/revocation-keys.js'
+import { parseText, type Revoker } from '../revocation/revoker.js'
 import type {
+  ListOptions,
   OpenedSession,
+  Presentation,
   Rotation,
   SessionClient,
   SessionStore,
@@ -35,6 +39,8 @@ export interface SessionState {
 export interface SessionInfo extends SessionClient {
   /** The `sid` of its tokens. */
   readonly id: string
+  /** The user; `null` where the store keeps only a digest of an id that is long or not plain ASCII. */
+  readonly sub: string | null
   readonly createdAt: Date
   /** When its tokens were issued or last refreshed. */
   readonly lastUsedAt: Date
@@ -42,14 +48,23 @@ export interface SessionInfo extends SessionClient {
   readonly expiresAt: Date | null
 }
 
+/** Which sessions are listed. */
+export interface ListSessionsOptions {
+  /** How many at most: 1 to 1,000, which is the default. */
+  readonly limit?: number
+  /** The `id` of the last session of the page before. */
+  readonly before?: string
+}
+
+const LIST_OPTIONS: OptionNames<ListSessionsOptions> = { limit: true, before: true }
+
 /** Opens, rotates and lists sessions in a store. */
 export interface Sessions {
-  open(uid: string, endsAt: number | null, from: SessionClientOptions): Promise<SessionState>
+  open(uid: string, endsAt: number | null, client: SessionClient): Promise<SessionState>
   /** The successor of a verified refresh token, or the error that ends it. */
-  rotate(
-    token: { readonly header: JwsHeader; readonly payload: TokenPayload },
-    from: SessionClientOptions,
-  ): Promise<SessionState>
+  rotate(token: VerifiedRefreshToken, from: SessionClientOptions): Promise<SessionState>
+  /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
+  assertCurrent(token: VerifiedRefreshToken, from: SessionClientOptions): Promise<void>
   /** A new pair for the refresh token in a request, or for a token itself. */
   refresh(
     refresher: Refresher,
@@ -57,9 +72,17 @@ export interface Sessions {
     options: RefreshOptions<object>,
   ): Promise<TokenPair>
   /** The live sessions of a user, newest first. */
-  listSessions(uid: string): Promise<readonly SessionInfo[]>
+  listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
+  /** One live session, or `null`; with a `uid`, only if it is that user's. */
+  getSession(id: string, uid?: string): Promise<SessionInfo | null>
   /** Revokes every session of the token's user but its own; returns how many they were. */
-  revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>): Promise<number>
+  revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
+}
+
+/** A refresh token that was verified. */
+export interface VerifiedRefreshToken {
+  readonly header: JwsHeader
+  readonly payload: TokenPayload
 }
 
 /** What sessions are revoked with. */
@@ -76,8 +99,20 @@ export function createSessions(
 ): Sessions {
   const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
-  const list = (uid: string): Promise<readonly StoredSession[]> | readonly StoredSession[] =>
-    store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid))))
+  const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
+    store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
+
+  // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
+  // request that waits for it.
+  const reportReuse = (
+    { sid = '', gen: presented = 0, sub }: TokenPayload,
+    current: number,
+    client: SessionClient,
+  ): void => {
+    const origin = { actor: null, ...client }
+    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
+    emit('reuseDetected', () => ({ sid, sub, presented, current, ...client }))
+  }
 
   const idle = toSeconds(idleMs)
   const toState = (sid: string, generation: number, endsAt: number | null): SessionState => ({
@@ -101,11 +136,7 @@ export function createSessions(
     const rotation = await store.call('rotate', async (target) => {
       const limits = { graceMs, idleMs, ...client }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
-      // Here, and not after the deadline: an answer that comes too late for the request must still raise the alarm.
-      if (answer?.outcome === 'reused') {
-        emit('revoked', () => ({ kind: 'session', id: sid, reason: 'reuse' }))
-        emit('reuseDetected', () => ({ sid, sub, presented, current: answer.generation, ...client }))
-      }
+      if (answer?.outcome === 'reused') reportReuse(payload, answer.generation, client)
       return parseRotation(answer, presented)
     })
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -116,14 +147,14 @@ export function createSessions(
   }
 
   return {
-    async open(uid, endsAt, from) {
+    async open(uid, endsAt, client) {
       const expiresAt = endsAt === null ? FOREVER : addTime(endsAt * 1000, 0)
       const session = {
         user: toStoredId(uid),
         nonce: createNonce(random),
         expiresAt,
         until: addTime(expiresAt, retentionMs),
-        ...readSessionClient(from),
+        ...client,
       }
       const { sid } = await store.call(
         'open',
@@ -134,21 +165,50 @@ export function createSessions(
     },
 
     rotate,
+    async assertCurrent({ header, payload }, from) {
+      const { sid, gen: presented } = payload
+      // Made without a session that anybody keeps: no rotation has used it up.
+      if (sid === undefined || presented === undefined) return
+      const client = readSessionClient(from)
+      const { outcome } = await store.call('present', async (target) => {
+        const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
+        if (answer?.outcome === 'reused') reportReuse(payload, answer.generation, client)
+        return parsePresentation(answer)
+      })
+      if (outcome === 'ended') throw new RevokedTokenError(payload, header)
+      if (outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
+    },
     refresh: (refresher, source, given) => refreshPair({ rotate, isRevoked }, refresher, source, given),
 
-    async listSessions(uid) {
-      const stored = await list(assertText('uid', uid))
-      return stored.filter(({ lastUsedAt }) => now() - lastUsedAt <= idleMs).map(toInfo)
+    async listSessions(uid, options) {
+      assertOptions('listSessions()', options, LIST_OPTIONS)
+      const { limit = MAX_PAGE, before } = options
+      if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+        throw new TypeError(`limit must be a whole number from 1 to ${MAX_PAGE}`)
+      }
+      const last = before === undefined ? null : parseText('before', before)
+      return (await list(parseText('uid', uid), { limit, before: last, idleMs })).map(toInfo)
     },
-    async revokeOtherSessions({ sub, sid: own }) {
+    async getSession(id, uid) {
+      const sid = toStoredId(parseText('A session id', id))
+      const owner = uid === undefined ? null : toStoredId(parseText('uid', uid))
+      const found = await store.call('get', async (target) =>
+        parseFound(await sessionsOf(target).get(sid, { idleMs })),
+      )
+      return found === null || (owner !== null && found.user !== owner) ? null : toInfo(found)
+    },
+    async revokeOtherSessions({ sub, sid: own }, origin) {
       if (own === undefined) throw new TypeError('The token belongs to no session')
-      const revoked = new Set([own])
-      // A list is bounded, and leaves out what is revoked: it is read until nothing new is on it.
+      let count = 0
+      let before: string | null = null
       for (;;) {
-        const others = (await list(sub)).map(({ sid }) => sid).filter((sid) => !revoked.has(sid))
-        if (others.length === 0) return revoked.size - 1
-        await revoker.revokeSessions(others)
-        for (const sid of others) revoked.add(sid)
+        // Those that were not used for too long are revoked as well: another manager may allow them more time.
+        const page: readonly StoredSession[] = await list(sub, { limit: MAX_PAGE, before, idleMs: FOREVER })
+        const others = page.map(({ sid }) => sid).filter((sid) => sid !== own)
+        if (others.length > 0) await revoker.revokeSessions(others, sub, origin)
+        count += others.length
+        before = page.at(-1)?.sid ?? null
+        if (page.length < MAX_PAGE || before === null) return count
       }
     },
   }
@@ -159,16 +219,37 @@ function sessionsOf({ sessions }: { readonly sessions?: SessionStore }): Session
   return sessions
 }
 
+// What one call of a store returns at most.
+const MAX_PAGE = 1000
+
 function parseOpened(answer: OpenedSession): OpenedSession {
   if (typeof answer?.sid === 'string' && answer.sid !== '') return answer
-  throw new TypeError('The store answered a new session with something else than its id')
+  throw new TypeError('sessions.open() must return the id of the new session')
 }
 
 function parseList(answer: readonly StoredSession[]): readonly StoredSession[] {
   const items: unknown = answer
-  const isList = Array.isArray(items) && answer.every((item) => typeof item?.sid === 'string')
-  if (!isList) throw new TypeError('The store answered with something else than a list of sessions')
-  return answer
+  if (Array.isArray(items) && answer.every(isSession)) return answer
+  throw new TypeError('sessions.list() must return an array of sessions')
+}
+
+function parseFound(answer: StoredSession | null): StoredSession | null {
+  if (answer === null || isSession(answer)) return answer
+  throw new TypeError('sessions.get() must return a session or null')
+}
+
+function isSession(answer: StoredSession): boolean {
+  return typeof answer?.sid === 'string' && typeof answer.user === 'string'
+}
+
+function parsePresentation(answer: Presentation): Presentation {
+  switch (answer?.outcome) {
+    case 'current':
+    case 'reused':
+    case 'ended':
+      return answer
+  }
+  throw new TypeError('sessions.present() must return an outcome: current, reused or ended')
 }
 
 function parseRotation(answer: Rotation, presented: number): Rotation {
@@ -180,16 +261,17 @@ function parseRotation(answer: Rotation, presented: number): Rotation {
     case 'replayed':
       if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
   }
-  throw new TypeError('The store answered a rotation with something else than its outcome')
+  throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
 }
 
 function toSeconds(milliseconds: number): number | null {
   return milliseconds === FOREVER ? null : Math.floor(milliseconds / 1000)
 }
 
-function toInfo({ sid, startedAt, lastUsedAt, expiresAt, ip, userAgent }: StoredSession): SessionInfo {
+function toInfo({ sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent }: StoredSession): SessionInfo {
   return {
     id: sid,
+    sub: readStoredId(user),
     createdAt: new Date(startedAt),
     lastUsedAt: new Date(lastUsedAt),
     expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),

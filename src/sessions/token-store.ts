@@ -21,10 +21,21 @@ export interface StoreConnection {
   readonly revoker: Revoker
   /** `null` where the store keeps none. */
   readonly sessions: Sessions | null
-  /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
+  /** Resolves once the store has been prepared; waits a few seconds for it, and then says why it is not fit for use. */
   ready(): Promise<void>
+  /** Asks the store now, within the deadline; never rejects. */
+  health(): Promise<StoreHealth>
   /** Lets the store know of a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
   expect(expiresAt: number | null): void
+}
+
+/** Whether a store can be used at this moment. */
+export interface StoreHealth {
+  readonly status: 'up' | 'down'
+  /** How long the store took to answer or fail, in milliseconds; `null` for a manager without a store. */
+  readonly responseTimeMs: number | null
+  /** What is wrong; `null` when the store answered. */
+  readonly error: Error | null
 }
 
 /** Throws `ConfigurationError` unless a store has these methods. */

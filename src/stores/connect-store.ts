@@ -1,14 +1,16 @@
 import { readTokenStart } from '../claims/token-start.js'
+import type { RevocationUnavailableError } from '../errors.js'
 import { isPromise } from '../promises.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RevocableToken } from '../revocation/check.js'
 import { addTime, FOREVER, type RevocationKey } from '../revocation/revocation.js'
 import { isRevokedBy, revocationKeys } from '../revocation/revocation-keys.js'
 import { createRevoker } from '../revocation/revoker.js'
-import { createStoreGuard } from '../revocation/store-guard.js'
+import { createStoreGuard, type StoreGuard } from '../revocation/store-guard.js'
 import { resolveRules } from '../sessions/connection-options.js'
 import { createSessions } from '../sessions/sessions.js'
 import { assertMethods, type ConnectStore } from '../sessions/token-store.js'
+import { monotonicNow } from '../time.js'
 
 /** The `connect` of every store: deadlines, revoking and sessions on top of what the store itself can do. */
 export const connectStore: ConnectStore = (store, options) => {
@@ -30,8 +32,24 @@ export const connectStore: ConnectStore = (store, options) => {
     ...revocation,
     sessions: store.sessions === undefined ? null : createSessions(guard, rules, revocation),
     ready: () => guard.ready(),
+    async health() {
+      const startedAt = monotonicNow()
+      const error = await findFault(guard)
+      return { status: error === null ? 'up' : 'down', responseTimeMs: monotonicNow() - startedAt, error }
+    },
     expect: (expiresAt) =>
       guard.expect(expiresAt === null ? FOREVER : addTime(expiresAt * 1000 - now(), retentionMs)),
+  }
+}
+
+// Any lookup will do: it shows that the server answers, and that it has the history that this process knows.
+async function findFault(guard: StoreGuard): Promise<Error | null> {
+  try {
+    await guard.lookup([{ kind: 'all', id: '' }], 0)
+    return null
+  } catch (error) {
+    const unavailable = error as RevocationUnavailableError
+    return unavailable.cause instanceof Error ? unavailable.cause : unavailable
   }
 }
 

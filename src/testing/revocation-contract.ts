@@ -6,7 +6,7 @@ import { HOUR, type StoreTests } from './store-fixture.js'
 const KINDS: readonly RevocationKind[] = ['token', 'session', 'user', 'key', 'all']
 
 /** What a store promises of single revocations. */
-export function revocationContract({ test, isShared, canWipe, canCount }: StoreTests): void {
+export function revocationContract({ test, isShared, canCount }: StoreTests): void {
   test('nothing is revoked at first', async ({ store }) => {
     const keys = KINDS.map((kind) => ({ kind, id: kind === 'all' ? '' : 'x' }))
     deepEqual(
@@ -144,18 +144,5 @@ export function revocationContract({ test, isShared, canWipe, canCount }: StoreT
       deepEqual([...(await store.lookup([{ kind: 'token', id: 't1' }]))], [FOREVER])
       await other.close()
       deepEqual([...(await store.lookup([key]))], [FOREVER])
-    })
-
-  if (canWipe)
-    test('a store that lost its data accepts nothing from before', async ({ store, wipe, now }) => {
-      await store.revoke([entry('token', 'a', now() + HOUR)])
-      await wipe()
-      const keys = [
-        { kind: 'token' as const, id: 'a' },
-        { kind: 'all' as const, id: '' },
-      ]
-      const [, all] = await store.lookup(keys)
-      ok(all !== undefined && all >= now(), `all sessions until ${all} must be revoked`)
-      equal((await store.lookup(keys))[1], all)
     })
 }

@@ -1,7 +1,8 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
-import { RULES, session, testSessions } from './session-fixture.js'
+import { readAll } from './read-feed.js'
+import { LIST, RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
 
 /** What a store promises of sessions from their start to their end. */
@@ -48,8 +49,8 @@ export function sessionContract(tests: StoreTests): void {
       advance(5)
       deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
       equal((await sessions.rotate(other.sid, 0, RULES)).outcome, kind === 'all' ? 'ended' : 'rotated')
-      deepEqual(await sessions.list('ada'), [])
-      equal((await sessions.list('grace')).length, kind === 'all' ? 0 : 1)
+      deepEqual(await sessions.list('ada', LIST), [])
+      equal((await sessions.list('grace', LIST)).length, kind === 'all' ? 0 : 1)
     })
   }
 
@@ -103,14 +104,60 @@ export function sessionContract(tests: StoreTests): void {
     },
   )
 
+  withSessions('revoking a session again is harmless', async (sessions, { store, now, advance }) => {
+    const { sid } = await sessions.open(session({ now }))
+    const key = { kind: 'session' as const, id: sid }
+    const end = now() + HOUR + 1000
+    for (let round = 0; round < 3; round++) {
+      await store.revoke([{ ...key, notBefore: FOREVER, until: 0 }])
+      deepEqual([...(await store.lookup([key]))], [FOREVER])
+      const [found] = await readAll(store)
+      ok(found !== undefined && found.until >= end, `the entry ends at ${found?.until}`)
+      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+      equal(await sessions.get(sid, RULES), null)
+      advance(1000)
+    }
+  })
+
+  withSessions('one session is read by its id', async (sessions, { store, now, advance }) => {
+    const client = { ip: '192.0.2.1', userAgent: 'curl/8' }
+    const { sid, startedAt } = await sessions.open(session({ now }, client))
+    const found = {
+      sid,
+      user: 'ada',
+      startedAt,
+      lastUsedAt: startedAt,
+      expiresAt: startedAt + HOUR,
+      ...client,
+    }
+    deepEqual(await sessions.get(sid, RULES), found)
+    advance(60_000)
+    deepEqual(await sessions.get(sid, { idleMs: 60_000 }), found)
+    advance(1)
+    equal(await sessions.get(sid, { idleMs: 60_000 }), null)
+    await sessions.rotate(sid, 0, RULES)
+    deepEqual(await sessions.get(sid, { idleMs: 60_000 }), { ...found, lastUsedAt: now() })
+    equal(await sessions.get('AZxAAAAAAAAAAAAAAAAAAA', RULES), null)
+    equal(await sessions.get('', RULES), null)
+    advance(HOUR + 1000)
+    equal(await sessions.get(sid, RULES), null)
+    for (const kind of ['session', 'user', 'all'] as const) {
+      const next = await sessions.open(session({ now }))
+      const id = { session: next.sid, user: 'ada', all: '' }[kind]
+      equal((await sessions.get(next.sid, RULES))?.sid, next.sid)
+      await store.revoke([{ kind, id, notBefore: kind === 'session' ? FOREVER : 0, until: 0 }])
+      equal(await sessions.get(next.sid, RULES), null, kind)
+    }
+  })
+
   withSessions('users are kept apart to the last character', async (sessions, { store, now }) => {
     const users = ['ada', 'Ada', 'ada ', 'x'.repeat(127), 'x'.repeat(128), `${'x'.repeat(127)}y`]
     for (const user of users) await sessions.open(session({ now }, { user }))
-    for (const user of users) equal((await sessions.list(user)).length, 1, user)
+    for (const user of users) equal((await sessions.list(user, LIST)).length, 1, user)
     await store.revoke([{ kind: 'user', id: 'ada', notBefore: 0, until: 0 }])
-    for (const user of users) equal((await sessions.list(user)).length, user === 'ada' ? 0 : 1, user)
+    for (const user of users) equal((await sessions.list(user, LIST)).length, user === 'ada' ? 0 : 1, user)
     for (let count = 0; count < 3; count++) await sessions.open(session({ now }, { user: 'Ada' }))
-    equal((await sessions.list('Ada')).length, 4)
+    equal((await sessions.list('Ada', LIST)).length, 4)
   })
 
   withSessions('sessions are listed newest first, with what is known of them', async (sessions, fixture) => {
@@ -124,23 +171,45 @@ export function sessionContract(tests: StoreTests): void {
     fixture.advance(1000)
     await sessions.rotate(second.sid, 1, RULES)
     const started = fixture.now() - 3000
-    deepEqual(await sessions.list('ada'), [
+    deepEqual(await sessions.list('ada', LIST), [
       {
         sid: second.sid,
+        user: 'ada',
         startedAt: started + 1000,
         lastUsedAt: started + 3000,
         expiresAt: started + 1000 + HOUR,
         ip: '192.0.2.7',
         userAgent: 'curl/8',
       },
-      { sid: first.sid, startedAt: started, lastUsedAt: started, expiresAt: started + HOUR, ...client },
+      {
+        sid: first.sid,
+        user: 'ada',
+        startedAt: started,
+        lastUsedAt: started,
+        expiresAt: started + HOUR,
+        ...client,
+      },
     ])
-    deepEqual(await sessions.list('nobody'), [])
+    deepEqual(await sessions.list('nobody', LIST), [])
     fixture.advance(2 * HOUR)
-    deepEqual(await sessions.list('ada'), [])
+    deepEqual(await sessions.list('ada', LIST), [])
   })
 
   if (tests.canCount) {
+    withSessions(
+      'a revoked session leaves its entry and nothing else',
+      async (sessions, { store, now, count: kept }) => {
+        const revoked = await sessions.open(session({ now }))
+        const reused = await sessions.open(session({ now }))
+        await sessions.rotate(reused.sid, 0, RULES)
+        equal(await kept(), 2)
+        await store.revoke([{ kind: 'session', id: revoked.sid, notBefore: FOREVER, until: 0 }])
+        equal((await sessions.rotate(reused.sid, 0, { ...RULES, graceMs: 0 })).outcome, 'reused')
+        equal(await kept(), 2)
+        equal((await readAll(store)).length, 2)
+      },
+    )
+
     withSessions(
       'sessions that have ended are dropped',
       async (sessions, { store, now, advance, count: kept }) => {

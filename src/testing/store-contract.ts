@@ -1,10 +1,14 @@
 import type { ContractRunner } from './application-contract.js'
 import { feedContract } from './feed-contract.js'
+import { listContract } from './list-contract.js'
+import { lostDataContract } from './lost-data-contract.js'
+import { presentContract } from './present-contract.js'
 import { revocationContract } from './revocation-contract.js'
 import { rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { type StoreTests, type StoreUnderTest, withFixture } from './store-fixture.js'
 import { watermarkContract } from './watermark-contract.js'
+import { wrongClockContract } from './wrong-clock-contract.js'
 
 /** Everything a revocation store promises; a new store's own test is this call. */
 export function storeContract(name: string, kind: StoreUnderTest, runner: ContractRunner): void {
@@ -16,7 +20,11 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   }
   runner.describe(`${name}: revocations`, () => revocationContract(tests))
   runner.describe(`${name}: watermarks`, () => watermarkContract(tests))
+  runner.describe(`${name}: sessions of a wrong clock`, () => wrongClockContract(tests))
   runner.describe(`${name}: feed`, () => feedContract(tests))
   runner.describe(`${name}: sessions`, () => sessionContract(tests))
+  runner.describe(`${name}: pages of sessions`, () => listContract(tests))
   runner.describe(`${name}: rotation`, () => rotationContract(tests))
+  runner.describe(`${name}: presentation`, () => presentContract(tests))
+  if (tests.canWipe) runner.describe(`${name}: lost data`, () => lostDataContract(tests))
 }

@@ -1,7 +1,11 @@
+import { systemRandom } from '../claims/ids.js'
 import type { AnyClaims } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import { TokenConfig, type TokenConfigOptions } from '../manager/config.js'
+import { createIssuer } from '../manager/issue.js'
+import { resolveSettings } from '../manager/settings.js'
 import { type JsonClaims, TokenManager } from '../manager/token-manager.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import type { TokenStore } from '../sessions/token-store.js'
 import { type Clock, parseDuration } from '../time.js'
 import { createFrozenClock, type FrozenClock } from './frozen-clock.js'
@@ -24,11 +28,21 @@ export interface MintOptions {
   readonly notFresh?: boolean
 }
 
+const MINT_OPTIONS: OptionNames<MintOptions> = {
+  type: true,
+  scopes: true,
+  expired: true,
+  notYetValid: true,
+  revoked: true,
+  wrongKey: true,
+  notFresh: true,
+}
+
 /** A manager for tests, and tokens of every kind for it. */
 export interface TestTokens<Input extends object, Output extends object> {
   readonly tokens: TokenManager<Input, Output>
   readonly clock: FrozenClock
-  /** A token that the manager accepts, unless the options spoil it. */
+  /** A token of a session of its own, which no store keeps; the manager accepts it, unless the options spoil it. */
   readonly mintToken: (claims: { readonly uid: string } & Input, options?: MintOptions) => string
   /** The headers that carry a token. */
   readonly authHeaders: (token: string) => Record<string, string>
@@ -71,18 +85,28 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
     tokens,
     clock,
     mintToken(given, flags = {}) {
+      assertOptions('mintToken()', flags, MINT_OPTIONS)
       const key = flags.wrongKey ? (stranger ??= createOtherKey(config)) : {}
       const shift = flags.notYetValid ? HOUR + leeway : flags.expired ? -HOUR - leeway : 0
-      const issuer = build(toIssuing(config, key), () => clock() + shift * 1000)
-      const extras = {
-        fresh: flags.notFresh !== true,
-        ...(flags.expired && { expiresIn: HOUR / 2 }),
-        ...(flags.scopes && { scopes: flags.scopes }),
-      }
-      const token =
-        flags.type === 'refresh'
-          ? issuer.createRefreshToken(given, extras)
-          : issuer.createAccessToken(given, extras)
+      const settings = resolveSettings(toIssuing(config, key), (claims ?? null) as ClaimsSchema | null)
+      const issuer = createIssuer({
+        settings,
+        now: () => clock() + shift * 1000,
+        random: systemRandom,
+        emit: () => undefined,
+        startToken: (at) => at,
+        onExpiry: () => undefined,
+      })
+      const { accessToken, refreshToken } = issuer.createPair(
+        given,
+        {
+          ...(flags.expired && { expiresIn: HOUR / 2 }),
+          ...(flags.scopes && { scopes: flags.scopes }),
+          access: { fresh: flags.notFresh !== true },
+        },
+        issuer.startSession(),
+      )
+      const token = flags.type === 'refresh' ? refreshToken : accessToken
       if (flags.revoked) revoked.add(token)
       return token
     },

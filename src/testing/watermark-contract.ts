@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../revocation/revocation.js'
 import { entry, readAll } from './read-feed.js'
-import { RULES, session, testSessions } from './session-fixture.js'
+import { LIST, RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
 
 /** What a store promises of watermarks, which revoke all that began up to a moment, and of how long entries are kept. */
@@ -88,7 +88,7 @@ export function watermarkContract(tests: StoreTests): void {
       const { now: taken } = await store.revoke([given])
       ok(taken >= startedAt)
       deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
-      deepEqual(await sessions.list('ada'), [])
+      deepEqual(await sessions.list('ada', LIST), [])
       const next = await sessions.open(session({ now }, { until: now() + HOUR }))
       equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
     })

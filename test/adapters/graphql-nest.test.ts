@@ -1,17 +1,22 @@
+import { setImmediate } from 'node:timers/promises'
 import { UseGuards } from '@nestjs/common'
-import { GraphQLModule, Query, Resolver } from '@nestjs/graphql'
+import { APP_GUARD } from '@nestjs/core'
+import { GraphQLModule, Int, Query, Resolver } from '@nestjs/graphql'
 import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius'
 import { expect, test } from 'vitest'
 import {
   AccessTokenGuard,
   Depends,
   enforce,
+  OptionalAuth,
   Payload,
   RequireScopes,
   TokenExceptionFilter,
+  TokenGuard,
   TokenModule,
 } from '../../src/adapters/nest/index.js'
 import type { TokenPayload } from '../../src/index.js'
+import { countNotes } from '../helpers/count-notes.js'
 import { createManager } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'
 
@@ -42,6 +47,20 @@ class UserResolver {
   admin(): string {
     return 'admin'
   }
+
+  @Query(() => String)
+  @OptionalAuth()
+  visitor(@Payload() payload: TokenPayload | null): string {
+    return payload?.sub ?? 'nobody'
+  }
+
+  @Query(() => Int)
+  @OptionalAuth()
+  async notes(): Promise<number> {
+    // After the guards of all fields.
+    await setImmediate()
+    return countNotes()
+  }
 }
 
 /** What a real GraphQL server over HTTP answers to a query: its data, or the code of its first error. */
@@ -56,7 +75,7 @@ async function ask(query: string, token?: string): Promise<unknown> {
         context: (request: object) => ({ req: request }),
       }),
     ],
-    providers: [UserResolver],
+    providers: [UserResolver, { provide: APP_GUARD, useClass: TokenGuard }],
     setUp: (app) => void app.useGlobalFilters(new TokenExceptionFilter()),
   })
   const response = await send('/graphql', {
@@ -96,4 +115,15 @@ test('refusals carry their code in the extensions', async () => {
   const token = good()
   revoked.add(token)
   expect(await ask('{ me }', token)).toBe('TOKEN_REVOKED')
+})
+
+test('the notes on a request do not grow with its guarded fields', async () => {
+  const notesWith = async (fields: number): Promise<number> => {
+    const aliases = Array.from({ length: fields }, (_, at) => `a${at}: visitor`)
+    const data = (await ask(`{ ${aliases.join(' ')} notes }`)) as { a0: string; notes: number }
+    expect(data.a0).toBe('nobody')
+    return data.notes
+  }
+  const few = await notesWith(10)
+  expect((await notesWith(500)) - few).toBeLessThan(100)
 })

@@ -3,11 +3,13 @@ import { describeWithChromium } from '../helpers/servers/describe-with-servers.j
 import { describeCsrfOrigins } from './describe-csrf-origins.js'
 import { describeForgedRequests } from './describe-forged-requests.js'
 import { describePlantedCookies } from './describe-planted-cookies.js'
+import { describeTwoTabs } from './describe-two-tabs.js'
 
 // One file, because a browser takes longer to start than most of these attacks.
 describeWithChromium('in a real browser', (browser) => {
   describe('requests that another site starts', () => describeForgedRequests(browser))
   describe('cookies that a sub-domain plants', () => describePlantedCookies(browser))
+  describe('two tabs of one session', () => describeTwoTabs(browser))
   // Chromium now and then never finishes a navigation of a sandboxed frame; what is asserted does not depend on it.
   describe('JWT_CSRF_ORIGINS', { retry: 4, timeout: 20_000 }, () => describeCsrfOrigins(browser))
 })

@@ -79,6 +79,6 @@ export function selfSubmitting(action: string, fields: Readonly<Record<string, s
   return `${form}<script>addEventListener('load', () => document.forms[0].submit())</script>`
 }
 
-// As in docs/cookies-and-csrf.md; of two cookies with one name it takes the first.
-const READ_COOKIE = `(name) =>
+/** A script that reads a cookie as docs/cookies-and-csrf.md does; of two cookies with one name it takes the first. */
+export const READ_COOKIE = `(name) =>
   document.cookie.split('; ').find((pair) => pair.startsWith(name + '='))?.slice(name.length + 1) ?? ''`

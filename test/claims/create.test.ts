@@ -11,7 +11,7 @@ describe('the claims of a new token', () => {
   })
 
   test('CRE-02 a refresh token has its type and never a fresh claim', () => {
-    const token = createManager().tokens.createRefreshToken({ uid: 'u' }, { fresh: true })
+    const token = createManager().tokens.createRefreshToken({ uid: 'u' }, { fresh: true } as object)
     expect(openToken(token).claims).toMatchObject({ sub: 'u', type: 'refresh' })
     expect(openToken(token).claims).not.toHaveProperty('fresh')
   })

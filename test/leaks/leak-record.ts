@@ -61,7 +61,7 @@ const LONGEST = 100_000
 /** An empty record. */
 export function createLeakRecord(): LeakRecord {
   const windows = createShownWindows()
-  const secrets = new Map<string, string>()
+  const secrets = new Map<string, Omit<Required<SecretText>, 'text'>>()
   const known = new Set<string>()
   const shown = { errors: 0, 'plain errors': 0, events: 0, 'log lines': 0, objects: 0 }
   const arrived = { ...shown, tokens: 0 }
@@ -72,8 +72,9 @@ export function createLeakRecord(): LeakRecord {
     if (waiting.push(work) > MOST_WAITING) settle()
   }
 
-  const addSecret = ({ kind, text }: SecretText): void => {
-    if (text.length >= WINDOW && !secrets.has(text)) secrets.set(text, kind)
+  const addSecret = ({ kind, text, fewest = WINDOW }: SecretText): void => {
+    if (text.length < WINDOW || fewest >= (secrets.get(text)?.fewest ?? Number.POSITIVE_INFINITY)) return
+    secrets.set(text, { kind, fewest })
   }
 
   const settle = (): void => {
@@ -117,13 +118,13 @@ export function createLeakRecord(): LeakRecord {
     settle,
     search() {
       settle()
-      const leaks: Leak[] = []
-      for (const [text, secret] of secrets) {
+      return [...secrets].flatMap(([text, { kind, fewest }]) => {
+        const leaks: Leak[] = []
         windows.search(text, (at, sighting) => {
-          if (!isHarmless(toComparable(text), at, sighting)) addTo(leaks, secret, at, sighting)
+          if (!isHarmless(toComparable(text), at, sighting)) addTo(leaks, kind, at, sighting)
         })
-      }
-      return leaks
+        return leaks.filter(({ length }) => length >= fewest)
+      })
     },
     counts: () => ({ shown: { ...shown }, texts: windows.size, secrets: secrets.size }),
   }

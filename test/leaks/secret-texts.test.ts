@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { TokenConfig, type TokenConfigOptions } from '../../src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createLeakRecord } from './leak-record.js'
-import { secretsOfConfig } from './secret-texts.js'
+import { HEX_WINDOW, secretsOfConfig } from './secret-texts.js'
 
 /** Those texts in which something of the keys of a configuration is. */
 function findLeaks(options: TokenConfigOptions, texts: readonly string[]): string[] {
@@ -65,11 +65,11 @@ describe.each(KEYS)('a private key of type %s is recognised', (type, key, member
   const der = key.export({ format: 'der', type: 'pkcs8' })
   const jwk = type === 'RSA-PSS' ? {} : { ...key.export({ format: 'jwk' }) }
   const lines = pem.trim().split('\n').slice(1, -1)
-  const lastOf = (text: unknown): string => `|${String(text).slice(-8)}|`
+  const lastOf = (text: unknown, length = 8): string => `|${String(text).slice(-length)}|`
   const shown = [
-    ...lines.map(lastOf),
+    ...lines.map((line) => lastOf(line)),
     ...members.map((member) => lastOf(jwk[member])),
-    lastOf(der.toString('hex')),
+    lastOf(der.toString('hex'), HEX_WINDOW),
     inspect(der.subarray(-40)),
   ]
 
@@ -85,9 +85,18 @@ describe.each(KEYS)('a private key of type %s is recognised', (type, key, member
   })
 
   test('given in one line, as in a variable', () => {
-    const ends = lines.map(lastOf)
+    const ends = lines.map((line) => lastOf(line))
     expect(findLeaks({ JWT_PRIVATE_KEY: pem.replaceAll('\n', '\\n') }, ends)).toEqual(ends)
   })
+})
+
+test('digits of a number that are in the hex of a secret by chance are no leak', () => {
+  const digits = '731669084253'
+  const secret = Buffer.from(`ab${digits}cd${BYTES.toString('hex')}`, 'hex')
+  const numberWith = (length: number): string => `{"claim":0.${digits.slice(0, length)}}`
+  const [short, long] = [numberWith(HEX_WINDOW - 1), numberWith(HEX_WINDOW)]
+  expect(findLeaks({ JWT_SECRET_KEY: secret }, [short])).toEqual([])
+  expect(findLeaks({ JWT_SECRET_KEY: secret }, [long])).toEqual([long])
 })
 
 test('a public key is no secret', () => {

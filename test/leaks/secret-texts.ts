@@ -6,7 +6,17 @@ export interface SecretText {
   /** What it is and how it is written; never the secret itself. */
   readonly kind: string
   readonly text: string
+  /** How many characters in a row give it away; left out, as many as a window has. */
+  readonly fewest?: number
 }
+
+/**
+ * How many hex digits give a secret away: 48 bits, as in eight characters of base64.
+ *
+ * Eight digits are 32 bits, and 26 where all of them are decimal. A private RSA key has about a hundred places with
+ * eight decimal digits, and random claims show tens of thousands: once in fifty runs two of them are equal.
+ */
+export const HEX_WINDOW = 12
 
 const SECRET_FIELDS = ['JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'] as const
 // A private key where a public one belongs is a mistake that is refused, and no less private.
@@ -65,8 +75,8 @@ function byteTexts(field: string, bytes: Buffer): SecretText[] {
     { kind: `${field} in Latin-1`, text: bytes.toString('latin1') },
     { kind: `${field} in base64`, text: bytes.toString('base64') },
     { kind: `${field} in base64url`, text: bytes.toString('base64url') },
-    { kind: `${field} in hex`, text: hex },
-    { kind: `${field} in upper-case hex`, text: hex.toUpperCase() },
+    { kind: `${field} in hex`, text: hex, fewest: HEX_WINDOW },
+    { kind: `${field} in upper-case hex`, text: hex.toUpperCase(), fewest: HEX_WINDOW },
   ]
 }
 

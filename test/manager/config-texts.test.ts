@@ -69,7 +69,7 @@ describe('a wrong value is told what it should be', () => {
 
   test('an unknown field, a missing config and a thing that is no store are named', () => {
     expect(() => new TokenConfig({ JWT_SECRT_KEY: SECRET } as never)).toThrow(
-      new ConfigurationError('Unknown configuration field JWT_SECRT_KEY'),
+      new ConfigurationError('Unknown configuration field "JWT_SECRT_KEY"; did you mean "JWT_SECRET_KEY"?'),
     )
     expect(() => new TokenManager({} as never)).toThrow(
       new ConfigurationError(

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import {
   AccessTokenRequiredError,
   ConfigurationError,
+  type Dependency,
   FreshTokenRequiredError,
+  hasScopes,
   InsufficientScopeError,
   MissingTokenError,
   RefreshTokenRequiredError,
@@ -12,6 +14,7 @@ import {
   type TokenPayload,
   TokenTypeError,
 } from '../../src/index.js'
+import { toGuard, toInjector } from '../../src/manager/dependencies.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 
 const none = () => new Request('http://localhost/')
@@ -166,8 +169,10 @@ describe('scopes', () => {
     expect(new InsufficientScopeError(['a'], null).provided).toEqual([])
   })
 
-  test('SCP-06 no requirement is satisfied by every token', async () => {
-    expect((await tokens.scopesRequired()(holder())).sub).toBe('u')
+  test('SCP-06 an empty requirement is a mistake: it would let every access token pass', () => {
+    expect(() => tokens.scopesRequired()).toThrow(TypeError)
+    expect(() => tokens.require({ scopes: [] })).toThrow(TypeError)
+    expect(hasScopes({ scopes: [] })).toBe(true)
   })
 })
 
@@ -196,7 +201,8 @@ test.each<object>([
   { type: null },
   { locations: ['header'] },
   { locations: ['toString'] },
-  { locations: 'headers' },
+  { locations: 'header' },
+  { locations: [['headers']] },
   { scopes: 'admin' },
   { scopes: [''] },
   { fresh: 'yes' },
@@ -359,4 +365,23 @@ test('a payload can be a claim of another token', async () => {
   const actor = await tokens.verifyToken(tokens.createAccessToken({ uid: 'admin' }))
   const token = tokens.createAccessToken({ uid: 'ada', act: actor as never })
   expect(await tokens.verifyToken(token)).toMatchObject({ act: { sub: 'admin' } })
+})
+
+describe('a dependency that returns nothing is refused', () => {
+  const { tokens } = createManager()
+  const request = () => new Request('http://localhost/')
+
+  test.each<[string, Dependency<unknown>]>([
+    ['the promise is dropped', (given) => void tokens.accessTokenRequired(given).catch(() => undefined)],
+    ['nothing at all', () => undefined],
+    ['later', async () => undefined],
+  ])('%s', async (_, dependency) => {
+    await expect((async () => toGuard([dependency])(request()))()).rejects.toThrow(TypeError)
+    await expect((async () => toInjector({ nothing: dependency })(request()))()).rejects.toThrow(TypeError)
+  })
+
+  test.each([null, false, 0, ''])('%j is a value', async (value) => {
+    expect(await toInjector({ value: () => value })(request())).toEqual({ value })
+    await expect((async () => toGuard([async () => value])(request()))()).resolves.toBeUndefined()
+  })
 })

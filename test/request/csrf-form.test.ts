@@ -42,7 +42,6 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
   test('CKI-12 JWT_CSRF_CHECK_FORM on: the field supplies the value', async () => {
     const request = post(field(CSRF))
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
-    await expect(tokens.getTokenFromRequest(request)).resolves.toMatchObject({ csrf: CSRF })
   })
 
   test('CKI-12 JWT_CSRF_CHECK_FORM off, the default: the field is not read', async () => {

@@ -74,7 +74,7 @@ describe('a cookie token on a method that changes something', () => {
     await expect(tokens.accessTokenRequired(cookieOnly)).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('CKI-08 the value of one type is refused on the other', async () => {
+  test('CKI-08 of tokens that are made alone, the value of one type is refused on the other', async () => {
     await expect(tokens.refreshTokenRequired(withCsrf(CSRF))).rejects.toBeInstanceOf(CsrfError)
     await expect(tokens.accessTokenRequired(withCsrf(csrfOf(REFRESH)))).rejects.toBeInstanceOf(CsrfError)
     await expect(tokens.refreshTokenRequired(withCsrf(csrfOf(REFRESH)))).resolves.toMatchObject({

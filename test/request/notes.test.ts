@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { readNote, writeNote } from '../../src/request/notes.js'
+import { countNotes } from '../helpers/count-notes.js'
 
 const author = {}
 
@@ -19,6 +20,16 @@ describe.each([
     writeNote(owner, author, 'second')
     expect(readNote(owner, author)).toBe('second')
     expect(readNote(create(), author)).toBeUndefined()
+  })
+
+  test('has one note of an author, however often that author writes', () => {
+    const [owner, other] = [create(), {}]
+    writeNote(owner, author, 0)
+    writeNote(owner, other, 'other')
+    const before = countNotes()
+    for (let count = 1; count <= 1000; count++) writeNote(owner, author, count)
+    expect(countNotes()).toBeLessThanOrEqual(before)
+    expect([readNote(owner, author), readNote(owner, other)]).toEqual([1000, 'other'])
   })
 
   test('shows nothing of it', () => {

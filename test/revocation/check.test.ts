@@ -259,7 +259,7 @@ describe('when the callback runs', () => {
       await dependency(withBearer(access))
     }
     await tokens.refreshTokenRequired(withBearer(refresh))
-    await tokens.scopesRequired()(withBearer(access))
+    await tokens.require({ type: 'access', fresh: true })(withBearer(access))
     expect(calls).toBe(10)
   })
 

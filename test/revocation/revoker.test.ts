@@ -60,9 +60,7 @@ describe('the clock that a store answers with', () => {
       unavailable: [
         {
           operation: 'revoke',
-          cause: new TypeError(
-            'The store answered a revocation with something else than its position and clock',
-          ),
+          cause: new TypeError('revoke() must return the position and the clock of the store'),
         },
       ],
     })

@@ -92,7 +92,17 @@ describe('78 79 a store that does not answer refuses the request', () => {
     expect(revoked).toEqual([])
     mend()
     expect(await outcomeOf(tokens.logout(payload))).toBe('ok')
-    expect(revoked).toEqual([{ kind: 'session', id: payload.sid, reason: 'requested' }])
+    expect(revoked).toEqual([
+      {
+        kind: 'session',
+        id: payload.sid,
+        sub: 'ada',
+        reason: 'requested',
+        actor: null,
+        ip: null,
+        userAgent: null,
+      },
+    ])
   })
 
   test.each([
@@ -113,7 +123,7 @@ describe('78 79 a store that does not answer refuses the request', () => {
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
     const issued: unknown[] = []
     tokens.on('issued', (event) => issued.push(event))
-    breakStore({ sessions: { open: failing, list: failing, rotate } })
+    breakStore({ sessions: { open: failing, list: failing, get: failing, present: failing, rotate } })
     expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
     expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
     expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
@@ -132,7 +142,7 @@ test.each([
 ])('%s that answers %j is not believed', async (name, answer) => {
   const { tokens, break: breakStore } = createBreakable()
   const lying = async () => answer as never
-  breakStore({ sessions: { open: lying, list: lying, rotate: lying } })
+  breakStore({ sessions: { open: lying, list: lying, get: lying, present: lying, rotate: lying } })
   const call = name === 'open' ? tokens.createTokenPair({ uid: 'ada' }) : tokens.listSessions('ada')
   expect(await outcomeOf(call)).toBe('REVOCATION_UNAVAILABLE')
 })

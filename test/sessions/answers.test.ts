@@ -25,7 +25,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
     expect(unavailable).toEqual([
       {
         operation: 'open',
-        cause: new TypeError('The store answered a new session with something else than its id'),
+        cause: new TypeError('sessions.open() must return the id of the new session'),
       },
     ])
   })
@@ -36,7 +36,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
     expect(unavailable).toEqual([
       {
         operation: 'list',
-        cause: new TypeError('The store answered with something else than a list of sessions'),
+        cause: new TypeError('sessions.list() must return an array of sessions'),
       },
     ])
   })
@@ -53,7 +53,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
     expect(unavailable).toEqual([
       {
         operation: 'rotate',
-        cause: new TypeError('The store answered a rotation with something else than its outcome'),
+        cause: new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended'),
       },
     ])
   })

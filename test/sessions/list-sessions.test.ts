@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { NOW } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
@@ -22,6 +22,7 @@ test('sessions are listed with what their requests told, newest first, and only 
   expect(await tokens.listSessions('ada')).toEqual([
     {
       id: deskSid,
+      sub: 'ada',
       createdAt: at(10),
       lastUsedAt: at(10),
       expiresAt: at(10 + 20 * 86_400),
@@ -30,6 +31,7 @@ test('sessions are listed with what their requests told, newest first, and only 
     },
     {
       id: phoneSid,
+      sub: 'ada',
       createdAt: at(0),
       lastUsedAt: at(20),
       expiresAt: at(20 * 86_400),
@@ -95,4 +97,84 @@ test('a session that never ends has no expiry', async () => {
   const { tokens } = createRevocable({ JWT_REFRESH_TOKEN_EXPIRES: false })
   await tokens.createTokenPair({ uid: 'ada' })
   expect(await tokens.listSessions('ada')).toMatchObject([{ expiresAt: null, ip: null, userAgent: null }])
+})
+
+describe('pages', () => {
+  const logIn = async (count: number, uid = 'ada') => {
+    const { tokens, clock } = createRevocable()
+    const ids: string[] = []
+    for (let at = 0; at < count; at++) {
+      const { accessToken } = await tokens.createTokenPair({ uid })
+      ids.unshift((await tokens.verifyToken(accessToken)).sid as string)
+      clock.seconds += 1
+    }
+    return { tokens, clock, ids }
+  }
+
+  test('every session is on one page, in order, however many there are', async () => {
+    const { tokens, ids } = await logIn(7)
+    const found: string[] = []
+    let before: string | undefined
+    for (;;) {
+      const page = await tokens.listSessions('ada', { limit: 3, ...(before && { before }) })
+      found.push(...page.map(({ id }) => id))
+      before = page.at(-1)?.id
+      if (page.length < 3) break
+    }
+    expect(found).toEqual(ids)
+  })
+
+  test('a page goes on after a session that was ended meanwhile', async () => {
+    const { tokens, ids } = await logIn(4)
+    const [first] = await tokens.listSessions('ada', { limit: 1 })
+    await tokens.revokeSession(first?.id as string)
+    const rest = await tokens.listSessions('ada', { before: first?.id as string })
+    expect(rest.map(({ id }) => id)).toEqual(ids.slice(1))
+  })
+
+  test.each([0, -1, 1001, 1.5, Number.NaN, '5' as never])('a limit of %s is refused', async (limit) => {
+    await expect(createRevocable().tokens.listSessions('ada', { limit })).rejects.toThrow(TypeError)
+  })
+
+  test('a page that begins nowhere is refused', async () => {
+    for (const before of ['', 7 as never]) {
+      await expect(createRevocable().tokens.listSessions('ada', { before })).rejects.toThrow(TypeError)
+    }
+  })
+})
+
+describe('getSession', () => {
+  test('finds a live session beyond the first thousand of its user', async () => {
+    const { tokens, clock } = createRevocable()
+    const oldest = await tokens.createTokenPair({ uid: 'ada' }, { userAgent: 'Oldest' })
+    clock.seconds += 1
+    for (let at = 0; at < 1000; at++) await tokens.createTokenPair({ uid: 'ada' })
+    const { sid = '' } = await tokens.verifyToken(oldest.accessToken)
+    expect((await tokens.listSessions('ada')).some(({ id }) => id === sid)).toBe(false)
+    expect(await tokens.getSession(sid)).toMatchObject({ id: sid, sub: 'ada', userAgent: 'Oldest' })
+  })
+
+  test('with a user, only a session of that user; the ids of some users are kept as digests', async () => {
+    const { tokens } = createRevocable()
+    for (const uid of ['ada', 'zoë', 'a'.repeat(200)]) {
+      const { accessToken } = await tokens.createTokenPair({ uid })
+      const { sid = '' } = await tokens.verifyToken(accessToken)
+      expect(await tokens.getSession(sid, uid)).toMatchObject({ id: sid, sub: uid === 'ada' ? 'ada' : null })
+      expect(await tokens.getSession(sid, 'eve')).toBeNull()
+    }
+  })
+
+  test('null for one that is unknown, revoked or over', async () => {
+    const { tokens, clock } = createRevocable({ JWT_REFRESH_TOKEN_EXPIRES: '1h' })
+    const pairs = [await tokens.createTokenPair({ uid: 'ada' }), await tokens.createTokenPair({ uid: 'ada' })]
+    const [one = '', other = ''] = await Promise.all(
+      pairs.map(async ({ accessToken }) => (await tokens.verifyToken(accessToken)).sid),
+    )
+    expect(await tokens.getSession('nobody')).toBeNull()
+    await tokens.revokeSession(one)
+    expect(await tokens.getSession(one)).toBeNull()
+    clock.seconds += 86_400
+    expect(await tokens.getSession(other)).toBeNull()
+    for (const id of ['', 7 as never]) await expect(tokens.getSession(id)).rejects.toThrow(TypeError)
+  })
 })

@@ -104,7 +104,18 @@ describe('74 76 a refresh token is good once', () => {
     const sid = claimsOf(first.refreshToken)['sid']
     expect(events).toEqual([
       ['refreshed', { sid, sub: 'ada', generation: 1, isReplay: false }],
-      ['revoked', { kind: 'session', id: sid, reason: 'reuse' }],
+      [
+        'revoked',
+        {
+          kind: 'session',
+          id: sid,
+          sub: 'ada',
+          reason: 'reuse',
+          actor: null,
+          ip: '192.0.2.1',
+          userAgent: 'Thief/1.0',
+        },
+      ],
       [
         'reuseDetected',
         { sid, sub: 'ada', presented: 0, current: 1, ip: '192.0.2.1', userAgent: 'Thief/1.0' },

@@ -5,8 +5,8 @@ type Ending = Map<string, { readonly until: number }>
 /** Goes so many steps further, drops what has ended by `now`, at most `limit`, and returns how many went. */
 export type Sweeper = (now: number, steps: number, limit?: number) => number
 
-/** Walks a map a few steps at a time, for ever. */
-export function createSweeper(map: Ending): Sweeper {
+/** Walks a map a few steps at a time, for ever; `drop` removes a key and says whether it was there. */
+export function createSweeper(map: Ending, drop = (key: string): boolean => map.delete(key)): Sweeper {
   let walk = map.entries()
   return (now, steps, limit = Number.POSITIVE_INFINITY) => {
     let dropped = 0
@@ -18,7 +18,7 @@ export function createSweeper(map: Ending): Sweeper {
       }
       if (step.done) break
       const [key, { until }] = step.value
-      if (now >= until && map.delete(key)) dropped++
+      if (now >= until && drop(key)) dropped++
     }
     return dropped
   }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../src/index.js'
 import { readBodyAsRoute, receive, toHttpText } from '../../helpers/requests.js'
@@ -106,6 +107,27 @@ describeAttacks('limits: the length of a body that a token is looked for in (CVE
     for (const body of [fill('csrf_token=right&', 4 * MIB), `csrf_token=right&x=${fill('%41', 4 * MIB)}`]) {
       const bad = post(body)
       expect(parsed(await countRefusal(() => guard(bad)))).toBeLessThan(FIXED_WORK)
+    }
+  })
+
+  ownAttack('a form of 1 MiB beside a cookie that nobody signed is not parsed', async () => {
+    const guard = createManager({ JWT_CSRF_CHECK_FORM: true }).require({ locations: ['cookies'] })
+    const claims = { ...CLAIMS, csrf: 'right' }
+    const body = fill('csrf_token=right&', MIB - 1)
+    const headersWith = (cookie: string) => ({
+      cookie: `access_token_cookie=${cookie}`,
+      'content-type': FORM_TYPE,
+    })
+    const unsigned = [forge({ claims, key: randomBytes(32) }), `${forge({ claims })}x`, 'x']
+    for (const cookie of unsigned) {
+      const headers = headersWith(cookie)
+      const bad = new Request('http://localhost/', { method: 'POST', headers, body })
+      expect(parsed(await countRefusal(() => guard(bad)))).toBeLessThan(FIXED_WORK)
+      const text = toHttpText('POST /', Object.entries({ ...headers, 'content-length': `${MIB - 1}` }), body)
+      await receive(text, async (request) => {
+        expect(parsed(await countRefusal(() => guard(request)))).toBeLessThan(FIXED_WORK)
+        expect(request.readableDidRead).toBe(false)
+      })
     }
   })
 })

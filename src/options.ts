@@ -1,0 +1,53 @@
+/** The names of an options object, checked by the compiler against its type. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
+
+/**
+ * Throws `TypeError` unless `options` is an object with known names only: a misspelled option must not be ignored.
+ *
+ * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`.
+ */
+export function assertOptions(owner: string, options: unknown, names: Readonly<Record<string, true>>): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new TypeError(`The options of ${owner} must be an object`)
+  }
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(names, name))
+      throw new TypeError(unknownName('option', name, Object.keys(names), owner))
+  }
+}
+
+/** The text for a name that does not exist; it suggests the nearest one that does. */
+export function unknownName(what: string, name: string, known: readonly string[], owner?: string): string {
+  const nearest = findNearest(name, known)
+  const place = owner === undefined ? '' : ` of ${owner}`
+  return `Unknown ${what} "${name}"${place}${nearest === null ? '' : `; did you mean "${nearest}"?`}`
+}
+
+function findNearest(name: string, known: readonly string[]): string | null {
+  let nearest: string | null = null
+  let smallest = Number.POSITIVE_INFINITY
+  // No known name is longer; the length of what somebody else sent must not decide how long this takes.
+  const wanted = name.slice(0, MAX_NAME_LENGTH).toLowerCase()
+  for (const candidate of known) {
+    // In proportion to the length: "req" is nearer to "request" than to "ip".
+    const distance = editDistance(wanted, candidate.toLowerCase()) / Math.max(wanted.length, candidate.length)
+    if (distance < smallest) [nearest, smallest] = [candidate, distance]
+  }
+  return nearest
+}
+
+const MAX_NAME_LENGTH = 64
+
+// Levenshtein, one row of the table at a time.
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const substitution = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, substitution))
+    }
+    row = next
+  }
+  return row.at(-1) as number
+}

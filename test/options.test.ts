@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { assertOptions, unknownName } from '../src/options.js'
+
+const NAMES = { revocation: true, config: true, clock: true } as const
+
+test('known names pass, whatever their values', () => {
+  expect(() => assertOptions('f()', {}, NAMES)).not.toThrow()
+  expect(() => assertOptions('f()', { config: 1, revocation: undefined }, NAMES)).not.toThrow()
+})
+
+test.each([
+  ['revokation', 'revocation'],
+  ['Config', 'config'],
+  ['clokc', 'clock'],
+  ['toString', 'config'],
+])('an unknown name is refused with the nearest known one: %s', (name, nearest) => {
+  const call = () => assertOptions('new TokenManager()', { [name]: undefined }, NAMES)
+  expect(call).toThrow(TypeError)
+  expect(call).toThrow(`Unknown option "${name}" of new TokenManager(); did you mean "${nearest}"?`)
+})
+
+test.each([null, undefined, 'revocation', 7, true, [{}], () => ({})])(
+  'options that are %s are refused',
+  (options) => {
+    expect(() => assertOptions('f()', options, NAMES)).toThrow(
+      new TypeError('The options of f() must be an object'),
+    )
+  },
+)
+
+test('what an object inherits is not an option', () => {
+  expect(() => assertOptions('f()', Object.create({ revokation: 1 }) as object, NAMES)).not.toThrow()
+})
+
+test('a name without limit is compared only as far as needed', () => {
+  expect(unknownName('option', 'x'.repeat(1_000_000), ['config'])).toContain('"config"')
+})

@@ -1,0 +1,86 @@
+import { describe, expect, test, vi } from 'vitest'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { TokenConfig, TokenManager, type TokenStore } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createManager, SECRET } from '../helpers/manager.js'
+import { createRevocable } from '../helpers/revocable.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import { start } from '../stores/redis-fixture.js'
+
+test('a manager without a store is up', async () => {
+  expect(await createManager().tokens.health()).toEqual({ status: 'up', responseTimeMs: null, error: null })
+})
+
+test('a store that answers is up', async () => {
+  const { tokens } = createRevocable()
+  expect(await tokens.health()).toEqual({
+    status: 'up',
+    responseTimeMs: expect.any(Number) as number,
+    error: null,
+  })
+})
+
+describe('a store that does not answer is down, and the error says why', () => {
+  const failing = (lookup: () => never) =>
+    createRevocable({}, { store: { ...createMemoryStore(), lookup } as TokenStore })
+
+  test('it fails', async () => {
+    const fault = new Error('ECONNREFUSED')
+    const { tokens } = failing(() => {
+      throw fault
+    })
+    expect(await tokens.health()).toMatchObject({ status: 'down', error: fault })
+  })
+
+  test('it never answers', async () => {
+    const { tokens } = failing(() => new Promise(() => undefined) as never)
+    const { status, error } = await tokens.health()
+    expect([status, error?.message]).toEqual(['down', 'The store did not answer within 250 ms'])
+  })
+
+  test('it throws something that is no error', async () => {
+    const { tokens } = failing(() => {
+      throw 'gone' as never
+    })
+    expect(await tokens.health()).toMatchObject({ status: 'down', error: { code: 'REVOCATION_UNAVAILABLE' } })
+  })
+})
+
+describe('ready and health tell different things', () => {
+  test('after it was ready, a store that is gone is down', async () => {
+    const { tokens, store } = createRevocable()
+    await tokens.ready()
+    await store.close()
+    await tokens.ready()
+    expect((await tokens.health()).status).toBe('down')
+  })
+})
+
+test('a store that is not fit for use is down with the reason', async () => {
+  const client = { call: async () => ['known', 'role:slave'] }
+  const tokens = new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+    revocation: createRedisStore(client),
+  })
+  expect(await tokens.health()).toMatchObject({ status: 'down', error: { code: 'CONFIGURATION_INVALID' } })
+})
+
+describeWithOwnServer('redis', 'health of a real server', () => {
+  test('is down while the server is stopped, and up when it goes on, whatever ready() says', async () => {
+    const { server, client } = await start()
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+      revocation: createRedisStore(client),
+    })
+    await tokens.ready()
+    expect((await tokens.health()).status).toBe('up')
+    await server.kill('SIGSTOP')
+    try {
+      await tokens.ready()
+      expect(await tokens.health()).toMatchObject({ status: 'down', error: expect.any(Error) as Error })
+    } finally {
+      await server.kill('SIGCONT')
+    }
+    await vi.waitFor(async () => expect((await tokens.health()).status).toBe('up'))
+  })
+})

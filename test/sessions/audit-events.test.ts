@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import type { TokenEventName, TokenEvents, TokenManager } from '../../src/index.js'
+import { createManager } from '../helpers/manager.js'
+import { createRevocable } from '../helpers/revocable.js'
+
+const NOBODY = { actor: null, ip: null, userAgent: null }
+const ADMIN = { actor: 'admin:7', ip: '192.0.2.9', userAgent: 'Console/1' }
+
+function listen<Name extends TokenEventName>(tokens: TokenManager, name: Name): TokenEvents[Name][] {
+  const heard: TokenEvents[Name][] = []
+  tokens.on(name, (event) => heard.push(event))
+  return heard
+}
+
+async function logIn(uid = 'ada') {
+  const { tokens } = createRevocable()
+  const { accessToken } = await tokens.createTokenPair({ uid })
+  const payload = await tokens.verifyToken(accessToken)
+  return { tokens, payload, revoked: listen(tokens, 'revoked'), loggedOut: listen(tokens, 'loggedOut') }
+}
+
+describe('loggedIn', () => {
+  test('has the user, the session and where the log-in came from', async () => {
+    for (const { tokens } of [createRevocable(), createManager()]) {
+      const heard = listen(tokens, 'loggedIn')
+      const pair = await tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: 'Test/1' })
+      const { sid } = await tokens.verifyToken(pair.accessToken)
+      expect(heard).toEqual([{ sub: 'ada', sid, ip: '192.0.2.1', userAgent: 'Test/1' }])
+    }
+  })
+
+  test('does not come for a refresh, nor for a single token', async () => {
+    const { tokens } = createRevocable()
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const heard = listen(tokens, 'loggedIn')
+    await tokens.refresh(refreshToken)
+    tokens.createAccessToken({ uid: 'ada' })
+    expect(heard).toEqual([])
+  })
+})
+
+describe('loggedOut', () => {
+  test('has the user and the session, and who did it', async () => {
+    const { tokens, payload, loggedOut } = await logIn()
+    const { sub, sid, jti } = payload
+    await tokens.logout(payload)
+    await tokens.logout(payload, ADMIN)
+    await tokens.logout({ sid: 'unknown' })
+    expect(loggedOut).toEqual([
+      { sub, sid, jti, ...NOBODY },
+      { sub, sid, jti, ...ADMIN },
+      { sub: null, sid: 'unknown', jti: null, ...NOBODY },
+    ])
+  })
+})
+
+describe('revoked has the user, as far as it is known, and who did it', () => {
+  test('by token, session, user, key and altogether', async () => {
+    const { tokens, payload, revoked } = await logIn()
+    const { sid = '', jti = '' } = payload
+    await tokens.revokeSession(sid, ADMIN)
+    await tokens.revokeSession(payload)
+    await tokens.revokeToken(payload)
+    await tokens.revokeUser('ada', ADMIN)
+    await tokens.revokeKey('k')
+    await tokens.revokeAll(ADMIN)
+    expect(revoked).toEqual([
+      { kind: 'session', id: sid, sub: 'ada', reason: 'requested', ...ADMIN },
+      { kind: 'session', id: sid, sub: 'ada', reason: 'requested', ...NOBODY },
+      { kind: 'token', id: jti, sub: 'ada', reason: 'requested', ...NOBODY },
+      { kind: 'user', id: 'ada', sub: 'ada', reason: 'requested', ...ADMIN },
+      { kind: 'key', id: 'k', sub: null, reason: 'requested', ...NOBODY },
+      { kind: 'all', id: '', sub: null, reason: 'requested', ...ADMIN },
+    ])
+  })
+
+  test('the other sessions of a user', async () => {
+    const { tokens, payload, revoked } = await logIn()
+    await tokens.createTokenPair({ uid: 'ada' })
+    await tokens.revokeOtherSessions(payload, ADMIN)
+    expect(revoked).toMatchObject([{ kind: 'session', sub: 'ada', ...ADMIN }])
+  })
+
+  test('a session that nobody knows, or of a user whose id is kept as a digest, has none', async () => {
+    const { tokens, payload, revoked } = await logIn('zoë')
+    await tokens.revokeSession('unknown')
+    await tokens.revokeSession(payload.sid as string)
+    expect(revoked.map(({ sub }) => sub)).toEqual([null, null])
+  })
+})
+
+test('what comes from outside is cleaned and cut', async () => {
+  const { tokens, revoked } = await logIn()
+  await tokens.revokeUser('ada', { actor: `admin\u0000\u001B[2J${'x'.repeat(1000)}` })
+  expect(revoked[0]?.actor).toHaveLength(128)
+  expect(revoked[0]?.actor).toMatch(/^[\x20-\x7e]+$/)
+  await expect(tokens.revokeUser('ada', { actor: 7 as never })).rejects.toThrow(TypeError)
+})

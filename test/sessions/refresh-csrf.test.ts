@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest'
+import type { TokenPair } from '../../src/index.js'
+import { createClock, createManager, openToken, SECRET } from '../helpers/manager.js'
+import { createRequest, csrfOf } from '../helpers/requests.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { forge } from '../security/harness/forge.js'
+
+const COOKIES = { JWT_TOKEN_LOCATION: 'cookies' } as const
+
+/** A POST as a browser sends it: the newest cookies, and a CSRF value that a page read at some time. */
+const post = ({ accessToken, refreshToken }: TokenPair, csrf: string): Request =>
+  createRequest({
+    method: 'POST',
+    headers: { 'x-csrf-token': csrf },
+    cookies: { access_token_cookie: accessToken, refresh_token_cookie: refreshToken },
+  })
+
+const valuesOf = ({ accessToken, refreshToken }: TokenPair): unknown[] =>
+  [accessToken, refreshToken].map((token) => openToken(token).claims['csrf'])
+
+describe('the CSRF value of a session', () => {
+  test('both tokens of a pair carry the same, whether a store keeps the session or not', async () => {
+    for (const { tokens } of [createRevocable(COOKIES), createManager(COOKIES)]) {
+      const pair = await tokens.createTokenPair({ uid: 'ada' })
+      expect(csrfOf(pair.accessToken)).toMatch(/^[\w-]{22}$/)
+      expect(csrfOf(pair.refreshToken)).toBe(csrfOf(pair.accessToken))
+    }
+  })
+
+  test('a value read at any time is good for every token of the session', async () => {
+    const { tokens, clock } = createRevocable(COOKIES)
+    const pairs = [await tokens.createTokenPair({ uid: 'ada' })]
+    for (let at = 0; at < 3; at++) {
+      clock.seconds += 60
+      const newest = pairs.at(-1) as TokenPair
+      for (const { accessToken } of pairs) {
+        const csrf = csrfOf(accessToken)
+        expect(await outcomeOf(tokens.accessTokenRequired(post(newest, csrf)))).toBe('ok')
+        expect(await outcomeOf(tokens.refreshTokenRequired(post(newest, csrf)))).toBe('ok')
+      }
+      pairs.push(await tokens.refresh(post(newest, csrfOf((pairs[0] as TokenPair).refreshToken))))
+    }
+    expect(new Set(pairs.flatMap(valuesOf)).size).toBe(1)
+  })
+
+  test('refreshes of one token at the same time give one value', async () => {
+    const { tokens } = createRevocable(COOKIES)
+    const first = await tokens.createTokenPair({ uid: 'ada' })
+    const pairs = await Promise.all(Array.from({ length: 10 }, () => tokens.refresh(first.refreshToken)))
+    expect(new Set([first, ...pairs].flatMap(valuesOf)).size).toBe(1)
+  })
+
+  test('another session of the same user has another', async () => {
+    const { tokens } = createRevocable(COOKIES)
+    const [one, other] = [
+      await tokens.createTokenPair({ uid: 'ada' }),
+      await tokens.createTokenPair({ uid: 'ada' }),
+    ]
+    const foreign = csrfOf(other.accessToken)
+    expect(await outcomeOf(tokens.accessTokenRequired(post(one, foreign)))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(tokens.refresh(post(one, foreign)))).toBe('CSRF_MISMATCH')
+  })
+
+  test('tokens that are made alone have their own', () => {
+    const { tokens } = createManager(COOKIES)
+    const values = [
+      tokens.createAccessToken({ uid: 'ada' }),
+      tokens.createAccessToken({ uid: 'ada' }),
+      tokens.createRefreshToken({ uid: 'ada' }),
+    ].map(csrfOf)
+    expect(new Set(values).size).toBe(3)
+  })
+})
+
+describe('a refresh token that was made under another configuration', () => {
+  const clock = createClock()
+
+  test('without a CSRF value: the new pair shares a new one, and keeps it', async () => {
+    const { tokens: before, store } = createRevocable({}, { clock })
+    const { tokens } = createRevocable(COOKIES, { clock, store })
+    const old = await before.createTokenPair({ uid: 'ada' })
+    expect(valuesOf(old)).toEqual([undefined, undefined])
+    const first = await tokens.refresh(old.refreshToken)
+    expect(csrfOf(first.accessToken)).toMatch(/^[\w-]{22}$/)
+    const second = await tokens.refresh(first.refreshToken)
+    expect(new Set([first, second].flatMap(valuesOf)).size).toBe(1)
+  })
+
+  test('with a CSRF value that nobody needs any more: the new pair has none', async () => {
+    const { tokens: before, store } = createRevocable(COOKIES, { clock })
+    const { tokens } = createRevocable({ ...COOKIES, JWT_COOKIE_CSRF_PROTECT: false }, { clock, store })
+    const { refreshToken } = await before.createTokenPair({ uid: 'ada' })
+    expect(valuesOf(await tokens.refresh(refreshToken))).toEqual([undefined, undefined])
+  })
+
+  test('with a value that makes the pair too long: the session stays where it was', async () => {
+    const { tokens, store } = createRevocable(COOKIES, { clock })
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { header, claims } = openToken(refreshToken)
+    const long = forge({ header, claims: { ...claims, csrf: 'x'.repeat(600) }, key: SECRET })
+    const strict = createRevocable({ ...COOKIES, JWT_MAX_TOKEN_LENGTH: long.length }, { clock, store }).tokens
+    await expect(strict.refresh(long)).rejects.toThrow(TypeError)
+    const generations: number[] = []
+    tokens.on('refreshed', ({ generation, isReplay }) => generations.push(isReplay ? -1 : generation))
+    await tokens.refresh(refreshToken)
+    expect(generations).toEqual([1])
+  })
+})

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest'
+import type { TokenConfigOptions, TokenEvents } from '../../src/index.js'
+import { openToken, withBearer } from '../helpers/manager.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+
+/** A session whose first refresh token was used `times` times over, and what happens to it from then on. */
+async function rotate(times: number, options: TokenConfigOptions = {}) {
+  const { tokens, clock, store } = createRevocable({ JWT_REFRESH_GRACE: 0, ...options })
+  const first = await tokens.createTokenPair({ uid: 'ada' })
+  let last = first
+  for (let turn = 0; turn < times; turn++) last = await tokens.refresh(last.refreshToken)
+  const reuses: TokenEvents['reuseDetected'][] = []
+  const revoked: TokenEvents['revoked'][] = []
+  tokens.on('reuseDetected', (event) => reuses.push(event))
+  tokens.on('revoked', (event) => revoked.push(event))
+  const sid = openToken(first.refreshToken).claims['sid'] as string
+  return { tokens, clock, store, first, last, reuses, revoked, sid }
+}
+
+type Case = Awaited<ReturnType<typeof rotate>>
+
+const ENTRY_POINTS: readonly (readonly [
+  string,
+  (tokens: Case['tokens'], token: string) => Promise<unknown>,
+])[] = [
+  ['refresh', (tokens, token) => tokens.refresh(token)],
+  ['refreshTokenRequired', (tokens, token) => tokens.refreshTokenRequired(withBearer(token))],
+  ['tokenRequired', (tokens, token) => tokens.tokenRequired(withBearer(token))],
+  ['require', (tokens, token) => tokens.require({ type: 'refresh', optional: true })(withBearer(token))],
+  ['verifyToken', (tokens, token) => tokens.verifyToken(token, { type: 'refresh' })],
+  [
+    'authenticateUpgrade',
+    (tokens, token) => tokens.authenticateUpgrade(withBearer(token), { type: 'refresh' }),
+  ],
+]
+
+describe.each(ENTRY_POINTS)('%s', (_name, present) => {
+  test('refuses a used refresh token, ends its session and raises the alarm once', async () => {
+    const { tokens, first, last, reuses, revoked, sid } = await rotate(50)
+    expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+    expect(reuses).toEqual([
+      expect.objectContaining({ sid, sub: 'ada', presented: 0, current: 50 }) as TokenEvents['reuseDetected'],
+    ])
+    expect(revoked).toMatchObject([{ kind: 'session', id: sid, sub: 'ada', reason: 'reuse' }])
+    expect(await outcomeOf(tokens.verifyToken(last.accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.refresh(last.refreshToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('TOKEN_REVOKED')
+    expect(reuses).toHaveLength(1)
+  })
+
+  test('takes the newest one, and the one before it within the grace', async () => {
+    const { tokens, clock, first, last, reuses } = await rotate(1, { JWT_REFRESH_GRACE: '10s' })
+    clock.seconds += 9
+    expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('ok')
+    expect(await outcomeOf(present(tokens, last.refreshToken))).toBe('ok')
+    expect(reuses).toEqual([])
+  })
+
+  test('refuses a refresh token whose session nobody knows', async () => {
+    const { tokens, store, last } = await rotate(0)
+    const other = createRevocable().tokens
+    expect(await outcomeOf(present(other, last.refreshToken))).toBe('TOKEN_REVOKED')
+    await store.close()
+    expect(await outcomeOf(present(tokens, last.refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+  })
+})
+
+test('looking at a refresh token does not use it up', async () => {
+  const { tokens, last } = await rotate(3)
+  for (const [, present] of ENTRY_POINTS.slice(1)) await present(tokens, last.refreshToken)
+  expect(await outcomeOf(tokens.refresh(last.refreshToken))).toBe('ok')
+})
+
+test('an access token of an earlier generation stays good', async () => {
+  const { tokens, first } = await rotate(3)
+  expect(await outcomeOf(tokens.verifyToken(first.accessToken))).toBe('ok')
+  expect(await outcomeOf(tokens.tokenRequired(withBearer(first.accessToken)))).toBe('ok')
+})
+
+test('two dependencies of one request present the token once', async () => {
+  const { tokens, first, reuses } = await rotate(2)
+  const request = withBearer(first.refreshToken)
+  expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
+  expect(await outcomeOf(tokens.tokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
+  expect(reuses).toHaveLength(1)
+})
+
+test('a route that guards with the refresh token and then refreshes works', async () => {
+  const { tokens, last } = await rotate(2)
+  const request = withBearer(last.refreshToken)
+  await tokens.refreshTokenRequired(request)
+  expect(await outcomeOf(tokens.refresh(request))).toBe('ok')
+})
+
+test('where the revocation check is left out, so is this', async () => {
+  const { tokens, first } = await rotate(2)
+  expect(
+    await outcomeOf(tokens.verifyToken(first.refreshToken, { type: 'refresh', skipRevocation: true })),
+  ).toBe('ok')
+  expect(tokens.verifyTokenWithoutRevocation(first.refreshToken, { type: 'refresh' }).gen).toBe(0)
+})
+
+test('a refresh token of no session is no concern of the store', async () => {
+  const { tokens } = createRevocable()
+  const token = tokens.createRefreshToken({ uid: 'ada' })
+  expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(token)))).toBe('ok')
+})
+
+test('a socket that was opened with a refresh token outlives the rotation of that token', async () => {
+  const { tokens, clock, last, reuses } = await rotate(0)
+  const upgrade = await tokens.authenticateUpgrade(withBearer(last.refreshToken), { type: 'refresh' })
+  await tokens.refresh(last.refreshToken)
+  clock.seconds += 3600
+  const closed: number[] = []
+  const socket = { close: (code: number) => void closed.push(code), addEventListener() {} }
+  const stop = tokens.closeWhenInvalid(socket, upgrade, { every: '1s' })
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  stop()
+  expect([closed, reuses]).toEqual([[], []])
+})

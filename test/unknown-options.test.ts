@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { TokenConfig, TokenManager } from '../src/index.js'
+import { createTestTokens } from '../src/testing/index.js'
+import { SECRET, withBearer } from './helpers/manager.js'
+import { createRevocable } from './helpers/revocable.js'
+
+const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+const { tokens } = createRevocable()
+const uid = { uid: 'ada' }
+const payload = { sub: 'ada', sid: 's', jti: 'j' }
+const request = new Request('http://localhost/')
+
+// Each names the unknown option, and the one that was meant.
+const CALLS: readonly (readonly [
+  owner: string,
+  given: string,
+  meant: string,
+  call: (given: never) => unknown,
+])[] = [
+  [
+    'new TokenManager',
+    'revokation',
+    'revocation',
+    (given) => new TokenManager({ config, ...(given as object) }),
+  ],
+  ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
+  ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
+  ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
+  ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
+  ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
+  [
+    'createTokenPair refresh',
+    'expireAt',
+    'expiresAt',
+    (given) => tokens.createTokenPair(uid, { refresh: given }),
+  ],
+  ['refresh', 'claim', 'claims', (given) => tokens.refresh('a.b.c', given)],
+  ['require', 'scope', 'scopes', (given) => tokens.require(given)],
+  ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
+  ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
+  ['verifyToken', 'optional', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
+  [
+    'verifyTokenWithoutRevocation',
+    'allowExpire',
+    'allowExpired',
+    (given) => tokens.verifyTokenWithoutRevocation('a.b.c', given),
+  ],
+  ['authenticateUpgrade', 'origin', 'origins', (given) => tokens.authenticateUpgrade(request, given)],
+  [
+    'authenticateUpgrade',
+    'location',
+    'skipRevocation',
+    (given) => tokens.authenticateUpgrade(request, given),
+  ],
+  [
+    'closeWhenInvalid',
+    'each',
+    'every',
+    async (given) => {
+      const upgrade = await tokens.authenticateUpgrade(withBearer(tokens.createAccessToken(uid)))
+      return tokens.closeWhenInvalid({ close() {}, addEventListener() {} }, upgrade, given)
+    },
+  ],
+  ['revokeToken', 'actr', 'actor', (given) => tokens.revokeToken(payload, given)],
+  ['revokeSession', 'reqest', 'request', (given) => tokens.revokeSession('s', given)],
+  ['revokeUser', 'useragent', 'userAgent', (given) => tokens.revokeUser('ada', given)],
+  ['revokeKey', 'IP', 'ip', (given) => tokens.revokeKey('k', given)],
+  ['revokeAll', 'req', 'request', (given) => tokens.revokeAll(given)],
+  ['revokeOtherSessions', 'actors', 'actor', (given) => tokens.revokeOtherSessions(payload, given)],
+  ['logout', 'useragnt', 'userAgent', (given) => tokens.logout(payload, given)],
+  ['logoutRequest', 'actors', 'actor', (given) => tokens.logoutRequest(request, given)],
+  ['listSessions', 'limits', 'limit', (given) => tokens.listSessions('ada', given)],
+  ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
+]
+
+describe('an option that does not exist is refused, and the nearest one is named', () => {
+  test.each(CALLS)('%s: %s', async (_owner, given, meant, call) => {
+    const error: unknown = await (async () => call({ [given]: undefined } as never))().catch(
+      (thrown) => thrown,
+    )
+    expect(error).toBeInstanceOf(TypeError)
+    expect((error as Error).message).toContain(`"${given}"`)
+    expect((error as Error).message).toContain(`"${meant}"`)
+  })
+
+  test('a field of the configuration', () => {
+    expect(() => new TokenConfig({ JWT_SECRETKEY: SECRET } as never)).toThrow(
+      expect.objectContaining({
+        code: 'CONFIGURATION_INVALID',
+        message: expect.stringMatching(/"JWT_SECRETKEY".*"JWT_SECRET_KEY"/) as string,
+      }),
+    )
+  })
+
+  test('an event', () => {
+    expect(() => tokens.on('loggedin' as never, () => 0)).toThrow(/"loggedin".*"loggedIn"/)
+  })
+})
+
+describe('options that are no object', () => {
+  test.each(CALLS.filter(([, , , call]) => !String(call).includes('...')))(
+    '%s',
+    async (_owner, _given, _meant, call) => {
+      for (const wrong of ['15m', 900, null, []]) {
+        await expect((async () => call(wrong as never))()).rejects.toBeInstanceOf(TypeError)
+      }
+    },
+  )
+})
+
+test('getTokenFromRequest says which location does not exist', async () => {
+  await expect(tokens.getTokenFromRequest(request, { locations: ['nowhere' as never] })).rejects.toThrow(
+    new TypeError('locations must be one or more of headers, cookies, json, query'),
+  )
+  await expect(tokens.getTokenFromRequest(request, { type: 'any' as never })).rejects.toThrow(TypeError)
+})
