@@ -1,103 +1,224 @@
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
 import { UseFilters, UseGuards } from '@nestjs/common'
-import { WsAdapter } from '@nestjs/platform-ws'
-import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
-import { expect, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { APP_GUARD } from '@nestjs/core'
+import { ConnectedSocket, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
+import { describe, expect, test } from 'vitest'
 import {
   AccessTokenGuard,
+  CurrentSubject,
   Depends,
   enforce,
   Payload,
+  protectSockets,
+  readUpgrade,
   RefreshTokenGuard,
-  rememberUpgrade,
+  RequireScopes,
+  type SocketProtection,
+  Token,
   TokenExceptionFilter,
+  TokenGuard,
   TokenModule,
 } from '../../src/adapters/nest/index.js'
-import type { TokenPayload } from '../../src/index.js'
-import { createManager } from '../helpers/manager.js'
-import { serve } from '../helpers/nest.js'
+import { type RequestToken, TokenManager, type TokenPayload } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { GATEWAY_PLATFORMS } from '../helpers/gateway-clients.js'
+import { createClock, createManager } from '../helpers/manager.js'
+import { serve, type ServeOptions } from '../helpers/nest.js'
 
-const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
-const revoked = new Set<string>()
-tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
-
-@WebSocketGateway()
-@UseFilters(new TokenExceptionFilter())
-class Gateway {
-  handleConnection(client: object, request: IncomingMessage): void {
-    rememberUpgrade(client, request)
-  }
-
-  @SubscribeMessage('access')
-  @UseGuards(AccessTokenGuard)
-  access(@Payload() payload: TokenPayload) {
-    return { event: 'access', data: payload.sub }
-  }
-
-  @SubscribeMessage('refresh')
-  @UseGuards(RefreshTokenGuard)
-  refresh(@Depends(tokens.refreshTokenRequired) payload: TokenPayload) {
-    return { event: 'refresh', data: payload.sub }
-  }
-
-  @SubscribeMessage('enforced')
-  @UseGuards(enforce(tokens.accessTokenRequired))
-  enforced() {
-    return { event: 'enforced', data: 'ran' }
-  }
-}
-
-/** A real client of a real gateway; what it gets for a message is the value, or the code of a refusal. */
-async function connect(headers: Record<string, string>) {
-  const { port } = await serve([], {
-    imports: [TokenModule.forRoot({ tokens })],
-    providers: [Gateway],
-    setUp: (app) => void app.useWebSocketAdapter(new WsAdapter(app)),
-  })
-  const socket = new WebSocket(`ws://127.0.0.1:${port}`, { headers })
-  await once(socket, 'open')
-  return async (event: string): Promise<unknown> => {
-    socket.send(JSON.stringify({ event, data: {} }))
-    const [text] = (await once(socket, 'message')) as [Buffer]
-    const answer = JSON.parse(text.toString()) as { event: string; data: { code?: string } }
-    return answer.event === 'exception' ? answer.data.code : answer.data
-  }
-}
+const ORIGIN = 'https://app.example'
+const { config } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }).tokens
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const cookie = (token: string, origin: string) => ({ cookie: `access_token_cookie=${token}`, origin })
 
-test('the messages of a connection are guarded by the token that opened it', async () => {
-  const send = await connect(bearer(tokens.createAccessToken({ uid: 'ada' })))
-  expect([await send('access'), await send('enforced'), await send('refresh')]).toEqual([
-    'ada',
-    'ran',
-    'REFRESH_TOKEN_REQUIRED',
-  ])
-})
+describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
+  /** A manager, and an application with a gateway that is guarded in every way, and one that is in none. */
+  function createApplication(protection: SocketProtection = {}) {
+    const clock = createClock()
+    const tokens = new TokenManager({
+      config,
+      clock,
+      revocation: createMemoryStore({ clock }),
+      subjectGetter: (uid) => ({ name: uid.toUpperCase() }),
+    })
+    const ran: string[] = []
 
-test('a connection with a refresh token gets to what refresh tokens may', async () => {
-  const send = await connect(bearer(tokens.createRefreshToken({ uid: 'ada' })))
-  expect([await send('refresh'), await send('access')]).toEqual(['ada', 'ACCESS_TOKEN_REQUIRED'])
-})
+    @WebSocketGateway()
+    @UseFilters(new TokenExceptionFilter())
+    class Gateway {
+      handleConnection(client: object): void {
+        ran.push(`connected ${readUpgrade(client, tokens)?.payload.sub}`)
+      }
 
-test('a connection without a token, or with a bad one, gets to nothing', async () => {
-  const without = await connect({})
-  expect([await without('access'), await without('enforced')]).toEqual(['TOKEN_MISSING', 'TOKEN_MISSING'])
-  const bad = await connect(bearer('bad'))
-  expect(await bad('access')).toBe('TOKEN_INVALID')
-})
+      @SubscribeMessage('access')
+      @UseGuards(AccessTokenGuard)
+      access(@Payload() payload: TokenPayload) {
+        ran.push('access')
+        return { event: 'access', data: payload.sub }
+      }
 
-test('REV-19 a revocation reaches a connection that is open', async () => {
-  const token = tokens.createAccessToken({ uid: 'ada' })
-  const send = await connect(bearer(token))
-  expect(await send('access')).toBe('ada')
-  revoked.add(token)
-  expect([await send('access'), await send('enforced')]).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
-})
+      @SubscribeMessage('refresh')
+      @UseGuards(RefreshTokenGuard)
+      refresh(@Payload() payload: TokenPayload) {
+        return { event: 'refresh', data: payload.sub }
+      }
 
-test('CKI-14 a cookie of whatever page opened the connection is not enough', async () => {
-  const send = await connect({ cookie: `access_token_cookie=${tokens.createAccessToken({ uid: 'ada' })}` })
-  expect(await send('access')).toBe('CSRF_MISSING')
+      @SubscribeMessage('enforced')
+      @UseGuards(enforce(tokens.accessTokenRequired))
+      enforced(@Depends(tokens.accessTokenOptional) payload: TokenPayload | null) {
+        return { event: 'enforced', data: payload?.sub }
+      }
+
+      @SubscribeMessage('scopes')
+      @RequireScopes('write')
+      scopes() {
+        return { event: 'scopes', data: 'ran' }
+      }
+
+      @SubscribeMessage('parameters')
+      parameters(@Token() token: RequestToken, @CurrentSubject() subject: { name: string }) {
+        return { event: 'parameters', data: [token.location, subject.name] }
+      }
+    }
+
+    @WebSocketGateway()
+    class OpenGateway {
+      @SubscribeMessage('unguarded')
+      unguarded(@ConnectedSocket() client: object) {
+        ran.push('unguarded')
+        return { event: 'unguarded', data: readUpgrade(client, tokens)?.payload.sub }
+      }
+    }
+
+    const open = async (headers: Record<string, string>, options: ServeOptions = {}) => {
+      const { port } = await serve([], {
+        imports: [TokenModule.forRoot({ tokens })],
+        providers: [Gateway, OpenGateway, { provide: APP_GUARD, useClass: TokenGuard }],
+        setUp: (app) => void app.useWebSocketAdapter(protectSockets(createAdapter(app), tokens, protection)),
+        ...options,
+      })
+      return connect(port, headers)
+    }
+    return { tokens, clock, ran, open, gateways: [Gateway, OpenGateway] }
+  }
+
+  test('CKI-14 the handshake decides for a cookie: messages need no CSRF value', async () => {
+    const { tokens, ran, open } = createApplication({ origins: [ORIGIN] })
+    const client = await open(cookie(tokens.createAccessToken({ uid: 'ada' }), ORIGIN))
+    expect(client.status).toBe(101)
+    expect(ran).toEqual(['connected ada'])
+    expect(await client.send('access')).toBe('ada')
+    expect(await client.send('enforced')).toBe('ada')
+    expect(await client.send('unguarded')).toBe('ada')
+    expect(await client.send('parameters')).toEqual(['cookies', 'ADA'])
+  })
+
+  test('CKI-14 a page of another origin gets no socket, and nothing runs', async () => {
+    const { tokens, ran, open } = createApplication({ origins: [ORIGIN] })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    expect((await open(cookie(token, 'https://evil.example'))).status).toBe(401)
+    expect((await open({ cookie: `access_token_cookie=${token}` })).status).toBe(401)
+    expect(ran).toEqual([])
+  })
+
+  test('a handshake without a good token is answered with the status of the error', async () => {
+    const { tokens, ran, open } = createApplication({ scopes: ['chat'] })
+    const good = tokens.createAccessToken({ uid: 'ada' }, { scopes: ['chat'] })
+    expect((await open({})).status).toBe(401)
+    expect((await open(bearer('bad'))).status).toBe(401)
+    expect((await open(bearer(tokens.createRefreshToken({ uid: 'ada' })))).status).toBe(401)
+    expect((await open(bearer(tokens.createAccessToken({ uid: 'ada' })))).status).toBe(403)
+    tokens.setCallbackTokenBlocklist(() => Promise.reject(new Error('ECONNREFUSED')))
+    expect((await open(bearer(good))).status).toBe(503)
+    expect(ran).toEqual([])
+  })
+
+  test('a fault of the program refuses the handshake with 500', async () => {
+    const { tokens, open } = createApplication()
+    const broken = { ...tokens, authenticateUpgrade: () => Promise.reject(new Error('fault')) }
+    const setUp: ServeOptions['setUp'] = (app) =>
+      void app.useWebSocketAdapter(protectSockets(createAdapter(app), broken as unknown as TokenManager))
+    const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' })), { setUp })
+    expect(client.status).toBe(500)
+  })
+
+  test('guards hold the token of the handshake against their own policy', async () => {
+    const { tokens, open } = createApplication()
+    const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' })))
+    expect(await client.send('refresh')).toBe('REFRESH_TOKEN_REQUIRED')
+    expect(await client.send('scopes')).toBe('INSUFFICIENT_SCOPE')
+    const writer = await open(bearer(tokens.createAccessToken({ uid: 'ada' }, { scopes: ['write'] })))
+    expect(await writer.send('scopes')).toBe('ran')
+  })
+
+  test.each(['access', 'unguarded'])(
+    'REV-19 no message reaches %s once the token is revoked',
+    async (event) => {
+      const { tokens, ran, open } = createApplication()
+      const token = tokens.createAccessToken({ uid: 'ada' })
+      const client = await open(bearer(token))
+      expect(await client.send(event)).toBe('ada')
+      await tokens.revokeToken(await tokens.verifyToken(token))
+      for (let count = 0; count < 20; count++) client.push(event)
+      expect(await client.closed).toBe(4401)
+      expect(ran.filter((name) => name === event)).toEqual([event])
+    },
+  )
+
+  test('an expired token ends its connection with the next message', async () => {
+    const { tokens, clock, ran, open } = createApplication()
+    const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 3600 })))
+    clock.seconds += 3601
+    client.push('unguarded')
+    expect(await client.closed).toBe(4401)
+    expect(ran).toEqual(['connected ada'])
+  })
+
+  test('where nobody can say whether the token is revoked, the client is told to try again later', async () => {
+    const { tokens, ran, open } = createApplication()
+    const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' })))
+    tokens.setCallbackTokenBlocklist(() => Promise.reject(new Error('ECONNREFUSED')))
+    client.push('unguarded')
+    expect(await client.closed).toBe(1013)
+    expect(ran).toEqual(['connected ada'])
+  })
+
+  test('a connection that says nothing is watched too', async () => {
+    const { tokens, open } = createApplication({ every: '1s' })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    const client = await open(bearer(token))
+    await tokens.revokeToken(await tokens.verifyToken(token))
+    expect(await client.closed).toBe(4401)
+  })
+
+  test('messages of a connection with a refresh token do not present it again', async () => {
+    const { tokens, clock, open, gateways } = createApplication({ type: 'refresh' })
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    // The token guard would ask for an access token.
+    const client = await open(bearer(refreshToken), { providers: gateways })
+    await tokens.refresh(refreshToken)
+    clock.seconds += 120
+    expect(await client.send('refresh')).toBe('ada')
+    expect(await client.send('unguarded')).toBe('ada')
+    expect(await client.send('access')).toBe('ACCESS_TOKEN_REQUIRED')
+    expect(await tokens.listSessions('ada')).toHaveLength(1)
+  })
+
+  test('messages keep their order, however long each check takes', async () => {
+    const { tokens, ran, open } = createApplication()
+    const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' })))
+    const answers: ((isRevoked: boolean) => void)[] = []
+    const asked = new Promise<void>((resolve) => {
+      tokens.setCallbackTokenBlocklist(() => {
+        if (answers.length === 1) resolve()
+        return new Promise((answer) => void answers.push(answer))
+      })
+    })
+    client.push('unguarded')
+    const last = client.send('access')
+    await asked
+    answers[1]?.(false)
+    answers[0]?.(false)
+    expect(await last).toBe('ada')
+    expect(ran).toEqual(['connected ada', 'unguarded', 'access'])
+  })
 })

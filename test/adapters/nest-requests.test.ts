@@ -6,7 +6,6 @@ import {
   OptionalAuth,
   Payload,
   RefreshTokenGuard,
-  rememberUpgrade,
   sendCookies,
   Token,
   TokenExceptionFilter,
@@ -168,45 +167,12 @@ describe('on other transports', () => {
     await expect(count(upgrade)).resolves.toBe(3)
   })
 
-  test('WebSocket: the request that opened a Socket.IO connection counts', async () => {
-    const client = (token: string) => ({ request: { method: 'GET', url: '/', headers: bearer(token) } })
-    await expect(guard.canActivate(createContext('ws', client(TOKEN)))).resolves.toBe(true)
-    await expect(guard.canActivate(createContext('ws', client('bad')))).rejects.toMatchObject({
-      code: 'TOKEN_INVALID',
-    })
-  })
-
-  test('WebSocket: a token that is revoked while the connection is open is refused with the next message', async () => {
-    const { tokens } = createManager()
-    const revoked = new Set<string>()
-    tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
-    const guard = new TokenGuard(tokens)
-    const client = {}
-    rememberUpgrade(client, { method: 'GET', url: '/', headers: bearer(TOKEN) })
-    await expect(guard.canActivate(createContext('ws', client))).resolves.toBe(true)
-    revoked.add(TOKEN)
-    await expect(guard.canActivate(createContext('ws', client))).rejects.toMatchObject({
-      code: 'TOKEN_REVOKED',
-    })
-  })
-
-  // Any page can make a browser open a connection, and the browser sends its cookies along.
-  test('WebSocket: a cookie alone does not open a connection', async () => {
-    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
-    const token = tokens.createAccessToken({ uid: 'ada' })
-    const headers = { cookie: `access_token_cookie=${token}`, upgrade: 'websocket' }
-    const context = (more: object = {}) =>
-      createContext('ws', { request: { method: 'GET', url: '/', headers: { ...headers, ...more } } })
-    const guard = enforce(tokens.accessTokenRequired)
-    await expect(guard.canActivate(context())).rejects.toMatchObject({ code: 'CSRF_MISSING' })
-    await expect(guard.canActivate(context({ 'x-csrf-token': csrfOf(token) }))).resolves.toBe(true)
-  })
-
   test.each([
     ['rpc', createContext('rpc', {})],
     ['a GraphQL context without a request', createContext('graphql', {}, {}, {}, {})],
     ['no GraphQL context', createContext('graphql', {}, {}, undefined, {})],
-    ['a ws client whose upgrade nobody remembered', createContext('ws', {})],
+    ['a client of ws whose handshake nobody authenticated', createContext('ws', {})],
+    ['one of Socket.IO', createContext('ws', { request: { method: 'GET', headers: bearer(TOKEN) } })],
   ])('%s: refused with a TypeError that says what is missing', async (_, context) => {
     await expect(guard.canActivate(context)).rejects.toThrow(TypeError)
   })

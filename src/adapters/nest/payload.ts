@@ -8,6 +8,7 @@ import {
 import type { RequestView } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
+import { readUpgrade } from './protected-sockets.js'
 import { toView } from './request-view.js'
 import { readVerified } from './token-guards.js'
 
@@ -21,6 +22,8 @@ export function Payload(manager?: string): ParameterDecorator {
 /** A parameter with the `RequestToken` of the request, or `null`; it is not checked, that is for guards. */
 export function Token(manager?: string): ParameterDecorator {
   return fromManager(manager, async (tokens, view, context) => {
+    const upgrade = readContextUpgrade(context, tokens)
+    if (upgrade !== null) return upgrade.token
     const verified = readVerified(view, context, tokens)
     return tokens.getTokenFromRequest(view, { type: verified?.type ?? 'access' })
   })
@@ -37,7 +40,13 @@ export function CurrentSubject(manager?: string): ParameterDecorator {
 const readPayload: Read = async (tokens, view, context) => {
   const verified = readVerified(view, context, tokens)
   if (verified !== undefined) return verified
+  // Which type of token a socket brings is for its handshake to say.
+  if (readContextUpgrade(context, tokens) !== null) return tokens.tokenRequired(view)
   return isOptional(context) ? tokens.accessTokenOptional(view) : tokens.accessTokenRequired(view)
+}
+
+function readContextUpgrade(context: ExecutionContext, tokens: AnyManager): ReturnType<typeof readUpgrade> {
+  return context.getType<string>() === 'ws' ? readUpgrade(context.switchToWs().getClient(), tokens) : null
 }
 
 const isOptional = (context: ExecutionContext): boolean =>

@@ -4,12 +4,14 @@ import {
   Inject,
   Module,
   type ModuleMetadata,
+  type OnModuleInit,
   type Type,
 } from '@nestjs/common'
-import { ModulesContainer } from '@nestjs/core'
+import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import type { AnyClaims } from '../../claims/payload.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type JsonClaims, TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
+import { assertGateways } from './assert-gateways.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
 
@@ -53,9 +55,19 @@ export interface TokenOptionsFactory<
 type Eventual<Value> = Value | Promise<Value>
 
 /** Registers a `TokenManager` in Nest's container. */
-export class TokenModule {
-  constructor(modules: ModulesContainer, { config, name }: Registration) {
+export class TokenModule implements OnModuleInit {
+  readonly #modules: ModulesContainer
+  readonly #application: ApplicationConfig
+
+  constructor(modules: ModulesContainer, { config, name }: Registration, application: ApplicationConfig) {
     if (config !== undefined) markSecurity(modules, config, name)
+    this.#modules = modules
+    this.#application = application
+  }
+
+  /** By now Nest has connected the gateways, and knows the global guards. */
+  onModuleInit(): void {
+    assertGateways(this.#modules, this.#application)
   }
 
   /** Registers a manager whose configuration is known. */
@@ -91,6 +103,7 @@ interface Registration extends TokenModuleExtras {
 }
 const REGISTRATION = Symbol('TokenModule')
 Inject(REGISTRATION)(TokenModule, undefined, 1)
+Inject(ApplicationConfig)(TokenModule, undefined, 2)
 
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,

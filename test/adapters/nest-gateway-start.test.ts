@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type INestApplication, Injectable, Module, Scope, type Type, UseGuards } from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { IoAdapter } from '@nestjs/platform-socket.io'
+import { WsAdapter } from '@nestjs/platform-ws'
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
+import { describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import {
+  AccessTokenGuard,
+  enforce,
+  protectSockets,
+  Public,
+  TokenGuard,
+  TokenModule,
+} from '../../src/adapters/nest/index.js'
+import { createManager } from '../helpers/manager.js'
+import { serve, type ServeOptions } from '../helpers/nest.js'
+
+const { tokens } = createManager()
+const appGuard = { provide: APP_GUARD, useClass: TokenGuard }
+
+@WebSocketGateway()
+class PlainGateway {
+  @SubscribeMessage('event')
+  handle() {
+    return { event: 'event', data: 'ran' }
+  }
+}
+
+@WebSocketGateway()
+class SilentGateway {}
+
+@WebSocketGateway()
+class HalfGateway extends PlainGateway {
+  @SubscribeMessage('open')
+  @Public()
+  open(): void {}
+}
+
+@WebSocketGateway()
+@Public()
+class PublicGateway {
+  @SubscribeMessage('event')
+  handle() {
+    return { event: 'event', data: 'ran' }
+  }
+}
+
+@WebSocketGateway()
+@UseGuards(AccessTokenGuard)
+class GuardedGateway extends PlainGateway {}
+
+@WebSocketGateway()
+class EnforcedGateway {
+  @SubscribeMessage('event')
+  @UseGuards(enforce(tokens.accessTokenRequired))
+  handle(): void {}
+}
+
+const start = (providers: ServeOptions['providers'] = [], setUp?: ServeOptions['setUp']) =>
+  serve([], {
+    imports: [TokenModule.forRoot({ tokens })],
+    providers,
+    setUp: setUp ?? ((app) => void app.useWebSocketAdapter(new WsAdapter(app))),
+  })
+
+describe('an application does not start', () => {
+  test.each<Type<object>>([PlainGateway, SilentGateway, HalfGateway])(
+    'with TokenGuard for all routes and %o, whose sockets are not authenticated',
+    async (gateway) => {
+      await expect(start([gateway, appGuard])).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    },
+  )
+
+  test('however TokenGuard is made global', async () => {
+    const global = (app: INestApplication): void =>
+      void app.useWebSocketAdapter(new IoAdapter(app)).useGlobalGuards(new TokenGuard(tokens))
+    await expect(start([PlainGateway], global)).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    const useValue = { provide: APP_GUARD, useValue: new TokenGuard(tokens) }
+    await expect(start([PlainGateway, useValue])).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    @Injectable({ scope: Scope.REQUEST })
+    class ScopedGuard extends TokenGuard {}
+    const scoped = { provide: APP_GUARD, useClass: ScopedGuard }
+    await expect(start([PlainGateway, scoped])).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+  })
+
+  test.each<Type<object>>([GuardedGateway, EnforcedGateway])(
+    'with the guards of %o alone',
+    async (gateway) => {
+      await expect(start([gateway])).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    },
+  )
+})
+
+describe('an application starts', () => {
+  test('with a public gateway, which anyone may use', async () => {
+    const { port } = await start([PublicGateway, appGuard])
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`)
+    await once(socket, 'open')
+    socket.send(JSON.stringify({ event: 'event', data: {} }))
+    const [text] = (await once(socket, 'message')) as [Buffer]
+    expect(JSON.parse(text.toString())).toEqual({ event: 'event', data: 'ran' })
+    socket.terminate()
+  })
+
+  test('with a gateway that nothing guards', async () => {
+    await expect(start([PlainGateway])).resolves.toBeDefined()
+  })
+
+  test('with every gateway, when its sockets are authenticated', async () => {
+    const gateways = [PlainGateway, SilentGateway, HalfGateway, GuardedGateway, EnforcedGateway, appGuard]
+    const setUp: ServeOptions['setUp'] = (app) =>
+      void app.useWebSocketAdapter(protectSockets(new WsAdapter(app), tokens))
+    await expect(start(gateways, setUp)).resolves.toBeDefined()
+  })
+
+  test('as a context without gateways that listen', async () => {
+    @Module({ imports: [TokenModule.forRoot({ tokens })], providers: [PlainGateway, appGuard] })
+    class AppModule {}
+    const context = await NestFactory.createApplicationContext(AppModule, { logger: false })
+    await context.close()
+  })
+})
+
+describe('protectSockets', () => {
+  /** The status that a handshake with a good token is answered with. */
+  async function handshake(port: number): Promise<number> {
+    const headers = { authorization: `Bearer ${tokens.createAccessToken({ uid: 'ada' })}` }
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`, { headers })
+    socket.on('error', () => {})
+    return new Promise((resolve) => {
+      socket.on('open', () => resolve(101))
+      socket.on('unexpected-response', (_, response) => resolve(response.statusCode ?? 0))
+      socket.on('close', (code) => resolve(code))
+    })
+  }
+
+  test.each([
+    ['one parameter', () => false],
+    ['two', (_: unknown, done: (...given: unknown[]) => void) => done(false, 401)],
+  ])('asks verifyClient of the gateway too: a function of %s', async (_, verifyClient) => {
+    @WebSocketGateway({ verifyClient } as object)
+    class PickyGateway {}
+    const setUp: ServeOptions['setUp'] = (app) =>
+      void app.useWebSocketAdapter(protectSockets(new WsAdapter(app), tokens))
+    const { port } = await start([PickyGateway], setUp)
+    expect(await handshake(port)).toBe(401)
+  })
+
+  test('ends the sockets of an adapter that does not ask about handshakes', async () => {
+    let isConnected = false
+    @WebSocketGateway()
+    class WatchingGateway {
+      handleConnection(): void {
+        isConnected = true
+      }
+    }
+    class DeafAdapter extends WsAdapter {
+      override create(port: number) {
+        return super.create(port, {}) as unknown
+      }
+    }
+    const { port } = await start(
+      [WatchingGateway],
+      (app) => void app.useWebSocketAdapter(protectSockets(new DeafAdapter(app) as WsAdapter, tokens)),
+    )
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`, {
+      headers: { authorization: `Bearer ${tokens.createAccessToken({ uid: 'ada' })}` },
+    })
+    await once(socket, 'close')
+    expect(isConnected).toBe(false)
+  })
+
+  test('protects a gateway with a port of its own', async () => {
+    const free = (await import('node:http')).createServer().listen(0, '127.0.0.1') as Server
+    await once(free, 'listening')
+    const { port } = free.address() as AddressInfo
+    free.close()
+    await once(free, 'close')
+    @WebSocketGateway(port)
+    class PortGateway extends PlainGateway {}
+    const setUp: ServeOptions['setUp'] = (app) =>
+      void app.useWebSocketAdapter(protectSockets(new WsAdapter(app), tokens))
+    await start([PortGateway, appGuard], setUp)
+    expect(await handshake(port)).toBe(101)
+    const anonymous = new WebSocket(`ws://127.0.0.1:${port}`)
+    anonymous.on('error', () => {})
+    const [, response] = (await once(anonymous, 'unexpected-response')) as [unknown, { statusCode: number }]
+    expect(response.statusCode).toBe(401)
+  })
+
+  test.each([
+    ['an unknown option', { origin: 'https://app.example' }],
+    ['an option of other checks', { skipRevocation: true }],
+    ['origins that are no list', { origins: 'https://app.example' }],
+    ['an origin with a path', { origins: ['https://app.example/'] }],
+    ['an unknown type', { type: 'any' }],
+  ])('refuses %s', (_, options) => {
+    expect(() => protectSockets(new WsAdapter(), tokens, options as object)).toThrow(TypeError)
+  })
+
+  test('refuses an interval below a second', () => {
+    expect(() => protectSockets(new WsAdapter(), tokens, { every: 0.5 })).toThrow(RangeError)
+  })
+})
