@@ -17,6 +17,7 @@ import type {
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -43,7 +44,9 @@ export type FastifyGuard = (
 ) => void | Promise<void>
 
 /** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): FastifyGuard {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): FastifyGuard {
   const guard = toGuard(dependencies)
   return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
     const pending = guard(toWrappedView(request))
@@ -63,7 +66,7 @@ export function inject<
   Provider extends FastifyTypeProvider = FastifyTypeProviderDefault,
   Logger extends FastifyBaseLogger = FastifyBaseLogger,
 >(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: InjectedHandler<
     DependencyValues<Given>,
     RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>

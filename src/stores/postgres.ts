@@ -1,4 +1,5 @@
 import { createLossReporter } from '../revocation/loss-reporter.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import type { Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
@@ -7,12 +8,12 @@ import { connectStore } from './connect-store.js'
 import { type PostgresClient, toDatabase } from './postgres/client.js'
 import { readFeed, toPosition } from './postgres/feed.js'
 import { createHistory, type HistoryAnswer, readClock, toMilliseconds } from './postgres/history.js'
-import { migrationSql } from './postgres/migration.js'
+import { migrationSql, toMigration } from './postgres/migration.js'
 import { assertUsable } from './postgres/requirements.js'
 import { createSessionStatements } from './postgres/session-statements.js'
 import { createSessions } from './postgres/sessions.js'
 import { createRevocationStatements } from './postgres/statements.js'
-import { type TableOptions, toTables } from './postgres/tables.js'
+import { TABLE_OPTIONS, type TableOptions, toTables } from './postgres/tables.js'
 
 export { migrationSql }
 export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
@@ -34,6 +35,15 @@ export interface PostgresStoreOptions extends TableOptions {
   readonly clock?: Clock
   /** Told when the store finds its data lost; `process.emitWarning` by default. */
   readonly onWarning?: (message: string) => void
+}
+
+const OPTIONS: OptionNames<PostgresStoreOptions> = {
+  ...TABLE_OPTIONS,
+  namespace: true,
+  allowVolatile: true,
+  namedStatements: true,
+  clock: true,
+  onWarning: true,
 }
 
 /** A store in PostgreSQL. */
@@ -63,6 +73,7 @@ export function createPostgresStore(
   client: PostgresClient,
   options: PostgresStoreOptions = {},
 ): PostgresStore {
+  assertOptions('createPostgresStore()', options, OPTIONS)
   const { namespace = '', clock, allowVolatile = false, onWarning = warn } = options
   const database = toDatabase(client, options)
   const tables = toTables(options)
@@ -107,7 +118,7 @@ export function createPostgresStore(
 
   return {
     async migrate() {
-      await database.ask(migrationSql(options), [])
+      await database.ask(toMigration(tables), [])
     },
     async prepare(needs) {
       losses.listen(needs)

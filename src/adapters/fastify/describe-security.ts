@@ -1,6 +1,7 @@
 import type { RouteOptions } from 'fastify'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
+import { assertOptions } from '../../options.js'
 
 const guards = new WeakSet<object>()
 const described = new WeakSet<object>()
@@ -21,6 +22,7 @@ export function describeSecurity(
   config: TokenConfig,
   options: { readonly everyRoute?: boolean } = {},
 ): void {
+  assertOptions('describeSecurity()', options, { everyRoute: true })
   app.addHook('onRoute', (route) => {
     if (options.everyRoute !== true && !isGuarded(route)) return
     // What the route says itself stands; what a context around this one said does not.

@@ -1,5 +1,5 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext } from '@nestjs/common'
-import { type Check, type Dependency, toCheck, toGuard } from '../../manager/dependencies.js'
+import { type Answering, type Check, type Dependency, toCheck, toGuard } from '../../manager/dependencies.js'
 import { toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
@@ -14,7 +14,9 @@ type ParameterAt<Method, Index extends number> = Method extends (...parameters: 
   : never
 
 /** For `@UseGuards`: lets a request on only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): CanActivate {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): CanActivate {
   return new DependencyGuard(dependencies)
 }
 

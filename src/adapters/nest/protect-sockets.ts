@@ -6,6 +6,7 @@ import {
   type UpgradePolicy,
 } from '../../manager/sockets.js'
 import { type ClosableSocket, closeSocket, parseInterval } from '../../manager/watched-sockets.js'
+import { assertOptions, type OptionNames } from '../../options.js'
 import type { NodeRequest } from '../../request/node-view.js'
 import type { Duration } from '../../time.js'
 import { Handshakes, type SocketIoServer, type VerifyClient } from './handshake.js'
@@ -16,6 +17,14 @@ import { rememberSocket } from './protected-sockets.js'
 export interface SocketProtection extends Pick<UpgradePolicy, 'type' | 'fresh' | 'scopes' | 'origins'> {
   /** How often the tokens of open sockets are checked, beside the check for every message. Default `30s`. */
   readonly every?: Duration
+}
+
+const OPTIONS: OptionNames<SocketProtection> = {
+  type: true,
+  fresh: true,
+  scopes: true,
+  origins: true,
+  every: true,
 }
 
 /**
@@ -67,8 +76,8 @@ class ProtectedAdapter implements WebSocketAdapter {
   readonly #deliveries = new WeakMap<object, Delivery>()
 
   constructor(adapter: WebSocketAdapter, tokens: AnyManager, options: SocketProtection) {
+    assertOptions('protectSockets()', options, OPTIONS)
     const { every = '30s', ...policy } = options
-    assertNames(policy)
     parseInterval(every)
     this.#inner = adapter
     this.#tokens = tokens
@@ -130,14 +139,6 @@ class ProtectedAdapter implements WebSocketAdapter {
 type Transform = Parameters<WebSocketAdapter['bindMessageHandlers']>[2]
 type Callback = WsMessageHandler['callback']
 type Delivery = (callback: Callback) => Callback
-
-const NAMES: Readonly<Record<string, true>> = { type: true, fresh: true, scopes: true, origins: true }
-
-// A misspelled demand must not open a socket.
-function assertNames(policy: object): void {
-  const unknown = Object.keys(policy).find((name) => !Object.hasOwn(NAMES, name))
-  if (unknown !== undefined) throw new TypeError(`Unknown option of protectSockets: ${unknown}`)
-}
 
 /** Wraps the handlers of a client: each runs only when the token was found good after the message had come. */
 function createDelivery(client: Client, upgrade: AuthenticatedUpgrade): Delivery {
