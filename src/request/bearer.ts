@@ -38,6 +38,8 @@ function isPlain(header: string, scheme: string): boolean {
 function splitCredentials(header: string): string[] {
   const credentials: string[] = []
   for (const part of header.split(',').map(trimBlanks)) {
+    // RFC 9110 §5.6.1.2: empty elements of a list are ignored.
+    if (part === '') continue
     if (credentials.length > 0 && !CREDENTIALS_START.test(part))
       credentials.push(`${credentials.pop()}, ${part}`)
     else credentials.push(part)

@@ -153,3 +153,25 @@ describe('several credentials', () => {
     await expect(tokens.accessTokenRequired(withHeader(value))).rejects.toBeInstanceOf(TokenDecodeError)
   })
 })
+
+// RFC 9110 §5.6.1.2: a recipient must parse and ignore empty list elements.
+test.each([
+  'Bearer x.y.z,',
+  'Bearer x.y.z ,',
+  'Bearer x.y.z, ,\t,',
+  ', Bearer x.y.z',
+  ',,Bearer x.y.z,,',
+  'Bearer x.y.z, , Basic dTpw',
+  'Basic dTpw,, Bearer x.y.z',
+])('HDR-03 empty elements of the list are ignored: %j', (header) => {
+  expect(readBearer(header, 'Bearer')).toBe('x.y.z')
+})
+
+test.each([',', ' , ,', ',Basic dTpw,'])('HDR-03 a list without the scheme has no token: %j', (header) => {
+  expect(readBearer(header, 'Bearer')).toBeNull()
+})
+
+test('HDR-03 two credentials are two, with empty elements between them too', () => {
+  expect(() => readBearer('Bearer a,,Bearer b', 'Bearer')).toThrow('more than one')
+  expect(readBearer('Bearer a,,b', 'Bearer')).toBe('a, b')
+})
