@@ -1,7 +1,11 @@
 import { parseSetCookie } from 'cookie-es'
 import type { Context } from 'elysia'
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
+import {
+  assertErrorOptions,
+  type ErrorResponseOptions,
+  toFetchErrorResponse,
+} from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -50,6 +54,7 @@ export function inject(
 export function handleErrors(
   options?: ErrorResponseOptions,
 ): (context: { readonly error: unknown }) => Response | undefined {
+  assertErrorOptions(options)
   return ({ error }) => {
     if (!isTokenError(error)) return undefined
     return toFetchErrorResponse(error, options)

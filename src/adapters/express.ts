@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -72,6 +72,7 @@ export function inject(
 
 /** For `app.use` after the routes: token errors become RFC 6750 answers, others go to the next error handler. */
 export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandler {
+  assertErrorOptions(options)
   return (error: unknown, _req, res, next) => {
     if (!isTokenError(error) || res.headersSent) return next(error)
     const { status, headers, body } = toErrorResponse(error, options)

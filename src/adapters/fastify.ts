@@ -15,7 +15,7 @@ import type {
   RouteHandlerMethod,
 } from 'fastify'
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -90,6 +90,7 @@ export function handleErrors(
   request: Pick<FastifyRequest, 'log'>,
   reply: { code(status: number): unknown; headers(values: Readonly<Record<string, string>>): unknown },
 ) => Promise<Buffer> {
+  assertErrorOptions(options)
   return async (error, request, reply) => {
     if (!isTokenError(error)) throw error
     const { status, headers, body } = toErrorResponse(error, options)

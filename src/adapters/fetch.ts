@@ -1,5 +1,9 @@
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
+import {
+  assertErrorOptions,
+  type ErrorResponseOptions,
+  toFetchErrorResponse,
+} from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -46,6 +50,7 @@ export function inject<
 
 /** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Wrap {
+  assertErrorOptions(options)
   return (handler) =>
     async (request, ...rest) => {
       try {

@@ -1,6 +1,10 @@
 import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toFetchErrorResponse } from '../http/error-response.js'
+import {
+  assertErrorOptions,
+  type ErrorResponseOptions,
+  toFetchErrorResponse,
+} from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -36,6 +40,7 @@ export function inject<
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Middleware {
+  assertErrorOptions(options)
   return async (_event, next) => {
     try {
       return await next()

@@ -1,6 +1,6 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -73,6 +73,7 @@ export function fromContext<Value>(select: (c: Context) => Dependency<Value>): D
 export function handleErrors(
   options?: ErrorResponseOptions | ((c: Context) => ErrorResponseOptions),
 ): ErrorHandler {
+  if (typeof options !== 'function') assertErrorOptions(options)
   return (error, c) => {
     if (isTokenError(error)) {
       const chosen = typeof options === 'function' ? options(c) : options

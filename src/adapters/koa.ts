@@ -1,6 +1,6 @@
 import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
 import { isTokenError } from '../any-token-error.js'
-import { type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   type Dependency,
   type DependencyValues,
@@ -73,6 +73,7 @@ export function inject(
 
 /** For `app.use` before all else: token errors become RFC 6750 answers, others are thrown on to Koa. */
 export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
+  assertErrorOptions(options)
   return async (ctx, next) => {
     try {
       await next()

@@ -6,7 +6,7 @@ import type { TokenConfig } from '../manager/config.js'
 export interface ErrorResponseOptions {
   /** The manager's configuration, for its `JWT_ERROR_MESSAGE_KEY` and `JWT_HEADER_TYPE`. */
   readonly config?: TokenConfig
-  /** The protection space named in the challenge. Default `api`. */
+  /** The protection space named in the challenge, in printable ASCII. Default `api`. */
   readonly realm?: string
   /** Texts of your own, by error code. */
   readonly messages?: { readonly [Code in TokenErrorCode]?: string }
@@ -40,6 +40,12 @@ export function toErrorResponse(error: TokenError, options: ErrorResponseOptions
 export function toFetchErrorResponse(error: TokenError, options?: ErrorResponseOptions): Response {
   const { status, headers, body } = toErrorResponse(error, options)
   return Response.json(body, { status, headers })
+}
+
+/** Throws `TypeError` for options that no answer can be made with. */
+export function assertErrorOptions({ realm = '' }: ErrorResponseOptions = {}): void {
+  if (typeof realm === 'string' && /^[\x20-\x7e]*$/.test(realm)) return
+  throw new TypeError('realm must be a string of printable ASCII characters')
 }
 
 interface Answer {
@@ -80,13 +86,19 @@ function answerTo(error: TokenError): Answer {
 }
 
 function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
-  const parameters = [`realm=${quote(options.realm ?? 'api')}`]
+  assertErrorOptions(options)
+  const parameters = [`realm=${toQuotedString(options.realm ?? 'api')}`]
   const { error: code } = answerTo(error)
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
   if (error.code === 'INSUFFICIENT_SCOPE') {
     parameters.push(`scope=${quote((error as InsufficientScopeError).required.join(' '))}`)
   }
   return `${options.config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
+}
+
+// RFC 9110 §5.6.4: quotes and backslashes are escaped.
+function toQuotedString(value: string): string {
+  return `"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }
 
 // RFC 6750 §3: these values have no quotes, backslashes, controls or non-ASCII characters.

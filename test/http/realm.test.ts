@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { handleErrors as elysia } from '../../src/adapters/elysia.js'
+import { handleErrors as express } from '../../src/adapters/express.js'
+import { handleErrors as fastify } from '../../src/adapters/fastify.js'
+import { handleErrors as fetch } from '../../src/adapters/fetch.js'
+import { handleErrors as h3 } from '../../src/adapters/h3.js'
+import { handleErrors as hono } from '../../src/adapters/hono.js'
+import { handleErrors as koa } from '../../src/adapters/koa.js'
+import { type ErrorResponseOptions, MissingTokenError, toErrorResponse } from '../../src/index.js'
+
+const HANDLERS: readonly [string, (options: ErrorResponseOptions) => unknown][] = Object.entries({
+  elysia,
+  express,
+  fastify,
+  fetch,
+  h3,
+  hono,
+  koa,
+})
+
+test.each([
+  ['shop', 'shop'],
+  ['', ''],
+  ['say "hi"', 'say \\"hi\\"'],
+  ['C:\\data', 'C:\\\\data'],
+  ['", error="', '\\", error=\\"'],
+  ['\\"', '\\\\\\"'],
+])('ERR-08 quotes and backslashes of a realm are escaped: %j', (realm, quoted) => {
+  const { headers } = toErrorResponse(new MissingTokenError(), { realm })
+  expect(headers['www-authenticate']).toBe(`Bearer realm="${quoted}"`)
+})
+
+const BAD_REALMS = ['a\r\nb', 'tab\there', 'nul\0', '\u007f', 'Zürich', '🔑', 7 as never, null as never]
+
+test.each(BAD_REALMS)('ERR-08 the realm %j is a mistake', (realm) => {
+  expect(() => toErrorResponse(new MissingTokenError(), { realm })).toThrow(TypeError)
+})
+
+test.each(HANDLERS)('ERR-08 such a realm is found when handleErrors of %s is called', (_, handleErrors) => {
+  for (const realm of BAD_REALMS) expect(() => handleErrors({ realm })).toThrow(TypeError)
+  expect(() => handleErrors({ realm: 'say "hi"' })).not.toThrow()
+})
