@@ -18,16 +18,25 @@ export function importPublicKey(field: string, material: KeyMaterial): KeyObject
   return importKey(field, material, 'public')
 }
 
+/** The public part of a private key: what its JWK says, or else what Node derives. They may not belong together. */
+export function readPublicPart(field: string, material: KeyMaterial, key: KeyObject): KeyObject {
+  if (!isJwk(material)) return createPublicKey(key)
+  try {
+    return createPublicKey({ key: material as JsonWebKey, format: 'jwk' })
+  } catch {
+    throw new ConfigurationError(`${field} is not a key that Node can read`)
+  }
+}
+
 function importKey(field: string, material: KeyMaterial, type: 'private' | 'public'): KeyObject {
   if (material instanceof KeyObject) {
     if (material.type === type) return material
     throw new ConfigurationError(`${field} must be a ${type} key, not a ${material.type} one`)
   }
-  const isPrivate = isJwk(material)
-    ? 'd' in material
-    : assertPem(field, material).includes('PRIVATE KEY-----')
+  const source = isJwk(material) ? material : toPem(field, material)
+  const isPrivate = isJwk(source) ? 'd' in source : source.includes('PRIVATE KEY-----')
   if (type === 'public' && isPrivate) throw new ConfigurationError(`${field} holds a private key`)
-  const input = isJwk(material) ? { key: material as JsonWebKey, format: 'jwk' as const } : material
+  const input = isJwk(source) ? { key: source as JsonWebKey, format: 'jwk' as const } : source
   try {
     return type === 'private' ? createPrivateKey(input) : createPublicKey(input)
   } catch {
@@ -36,7 +45,20 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
   }
 }
 
-function assertPem(field: string, material: unknown): string {
-  if (typeof material === 'string' && material.includes('-----BEGIN ')) return material
-  throw new ConfigurationError(`${field} must be ${KEY_FORMS}`)
+// RFC 7468 §2: a label, base64 text and the label again.
+const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----/g
+
+// Variables and secret stores put a PEM file into one line: without its line ends, with spaces in their place, or with
+// the two characters `\n`. Node reads none of these.
+function toPem(field: string, material: unknown): string {
+  if (typeof material !== 'string' || !material.includes('-----BEGIN ')) {
+    throw new ConfigurationError(`${field} must be ${KEY_FORMS}`)
+  }
+  return material.replaceAll(PEM_BLOCK, (block, label: string, body: string) => {
+    const base64 = body.replaceAll(/\\[nr]|\s/g, '')
+    // A block with headers, one that is encrypted for example, stays as it is.
+    if (!/^[A-Za-z0-9+/=]*$/.test(base64)) return block
+    const lines = base64.match(/.{1,64}/g) ?? []
+    return [`\n-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----\n`].join('\n')
+  })
 }

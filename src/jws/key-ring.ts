@@ -1,9 +1,10 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { type Algorithm, ALGORITHMS, readKeyMismatch } from './algorithms.js'
-import { importPrivateKey, importPublicKey, type KeyMaterial } from './asymmetric.js'
+import { importPrivateKey, importPublicKey, type KeyMaterial, readPublicPart } from './asymmetric.js'
 import { assertJwkUse, deriveKid, isJwk, parseJwkText, toKid } from './jwk.js'
 import { importSecret, type SecretMaterial } from './secret.js'
+import { createSignature, isSignature } from './signature.js'
 
 /** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
 export interface BoundKey {
@@ -81,7 +82,7 @@ interface ImportedKey {
 function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
   const { JWT_ALGORITHM: algorithm } = sources
   const signer = importOptional(sources, 'JWT_PRIVATE_KEY', importPrivateKey)
-  const derived = signer && { ...signer, key: createPublicKey(signer.key) }
+  const derived = signer && { ...signer, key: readPublicPart(signer.field, signer.material, signer.key) }
   const current = importOptional(sources, 'JWT_PUBLIC_KEY', importPublicKey) ?? derived
   const previous = importOptional(sources, 'JWT_PREVIOUS_PUBLIC_KEY', importPublicKey)
   if (current === null) {
@@ -103,7 +104,21 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   if (unverifiable !== undefined) {
     throw new ConfigurationError(`JWT_DECODE_ALGORITHMS: no configured key can verify ${unverifiable}`)
   }
-  return { signing: signer && { ...own, key: signer.key }, verifying }
+  const signing = signer && { ...own, key: signer.key }
+  if (signing !== null && !isKeyPair(signing, own)) {
+    throw new ConfigurationError('JWT_PRIVATE_KEY has a public part that does not belong to its private part')
+  }
+  return { signing, verifying }
+}
+
+// Node does not compare the two parts of a private key. Only a signature shows whether the two belong together.
+function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
+  const input = 'tokenlib key check'
+  try {
+    return isSignature(verifying, input, createSignature(signing, input))
+  } catch {
+    return false
+  }
 }
 
 function importOptional(

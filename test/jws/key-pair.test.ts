@@ -1,0 +1,45 @@
+import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { type Algorithm, ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
+
+const ASYMMETRIC = ALL_ALGORITHMS.filter((algorithm) => !algorithm.startsWith('HS'))
+const build = (JWT_ALGORITHM: Algorithm, key: unknown): TokenManager =>
+  new TokenManager({ config: new TokenConfig({ JWT_ALGORITHM, JWT_PRIVATE_KEY: key as never }) })
+
+const toJwk = (algorithm: Algorithm): JsonWebKey => keyPairFor(algorithm).privateKey.export({ format: 'jwk' })
+const others = new Map<string, JsonWebKey>()
+
+/** The key pair of an algorithm with the private part of another. */
+function mix(algorithm: Algorithm): JsonWebKey {
+  const kind = /^[RP]S/.test(algorithm) ? 'RSA' : algorithm
+  const other = others.get(kind) ?? createKeyPair(algorithm).privateKey.export({ format: 'jwk' })
+  others.set(kind, other)
+  const { d, p, q, dp, dq, qi } = other
+  const secret = kind === 'RSA' ? { d, p, q, dp, dq, qi } : { d }
+  return { ...toJwk(algorithm), ...secret }
+}
+
+test.each(ASYMMETRIC)(
+  '%s: a JWK whose private part belongs to another public part is refused',
+  (algorithm) => {
+    expect(build(algorithm, toJwk(algorithm)).createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+    expect(() => build(algorithm, mix(algorithm))).toThrow(ConfigurationError)
+    expect(() => build(algorithm, JSON.stringify(mix(algorithm)))).toThrow(ConfigurationError)
+  },
+)
+
+test.each(['ES256', 'ES384', 'ES512', 'RS256', 'PS256'] as const)(
+  '%s: so is a KeyObject or PEM text of such a pair',
+  (algorithm) => {
+    const key = createPrivateKey({ key: mix(algorithm), format: 'jwk' })
+    expect(() => build(algorithm, key)).toThrow(ConfigurationError)
+    const pem = key.export({ format: 'pem', type: 'pkcs8' }).toString()
+    expect(() => build(algorithm, pem)).toThrow(ConfigurationError)
+  },
+)
+
+test('an RSA-PSS key that belongs together is taken', () => {
+  const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 })
+  expect(build('PS256', privateKey).createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+})
