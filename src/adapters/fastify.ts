@@ -48,7 +48,7 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Fastif
   return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
     const pending = guard(toWrappedView(request))
     return pending === undefined ? done?.() : pending
-  })
+  }, dependencies)
 }
 
 /** A route handler that receives the values of its dependencies first. */
@@ -79,7 +79,7 @@ export function inject(
     if (!isPromise(values)) return handler.call(this, values, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
     return values.then((later) => handler.call(this, later, request, reply) ?? reply)
-  })
+  }, Object.values(dependencies))
 }
 
 /** For `app.setErrorHandler`: token errors become RFC 6750 answers, others go on to the handler around this one. */

@@ -17,6 +17,7 @@ import { type Authenticator, authenticateToken, createCheck, wantedLocations } f
 import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
+import { rememberType } from './dependency-types.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
 import { assertType, parsePolicy, type TokenPolicy } from './policy.js'
 import { createRefresher } from './refresher.js'
@@ -171,7 +172,10 @@ export class TokenManager<
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const check = createCheck(this.#authenticator, parsePolicy(policy))
-    return rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null)
+    return rememberType(
+      rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null),
+      policy.type,
+    )
   }
 
   /** A dependency for an access token that carries every one of the scopes. */
