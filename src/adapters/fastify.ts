@@ -51,7 +51,7 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
   return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
     const pending = guard(toWrappedView(request))
     return pending === undefined ? done?.() : pending
-  })
+  }, dependencies)
 }
 
 /** A route handler that receives the values of its dependencies first. */
@@ -82,7 +82,7 @@ export function inject(
     if (!isPromise(values)) return handler.call(this, values, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
     return values.then((later) => handler.call(this, later, request, reply) ?? reply)
-  })
+  }, Object.values(dependencies))
 }
 
 /** For `app.setErrorHandler`: token errors become RFC 6750 answers, others go on to the handler around this one. */
