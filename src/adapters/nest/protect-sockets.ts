@@ -6,6 +6,7 @@ import {
   type UpgradePolicy,
 } from '../../manager/sockets.js'
 import { type ClosableSocket, closeSocket, parseInterval } from '../../manager/watched-sockets.js'
+import { assertOptions, type OptionNames } from '../../options.js'
 import type { NodeRequest } from '../../request/node-view.js'
 import type { Duration } from '../../time.js'
 import { Handshakes, type SocketIoServer, type VerifyClient } from './handshake.js'
@@ -67,8 +68,8 @@ class ProtectedAdapter implements WebSocketAdapter {
   readonly #deliveries = new WeakMap<object, Delivery>()
 
   constructor(adapter: WebSocketAdapter, tokens: AnyManager, options: SocketProtection) {
+    assertOptions('protectSockets()', options, NAMES)
     const { every = '30s', ...policy } = options
-    assertNames(policy)
     parseInterval(every)
     this.#inner = adapter
     this.#tokens = tokens
@@ -131,12 +132,12 @@ type Transform = Parameters<WebSocketAdapter['bindMessageHandlers']>[2]
 type Callback = WsMessageHandler['callback']
 type Delivery = (callback: Callback) => Callback
 
-const NAMES: Readonly<Record<string, true>> = { type: true, fresh: true, scopes: true, origins: true }
-
-// A misspelled demand must not open a socket.
-function assertNames(policy: object): void {
-  const unknown = Object.keys(policy).find((name) => !Object.hasOwn(NAMES, name))
-  if (unknown !== undefined) throw new TypeError(`Unknown option of protectSockets: ${unknown}`)
+const NAMES: OptionNames<SocketProtection> = {
+  type: true,
+  fresh: true,
+  scopes: true,
+  origins: true,
+  every: true,
 }
 
 /** Wraps the handlers of a client: each runs only when the token was found good after the message had come. */
