@@ -136,7 +136,7 @@ function checkMessage(
   { token: { token, location }, payload: known }: AuthenticatedUpgrade,
 ): TokenPayload {
   try {
-    if (policy.locations?.includes(location) === false) {
+    if (policy.locations !== undefined && !policy.locations.includes(location)) {
       throw new MissingTokenError(`The token of the WebSocket handshake was found in ${location}`)
     }
     const now = authenticator.now()

@@ -4,7 +4,7 @@ import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
 import { type AuthenticatedUpgrade, recheckToken } from './sockets.js'
 
-/** As much of a WebSocket as is needed to end it; those of `ws`, Deno, Bun and Workers all have it. */
+/** As much of a WebSocket as is needed to end it; those of `ws`, Deno and Workers have it. */
 export interface ClosableSocket {
   close(code: number, reason: string): void
   addEventListener(type: 'close' | 'message', listener: (event: object) => void): void
@@ -14,7 +14,7 @@ export interface ClosableSocket {
   removeAllListeners?(event: 'message'): unknown
   /** What `ws` has: ends the connection without waiting for the client. */
   terminate?(): void
-  onmessage?: unknown
+  readonly onmessage?: unknown
 }
 
 /** The close code for a token that is no longer good: 401 among the codes RFC 6455 §7.4.2 leaves to applications. */
@@ -84,7 +84,7 @@ export function closeSocket(socket: ClosableSocket, error: unknown): void {
   const [code, reason] = readEnd(error)
   closed.add(socket)
   socket.removeAllListeners?.('message')
-  if ('onmessage' in socket) socket.onmessage = null
+  if ('onmessage' in socket) Reflect.set(socket, 'onmessage', null)
   try {
     socket.close(code, reason)
   } catch {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type INestApplication, Injectable, Module, Scope, type Type, UseGuards } from '@nestjs/common'
 import { APP_GUARD, NestFactory } from '@nestjs/core'
@@ -165,7 +165,7 @@ describe('protectSockets', () => {
     }
     const { port } = await start(
       [WatchingGateway],
-      (app) => void app.useWebSocketAdapter(protectSockets(new DeafAdapter(app) as WsAdapter, tokens)),
+      (app) => void app.useWebSocketAdapter(protectSockets(new DeafAdapter(app), tokens)),
     )
     const socket = new WebSocket(`ws://127.0.0.1:${port}`, {
       headers: { authorization: `Bearer ${tokens.createAccessToken({ uid: 'ada' })}` },
@@ -175,7 +175,7 @@ describe('protectSockets', () => {
   })
 
   test('protects a gateway with a port of its own', async () => {
-    const free = (await import('node:http')).createServer().listen(0, '127.0.0.1') as Server
+    const free = createServer().listen(0, '127.0.0.1')
     await once(free, 'listening')
     const { port } = free.address() as AddressInfo
     free.close()

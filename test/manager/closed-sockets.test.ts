@@ -54,8 +54,8 @@ test('after the close frame no message reaches the application, and the connecti
   const { socket, client } = await openRaw()
   const handled: string[] = []
   socket.on('message', (data: Buffer) => void handled.push(data.toString()))
-  socket.addEventListener('message', ({ data }) => void handled.push(String(data)))
-  socket.onmessage = ({ data }) => void handled.push(String(data))
+  socket.addEventListener('message', () => void handled.push('listener'))
+  Object.assign(socket, { onmessage: () => handled.push('onmessage') })
   client.write(frame('before'))
   await once(socket, 'message')
   tokens.closeWhenInvalid(socket, upgrade)
@@ -64,7 +64,7 @@ test('after the close frame no message reaches the application, and the connecti
   for (let count = 0; count < 100; count++) client.write(frame(`after ${count}`))
   // The client never answers the close frame.
   await once(client, 'close')
-  expect(handled).toEqual(['before', 'before', 'before'])
+  expect(handled).toEqual(['before', 'listener', 'onmessage'])
 })
 
 /** A socket of the kind that Deno and Workers have. */
@@ -94,7 +94,7 @@ test('an EventTarget delivers nothing to listeners that came after closeWhenInva
   })
   tokens.closeWhenInvalid(socket, upgrade)
   socket.addEventListener('message', () => void handled.push('listener'))
-  socket.onmessage = () => void handled.push('onmessage')
+  Object.assign(socket, { onmessage: () => handled.push('onmessage') })
   socket.receive()
   await closed
   socket.receive()

@@ -14,8 +14,12 @@ interface Refusal {
 
 /** Option of a `ws` server: decides on a handshake before it becomes a socket. */
 export type VerifyClient =
-  | ((info: { readonly req: IncomingMessage }, done: VerifyDone) => void)
-  | ((info: { readonly req: IncomingMessage }) => boolean)
+  | ((info: HandshakeInfo, done: VerifyDone) => void)
+  | ((info: HandshakeInfo) => boolean)
+
+interface HandshakeInfo {
+  readonly req: IncomingMessage
+}
 
 type VerifyDone = (
   isAccepted: boolean,
@@ -54,15 +58,16 @@ export class Handshakes {
 
   /** A `verifyClient` for `ws`; the application's own one is asked after it. */
   createVerifyClient(next: VerifyClient | null): VerifyClient {
-    return (info, done) => {
-      void this.#authenticate(info.req).then((refusal) => {
-        if (refusal !== null) done(false, refusal.status, refusal.body, refusal.headers)
-        else if (next === null) done(true)
-        // As `ws` does: a function of two parameters answers through the second.
-        else if (next.length === 2) next(info, done)
-        else done((next as (given: object) => boolean)(info))
-      })
-    }
+    return (info, done) => void this.#verify(info, done, next)
+  }
+
+  async #verify(info: HandshakeInfo, done: VerifyDone, next: VerifyClient | null): Promise<void> {
+    const refusal = await this.#authenticate(info.req)
+    if (refusal !== null) return done(false, refusal.status, refusal.body, refusal.headers)
+    if (next === null) return done(true)
+    // As `ws` does: a function of two parameters answers through the second.
+    if (next.length === 2) return void next(info, done)
+    done((next as (given: HandshakeInfo) => boolean)(info))
   }
 
   /** Puts a middleware before the handshakes of Socket.IO; servers of another kind have no engine. */

@@ -90,7 +90,7 @@ export class FreshTokenGuard extends ManagerGuard {
   }
 }
 
-/** For `APP_GUARD`: an access token everywhere, unless `@Public()` or `@OptionalAuth()` says otherwise. */
+/** For `APP_GUARD`: an access token for every route, unless `@Public()` or `@OptionalAuth()` says otherwise. */
 export class TokenGuard extends ManagerGuard {
   protected override choose(tokens: AnyManager, context: ExecutionContext): Check | null {
     const access = readAccess(context.getHandler(), context.getClass())
