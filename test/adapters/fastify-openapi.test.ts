@@ -34,7 +34,7 @@ describe('describeSecurity', () => {
     const app = await createApp()
     describeSecurity(app, config)
     const hook = enforce(accessTokenRequired)
-    const other = async () => {}
+    const other = async () => 1
     app.get('/on-request', { onRequest: hook }, ran)
     app.get('/pre-validation', { preValidation: [other, hook] }, ran)
     app.get('/pre-handler', { preHandler: hook }, ran)

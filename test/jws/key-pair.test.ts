@@ -17,7 +17,7 @@ function mix(algorithm: Algorithm): JsonWebKey {
   others.set(kind, other)
   const { d, p, q, dp, dq, qi } = other
   const secret = kind === 'RSA' ? { d, p, q, dp, dq, qi } : { d }
-  return { ...toJwk(algorithm), ...secret }
+  return { ...toJwk(algorithm), ...secret } as JsonWebKey
 }
 
 test.each(ASYMMETRIC)(

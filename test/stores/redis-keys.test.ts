@@ -168,7 +168,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     expect((await names()).filter((name) => /^[rs]:/.test(name)).toSorted()).toEqual(
       [...[revoked, rotated, presented].map((sid) => `r:s:${sid}`), `s:${kept}`].toSorted(),
     )
-    expect(await client.zrange(key('u:ada'), 0, -1)).toEqual([kept])
+    expect(await client.zrange(key('u:ada'), '0', '-1')).toEqual([kept])
     for (const sid of [revoked, rotated, presented]) {
       expect(await client.pttl(key(`r:s:${sid}`))).toBeGreaterThan(HOUR)
     }
