@@ -19,6 +19,7 @@ export {
   RequireScopes,
   TokenGuard,
 } from './token-guards.js'
+export { type TokenHealth, TokenHealthIndicator } from './token-health-indicator.js'
 export {
   TokenModule,
   type TokenModuleAsyncOptions,

@@ -16,9 +16,8 @@ export type ConstructorParameterFor<Value> = <
     : ['The parameter must be of the type', Value],
 ) => void
 
-// Invariant: methods would let a manager of other claims pass, because their parameters are bivariant.
-type IsSame<Left, Right> =
-  (<Probe>() => Probe extends Left ? 1 : 2) extends <Probe>() => Probe extends Right ? 1 : 2 ? true : false
+// In both directions: in one, methods would let a manager of wider claims pass.
+type IsSame<Left, Right> = [Left, Right] extends [Right, Left] ? true : false
 
 type PayloadOf<Manager extends AnyManager> = Awaited<ReturnType<Manager['accessTokenRequired']>>
 type SubjectOf<Manager extends AnyManager> = Awaited<ReturnType<Manager['getCurrentSubject']>>
