@@ -1,5 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../src/index.js'
+import * as elysia from '../src/adapters/elysia.js'
+import * as express from '../src/adapters/express.js'
+import * as fastify from '../src/adapters/fastify.js'
+import * as fetchAdapter from '../src/adapters/fetch.js'
+import * as h3 from '../src/adapters/h3.js'
+import * as hono from '../src/adapters/hono.js'
+import * as koa from '../src/adapters/koa.js'
+import * as nest from '../src/adapters/nest/index.js'
+import { MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { createMemoryStore } from '../src/stores/memory.js'
+import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
+import { createRedisStore } from '../src/stores/redis.js'
+import { createSqliteStore } from '../src/stores/sqlite.js'
 import { createTestTokens } from '../src/testing/index.js'
 import { SECRET, withBearer } from './helpers/manager.js'
 import { createRevocable } from './helpers/revocable.js'
@@ -70,6 +82,46 @@ const CALLS: readonly (readonly [
   ['logout', 'useragnt', 'userAgent', (given) => tokens.logout(payload, given)],
   ['logoutRequest', 'actors', 'actor', (given) => tokens.logoutRequest(request, given)],
   ['listSessions', 'limits', 'limit', (given) => tokens.listSessions('ada', given)],
+  ['createMemoryStore', 'allowProduction', 'allowInProduction', (given) => createMemoryStore(given)],
+  ['createSqliteStore', 'onwarn', 'onWarning', (given) => createSqliteStore({} as never, given)],
+  ['createRedisStore', 'nameSpace', 'namespace', (given) => createRedisStore({} as never, given)],
+  ['createPostgresStore', 'schemas', 'schema', (given) => createPostgresStore({} as never, given)],
+  ['migrationSql', 'pre', 'prefix', (given) => migrationSql(given)],
+  ['toErrorResponse', 'mesages', 'messages', (given) => toErrorResponse(new MissingTokenError(), given)],
+  ['handleErrors of Elysia', 'mesages', 'messages', (given) => elysia.handleErrors(given)],
+  ['handleErrors of Express', 'mesages', 'messages', (given) => express.handleErrors(given)],
+  ['handleErrors of Fastify', 'mesages', 'messages', (given) => fastify.handleErrors(given)],
+  ['handleErrors of Fetch', 'mesages', 'messages', (given) => fetchAdapter.handleErrors(given)],
+  ['handleErrors of h3', 'mesages', 'messages', (given) => h3.handleErrors(given)],
+  ['handleErrors of Hono', 'mesages', 'messages', (given) => hono.handleErrors(given)],
+  ['handleErrors of Koa', 'mesages', 'messages', (given) => koa.handleErrors(given)],
+  ['TokenExceptionFilter of Nest', 'mesages', 'messages', (given) => new nest.TokenExceptionFilter(given)],
+  ['messages', 'TOKEN_EXPIERD', 'TOKEN_EXPIRED', (given) => hono.handleErrors({ messages: given })],
+  [
+    'describeSecurity of Fastify',
+    'everyroute',
+    'everyRoute',
+    (given) => fastify.describeSecurity({ addHook: () => undefined }, config, given),
+  ],
+  [
+    'TokenModule.forRoot',
+    'subjectgetter',
+    'subjectGetter',
+    (given) => nest.TokenModule.forRoot({ config, ...(given as object) }),
+  ],
+  [
+    'TokenModule.forRoot',
+    'revocation',
+    'tokens',
+    (given) => nest.TokenModule.forRoot({ tokens, ...(given as object) }),
+  ],
+  [
+    'TokenModule.forRootAsync',
+    'useFactry',
+    'useFactory',
+    (given) => nest.TokenModule.forRootAsync({ useFactory: () => ({ config }), ...(given as object) }),
+  ],
+  ['protectSockets of Nest', 'origin', 'origins', (given) => nest.protectSockets({} as never, tokens, given)],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]
 

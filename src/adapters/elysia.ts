@@ -7,6 +7,7 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -25,8 +26,8 @@ export interface RouteContext {
 }
 
 /** A hook that lets a request on only after every dependency has passed; for `beforeHandle` or `transform`. */
-export function enforce(
-  ...dependencies: readonly Dependency<unknown>[]
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
 ): (context: RouteContext) => Promise<void> {
   const guard = toGuard(dependencies)
   return hideSource(async (context) => guard(toView(context)))
@@ -34,11 +35,11 @@ export function enforce(
 
 /** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
 export function inject<Given extends NamedDependencies>(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
 ): (context: RouteContext) => Promise<DependencyValues<Given>>
 /** A handler that receives the values of its dependencies first. */
 export function inject<Given extends NamedDependencies, Expected = Context, Answer = unknown>(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: (values: DependencyValues<Given>, context: Expected) => Answer | Promise<Answer>,
 ): (context: Expected & RouteContext) => Promise<Answer>
 export function inject(

@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -22,7 +23,9 @@ export interface LocalsGuard<Values> {
 }
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): Guard {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): Guard {
   const guard = toGuard(dependencies)
   return async (req, _res, next) => {
     try {
@@ -37,7 +40,7 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Guard 
 
 /** Middleware that puts the values of dependencies into `res.locals`, typed. */
 export function inject<Given extends NamedDependencies>(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
 ): LocalsGuard<DependencyValues<Given>>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
@@ -45,7 +48,7 @@ export function inject<
   Req extends IncomingMessage = Request,
   Res extends ServerResponse = Response,
 >(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: (values: DependencyValues<Given>, req: Req, res: Res, next: NextFunction) => unknown,
 ): (req: Req, res: Res, next: NextFunction) => Promise<void>
 export function inject(

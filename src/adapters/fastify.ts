@@ -17,6 +17,7 @@ import type {
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -43,12 +44,14 @@ export type FastifyGuard = (
 ) => void | Promise<void>
 
 /** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): FastifyGuard {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): FastifyGuard {
   const guard = toGuard(dependencies)
   return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
     const pending = guard(toWrappedView(request))
     return pending === undefined ? done?.() : pending
-  })
+  }, dependencies)
 }
 
 /** A route handler that receives the values of its dependencies first. */
@@ -63,7 +66,7 @@ export function inject<
   Provider extends FastifyTypeProvider = FastifyTypeProviderDefault,
   Logger extends FastifyBaseLogger = FastifyBaseLogger,
 >(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: InjectedHandler<
     DependencyValues<Given>,
     RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
@@ -79,7 +82,7 @@ export function inject(
     if (!isPromise(values)) return handler.call(this, values, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
     return values.then((later) => handler.call(this, later, request, reply) ?? reply)
-  })
+  }, Object.values(dependencies))
 }
 
 /** For `app.setErrorHandler`: token errors become RFC 6750 answers, others go on to the handler around this one. */

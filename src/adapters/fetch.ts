@@ -5,6 +5,7 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -26,7 +27,9 @@ type Wrap = <Rest extends readonly unknown[], Given extends Request>(
 ) => FetchHandler<Rest, Given>
 
 /** Wraps a handler so that it runs only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): Wrap {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): Wrap {
   const guard = toGuard(dependencies)
   return (handler) =>
     async (request, ...rest) => {
@@ -41,7 +44,7 @@ export function inject<
   Rest extends readonly unknown[] = [],
   Given extends Request = Request,
 >(
-  dependencies: Needed,
+  dependencies: Needed & Answering<Needed>,
   handler: (values: DependencyValues<Needed>, request: Given, ...rest: Rest) => Response | Promise<Response>,
 ): FetchHandler<Rest, Given> {
   const resolve = toInjector(dependencies)

@@ -6,6 +6,7 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -17,7 +18,9 @@ import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): Middleware {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): Middleware {
   const guard = toGuard(dependencies)
   return async (event, next) => {
     await guard(toView(event))
@@ -31,7 +34,7 @@ export function inject<
   Expected extends EventHandlerRequest = EventHandlerRequest,
   Answer = unknown,
 >(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: (values: DependencyValues<Given>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
   const resolve = toInjector(dependencies)

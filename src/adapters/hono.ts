@@ -2,6 +2,7 @@ import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -16,7 +17,9 @@ import { rememberView, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): MiddlewareHandler {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): MiddlewareHandler {
   const guard = toGuard(dependencies)
   return async (c, next) => {
     const pending = guard(toView(c))
@@ -27,7 +30,7 @@ export function enforce(...dependencies: readonly Dependency<unknown>[]): Middle
 
 /** Middleware that puts the values of dependencies into `c.var`, typed. */
 export function inject<Given extends NamedDependencies>(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
 ): MiddlewareHandler<{ Variables: DependencyValues<Given> }>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
@@ -36,7 +39,7 @@ export function inject<
   E extends Env = Env,
   Path extends string = string,
 >(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: (values: DependencyValues<Given>, c: Context<E, Path>) => Answer,
 ): (c: Context<E, Path>) => Answer | Promise<Awaited<Answer>>
 export function inject(

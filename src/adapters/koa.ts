@@ -2,6 +2,7 @@ import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  type Answering,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -23,7 +24,9 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 ) => Promise<void>
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): KoaMiddleware {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): KoaMiddleware {
   const guard = toGuard(dependencies)
   return markGuard((ctx: ExtendableContext, next: Next) => {
     try {
@@ -43,11 +46,11 @@ async function goOn(pending: Promise<void>, next: Next): Promise<void> {
 
 /** Middleware that puts the values of dependencies into `ctx.state`, typed. */
 export function inject<Given extends NamedDependencies>(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
 ): KoaMiddleware<ParameterizedContext<DependencyValues<Given>, unknown>>
 /** A handler that receives the values of its dependencies first. */
 export function inject<Given extends NamedDependencies, Ctx extends ExtendableContext = Context>(
-  dependencies: Given,
+  dependencies: Given & Answering<Given>,
   handler: (values: DependencyValues<Given>, ctx: Ctx, next: Next) => unknown,
 ): KoaMiddleware<Ctx>
 export function inject(

@@ -1,6 +1,7 @@
 import type { TokenErrorCode } from '../any-token-error.js'
 import type { InsufficientScopeError, TokenError } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
+import { assertOptions, type OptionNames } from '../options.js'
 
 /** How errors are told to clients. */
 export interface ErrorResponseOptions {
@@ -21,6 +22,7 @@ export interface ErrorResponse {
 
 /** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
 export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
+  assertErrorOptions(options, 'toErrorResponse()')
   const { status } = answerTo(error)
   const message = options.messages?.[error.code as TokenErrorCode] ?? error.message
   const challenge: Record<string, string> =
@@ -42,10 +44,21 @@ export function toFetchErrorResponse(error: TokenError, options?: ErrorResponseO
   return Response.json(body, { status, headers })
 }
 
-/** Throws `TypeError` for options that no answer can be made with. */
-export function assertErrorOptions({ realm = '' }: ErrorResponseOptions = {}): void {
-  if (typeof realm === 'string' && /^[\x20-\x7e]*$/.test(realm)) return
-  throw new TypeError('realm must be a string of printable ASCII characters')
+const OPTIONS: OptionNames<ErrorResponseOptions> = { config: true, realm: true, messages: true }
+
+/** Throws `TypeError` for options that no answer can be made with; `owner` is what they were given to. */
+export function assertErrorOptions(options: ErrorResponseOptions = {}, owner = 'handleErrors()'): void {
+  assertOptions(owner, options, OPTIONS)
+  const { realm = '', messages = {} } = options
+  if (typeof realm !== 'string' || !/^[\x20-\x7e]*$/.test(realm)) {
+    throw new TypeError('realm must be a string of printable ASCII characters')
+  }
+  assertOptions('messages', messages, CODES)
+  for (const [code, message] of Object.entries(messages)) {
+    if (message !== undefined && typeof message !== 'string') {
+      throw new TypeError(`messages: the text for ${code} must be a string`)
+    }
+  }
 }
 
 interface Answer {
@@ -80,13 +93,14 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   REVOCATION_UNAVAILABLE: { status: 503 },
 }
 
+const CODES = Object.fromEntries(Object.keys(ANSWERS).map((code) => [code, true] as const))
+
 // A newer copy of this package may throw a code that this one has never heard of.
 function answerTo(error: TokenError): Answer {
   return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code as TokenErrorCode] : INVALID_TOKEN
 }
 
 function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
-  assertErrorOptions(options)
   const parameters = [`realm=${toQuotedString(options.realm ?? 'api')}`]
   const { error: code } = answerTo(error)
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)

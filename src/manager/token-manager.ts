@@ -19,6 +19,7 @@ import { type Authenticator, authenticateToken, createCheck, wantedLocations } f
 import { connect } from './connect.js'
 import { assertConfig, type TokenConfig } from './config.js'
 import { rememberPerRequest, type TokenDependency } from './dependencies.js'
+import { rememberType } from './dependency-types.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
 import {
   assertType,
@@ -221,7 +222,10 @@ export class TokenManager<
     const parsed = parsePolicy(policy)
     const find = createCheck(this.#authenticator, parsed)
     const check = checkMessages(this.#authenticator, parsed, find)
-    return rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null)
+    return rememberType(
+      rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null),
+      parsed.type,
+    )
   }
 
   /** A dependency for an access token that carries every one of the scopes. */

@@ -1,5 +1,6 @@
 import { createId, systemRandom } from '../claims/ids.js'
 import { ConfigurationError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import { addTime, isWatermark, raiseWatermark, type Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
@@ -16,12 +17,15 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
+const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, clock: true }
+
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
  *
  * It holds what is alive, and a little more: every write also looks at a few old entries and drops what has ended.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore {
+  assertOptions('createMemoryStore()', options, OPTIONS)
   if (process.env['NODE_ENV'] === 'production' && options.allowInProduction !== true) {
     throw new ConfigurationError(
       'The memory store forgets every revocation when the process ends. In production use tokenlib/stores/sqlite, ' +

@@ -1,18 +1,19 @@
 import { createLossReporter } from '../revocation/loss-reporter.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { pollFeed } from '../revocation/poll-feed.js'
-import type { Revocation } from '../revocation/revocation.js'
+import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import type { TokenStore } from '../sessions/token-store.js'
 import { connectStore } from './connect-store.js'
 import { type PostgresClient, toDatabase } from './postgres/client.js'
 import { readFeed, toPosition } from './postgres/feed.js'
 import { createHistory, type HistoryAnswer, readClock, toMilliseconds } from './postgres/history.js'
-import { migrationSql } from './postgres/migration.js'
+import { migrationSql, toMigration } from './postgres/migration.js'
 import { assertUsable } from './postgres/requirements.js'
 import { createSessionStatements } from './postgres/session-statements.js'
 import { createSessions } from './postgres/sessions.js'
 import { createRevocationStatements } from './postgres/statements.js'
-import { type TableOptions, toTables } from './postgres/tables.js'
+import { TABLE_OPTIONS, type TableOptions, toTables } from './postgres/tables.js'
 
 export { migrationSql }
 export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
@@ -34,6 +35,15 @@ export interface PostgresStoreOptions extends TableOptions {
   readonly clock?: Clock
   /** Told when the store finds its data lost; `process.emitWarning` by default. */
   readonly onWarning?: (message: string) => void
+}
+
+const OPTIONS: OptionNames<PostgresStoreOptions> = {
+  ...TABLE_OPTIONS,
+  namespace: true,
+  allowVolatile: true,
+  namedStatements: true,
+  clock: true,
+  onWarning: true,
 }
 
 /** A store in PostgreSQL. */
@@ -63,6 +73,7 @@ export function createPostgresStore(
   client: PostgresClient,
   options: PostgresStoreOptions = {},
 ): PostgresStore {
+  assertOptions('createPostgresStore()', options, OPTIONS)
   const { namespace = '', clock, allowVolatile = false, onWarning = warn } = options
   const database = toDatabase(client, options)
   const tables = toTables(options)
@@ -81,7 +92,10 @@ export function createPostgresStore(
       until: toMilliseconds(until),
     }))
     const values = [readClock(clock), JSON.stringify(entries), entries.length]
-    const answer = await history.ask<RevokeAnswer>(statements.revoke, values)
+    const statement = batch.some(({ kind }) => isWatermark(kind))
+      ? statements.revokeBefore
+      : statements.revoke
+    const answer = await history.ask<RevokeAnswer>(statement, values)
     afterWrite()
     return answer
   }
@@ -107,7 +121,7 @@ export function createPostgresStore(
 
   return {
     async migrate() {
-      await database.ask(migrationSql(options), [])
+      await database.ask(toMigration(tables), [])
     },
     async prepare(needs) {
       losses.listen(needs)

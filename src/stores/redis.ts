@@ -1,5 +1,6 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
 import { createLossReporter } from '../revocation/loss-reporter.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { Clock } from '../time.js'
@@ -27,6 +28,13 @@ export interface RedisStoreOptions {
   readonly clock?: Clock
 }
 
+const OPTIONS: OptionNames<RedisStoreOptions> = {
+  namespace: true,
+  allowVolatile: true,
+  onWarning: true,
+  clock: true,
+}
+
 /** How many entries one script looks at while it drops what has ended. */
 const PRUNE_STEPS = 1000
 
@@ -40,6 +48,7 @@ const PRUNE_STEPS = 1000
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
  */
 export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): TokenStore {
+  assertOptions('createRedisStore()', options, OPTIONS)
   const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
   const warn = options.onWarning ?? ((message: string) => process.emitWarning(message, 'RedisStoreWarning'))
   const send = createSend(client)

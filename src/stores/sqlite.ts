@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { createLossReporter } from '../revocation/loss-reporter.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import { type Clock, systemClock } from '../time.js'
@@ -20,6 +21,8 @@ export interface SqliteStoreOptions {
   readonly prefix?: string
 }
 
+const OPTIONS: OptionNames<SqliteStoreOptions> = { clock: true, onWarning: true, prefix: true }
+
 /**
  * A store in a SQLite file, for all processes of one machine.
  *
@@ -31,6 +34,7 @@ export interface SqliteStoreOptions {
  * const store = createSqliteStore(new DatabaseSync('/var/lib/app/tokens.db'))
  */
 export function createSqliteStore(database: SqliteDatabase, options: SqliteStoreOptions = {}): TokenStore {
+  assertOptions('createSqliteStore()', options, OPTIONS)
   const tables = toTables(options.prefix ?? 'tokenlib_')
   const clock = options.clock ?? systemClock
   const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))

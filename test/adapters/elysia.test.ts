@@ -83,11 +83,12 @@ describe.each([true, false])('with aot: %s', (aot) => {
   test('runs dependencies in the order they are written, and stops at the first that throws', async () => {
     const log: string[] = []
     const note =
-      (name: string, error?: Error): Dependency<void> =>
+      (name: string, error?: Error): Dependency<string> =>
       async () => {
         await Promise.resolve()
         log.push(name)
         if (error !== undefined) throw error
+        return name
       }
     const guards = [enforce(note('a')), enforce(note('b'), note('c', new MissingTokenError()), note('d'))]
     await createApp()

@@ -129,6 +129,31 @@ describe('describeSecurity', () => {
     })
   })
 
+  test('marks routes for refresh tokens with the schemes of refresh tokens', async () => {
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+    const app = Fastify()
+    await app.register(swagger, {
+      openapi: { components: { securitySchemes: securitySchemes(tokens.config) } },
+    })
+    describeSecurity(app, tokens.config)
+    const other = async () => {}
+    app.post('/hook', { onRequest: enforce(tokens.refreshTokenRequired) }, ran)
+    app.get('/handler', inject({ other, payload: tokens.require({ type: 'refresh', fresh: false }) }, ran))
+    app.get('/either', { onRequest: enforce(tokens.tokenRequired) }, ran)
+    app.get('/access', { onRequest: enforce(tokens.scopesRequired('read')) }, ran)
+    app.get('/own', { onRequest: enforce(other) }, ran)
+    expect(await readSecurity(app)).toEqual({
+      'POST /hook': [{ refreshCookieAuth: [], csrfToken: [] }],
+      'GET /handler': [{ refreshCookieAuth: [] }],
+      'GET /either': [{ cookieAuth: [] }, { refreshCookieAuth: [] }],
+      'GET /access': [{ cookieAuth: [] }],
+      'GET /own': [{ cookieAuth: [] }],
+    })
+    expect(app.swagger()).toMatchObject({
+      components: { securitySchemes: { refreshCookieAuth: { in: 'cookie', name: 'refresh_token_cookie' } } },
+    })
+  })
+
   test('says nothing for tokens in a JSON body, which OpenAPI has no words for', async () => {
     const app = await createApp()
     describeSecurity(app, createManager({ JWT_TOKEN_LOCATION: 'json' }).tokens.config)

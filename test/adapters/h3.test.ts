@@ -58,11 +58,12 @@ describe('enforce', () => {
   test('runs its dependencies in the order they are written, and stops at the first that throws', async () => {
     const log: string[] = []
     const note =
-      (name: string, error?: Error): Dependency<void> =>
+      (name: string, error?: Error): Dependency<string> =>
       async () => {
         await Promise.resolve()
         log.push(name)
         if (error !== undefined) throw error
+        return name
       }
     const guard = enforce(note('a'), note('b', new MissingTokenError()), note('c'))
     await createApp()

@@ -33,11 +33,12 @@ describe('enforce', () => {
   test('runs its dependencies in the order they are written, and stops at the first that throws', async () => {
     const log: string[] = []
     const note =
-      (name: string, error?: Error): Dependency<void> =>
+      (name: string, error?: Error): Dependency<string> =>
       async () => {
         await Promise.resolve()
         log.push(name)
         if (error !== undefined) throw error
+        return name
       }
     const app = new Hono()
     app.get('/', enforce(note('a'), note('b', new MissingTokenError()), note('c')), (c) => c.text('ran'))

@@ -70,18 +70,19 @@ describe('enforce', () => {
   test('runs its dependencies in the order they are written, and stops at the first that throws', async () => {
     const log: string[] = []
     const note =
-      (name: string, error?: Error): Dependency<void> =>
+      (name: string, error?: Error): Dependency<string> =>
       async () => {
         await Promise.resolve()
         log.push(name)
         if (error !== undefined) throw error
+        return name
       }
     await fetch(await serve(enforce(note('a'), note('b', new MissingTokenError()), note('c')), createRoute()))
     expect(log).toEqual(['a', 'b'])
   })
 
   test('takes dependencies that are not asynchronous', async () => {
-    const isClosed: Dependency<void> = () => {
+    const isClosed: Dependency<never> = () => {
       throw new MissingTokenError()
     }
     const open = await serve(

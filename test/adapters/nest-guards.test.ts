@@ -65,11 +65,12 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   test('enforce runs its dependencies in order, and stops at the first that throws', async () => {
     const log: string[] = []
     const note =
-      (name: string, error?: Error): Dependency<void> =>
+      (name: string, error?: Error): Dependency<string> =>
       async () => {
         await Promise.resolve()
         log.push(name)
         if (error !== undefined) throw error
+        return name
       }
     @Controller()
     class Routes {

@@ -7,6 +7,7 @@ import {
   enforce,
   OptionalAuth,
   Public,
+  RefreshTokenGuard,
   RequireScopes,
   TokenGuard,
   TokenModule,
@@ -72,6 +73,45 @@ test('guarded routes are marked, each with the schemes of its manager', async ()
     'delete /admin': [{ bearerAuth: [] }, { cookieAuth: [], csrfToken: [] }],
     'get /foreign': undefined,
     'get /own': [{ own: [] }],
+  })
+})
+
+test('routes for refresh tokens are marked with the schemes of refresh tokens', async () => {
+  class OwnRefreshGuard extends RefreshTokenGuard {}
+  const { tokens } = createManager({
+    JWT_TOKEN_LOCATION: ['headers', 'cookies'],
+    JWT_REFRESH_TOKEN_LOCATION: ['cookies'],
+    JWT_REFRESH_CSRF_HEADER_NAME: 'X-Refresh',
+  })
+  @Controller()
+  class Routes {
+    @Post('refresh')
+    @Public()
+    @UseGuards(RefreshTokenGuard)
+    refresh() {}
+    @Get('own')
+    @Public()
+    @UseGuards(OwnRefreshGuard)
+    own() {}
+    @Get('enforced')
+    @Public()
+    @UseGuards(enforce(tokens.refreshTokenRequired))
+    enforced() {}
+    @Get('either')
+    @Public()
+    @UseGuards(enforce(tokens.tokenRequired))
+    either() {}
+    @Get('access')
+    access() {}
+  }
+  const imports = [TokenModule.forRoot({ tokens })]
+  const providers = [{ provide: APP_GUARD, useClass: TokenGuard }]
+  await expect(describeRoutes(Routes, { imports, providers })).resolves.toEqual({
+    'post /refresh': [{ refreshCookieAuth: [], refreshCsrfToken: [] }],
+    'get /own': [{ refreshCookieAuth: [] }],
+    'get /enforced': [{ refreshCookieAuth: [] }],
+    'get /either': [{ bearerAuth: [] }, { cookieAuth: [] }, { refreshCookieAuth: [] }],
+    'get /access': [{ bearerAuth: [] }, { cookieAuth: [] }],
   })
 })
 

@@ -10,6 +10,5 @@ describeWithChromium('in a real browser', (browser) => {
   describe('requests that another site starts', () => describeForgedRequests(browser))
   describe('cookies that a sub-domain plants', () => describePlantedCookies(browser))
   describe('two tabs of one session', () => describeTwoTabs(browser))
-  // Chromium now and then never finishes a navigation of a sandboxed frame; what is asserted does not depend on it.
-  describe('JWT_CSRF_ORIGINS', { retry: 4, timeout: 20_000 }, () => describeCsrfOrigins(browser))
+  describe('JWT_CSRF_ORIGINS', () => describeCsrfOrigins(browser))
 })

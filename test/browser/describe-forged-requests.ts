@@ -79,15 +79,15 @@ export function describeForgedRequests(browser: () => Browser): void {
       const init = `{ method: 'POST', mode: '${mode}', credentials: 'include', headers: { 'X-CSRF-TOKEN': '${csrf}' } }`
       return sites.pageOf(sites.evil, `<script>fetch('${sites.app}${path}', ${init})</script>`)
     }
-    const unprotected = await visitor.fallFor(attack('/unprotected', 'no-cors'), 'POST /unprotected', true)
+    const unprotected = await visitor.fallForScript(attack('/unprotected', 'no-cors'), 'POST /unprotected')
     expect(unprotected).toMatchObject({ sub: 'ada' })
-    const refused = await visitor.fallFor(attack('/notes', 'no-cors'), 'POST /notes', true)
+    const refused = await visitor.fallForScript(attack('/notes', 'no-cors'))
     expect(refused).toMatchObject({ sub: null, code: 'CSRF_MISSING' })
 
     // With CORS the browser asks first, and the application does not agree: the request itself is never sent.
     let arrived = false
     void sites.nextAnswer('POST /notes').then(() => (arrived = true))
-    await visitor.fallFor(attack('/notes', 'cors'), 'OPTIONS /notes', true)
+    await visitor.fallForScript(attack('/notes', 'cors'), 'OPTIONS /notes')
     await visitor.page.goto(sites.evil)
     const outcome = `fetch('${sites.app}/notes', { method: 'POST', headers: { 'X-CSRF-TOKEN': '${csrf}' } })`
     expect(await visitor.run(`${outcome}.catch((error) => error.name)`)).toBe('TypeError')

@@ -17,12 +17,10 @@ export interface Visitor {
   cookieNames(): Promise<readonly string[]>
   /** Runs a script in the page that is open. */
   run(script: string): Promise<unknown>
-  /**
-   * Opens an address whose page by itself sends a request to the application.
-   *
-   * The answer to that request, which the browser then shows, unless the page `stays`.
-   */
-  fallFor(address: string, route?: Route, stays?: boolean): Promise<Answer>
+  /** Opens an address whose page, or a frame in it, by itself goes to the application; the answer is shown there. */
+  fallFor(address: string, route?: Route): Promise<Answer>
+  /** Opens an address whose script by itself sends a request to the application, and stays. */
+  fallForScript(address: string, route?: Route): Promise<Answer>
 }
 
 /** Gives someone a browser of their own. */
@@ -59,14 +57,24 @@ export async function createVisitor(browser: Browser, sites: Sites): Promise<Vis
       await page.goto(`${sites.app}/me`)
       return answer
     },
-    async fallFor(address, route = 'POST /notes', stays = false) {
+    async fallFor(address, route = 'POST /notes') {
       const answer = sites.nextAnswer(route)
-      // The page may be gone before anybody saw it: what counts is the request that it sends.
-      page.goto(address).catch(() => undefined)
-      const result = await answer
-      // A tab that is closed on its way somewhere can keep Chromium from opening another.
-      if (stays) await page.waitForLoadState('networkidle')
-      else await page.waitForURL((url) => url.origin === sites.app && route.endsWith(` ${url.pathname}`))
+      // Every wait starts before its cause. `waitForURL` afterwards can see the address where the last attack ended,
+      // which is the same; then the next navigation would interrupt this one. `networkidle` may never come: Playwright
+      // can miss the end of a request whose frame moves to another process.
+      const [, path = ''] = route.split(' ')
+      const arrival = page.waitForEvent(
+        'framenavigated',
+        (frame) => frame.url().split('?', 1)[0] === sites.app + path,
+      )
+      // Rejects if the page goes on before it is loaded; what counts is where it goes.
+      const opened = page.goto(address).catch(() => undefined)
+      const [result, frame] = await Promise.all([answer, arrival, opened])
+      await frame.waitForLoadState()
+      return result
+    },
+    async fallForScript(address, route = 'POST /notes') {
+      const [result] = await Promise.all([sites.nextAnswer(route), page.goto(address)])
       return result
     },
   }

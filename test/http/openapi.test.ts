@@ -31,6 +31,7 @@ test('every location of access tokens is an alternative, and a cookie needs its 
     JWT_CSRF_METHODS: ['post'],
   })
   expect(securitySchemes(config)).toEqual({
+    bearerAuth: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
     cookieAuth: { type: 'apiKey', in: 'cookie', name: 'session' },
     csrfToken: { type: 'apiKey', in: 'header', name: 'X-Double' },
     queryAuth: { type: 'apiKey', in: 'query', name: 't' },
@@ -42,6 +43,56 @@ test('every location of access tokens is an alternative, and a cookie needs its 
 
 test('without CSRF protection there is no CSRF scheme', () => {
   const config = new TokenConfig({ JWT_TOKEN_LOCATION: 'cookies', JWT_COOKIE_CSRF_PROTECT: false })
-  expect(Object.keys(securitySchemes(config))).toEqual(['cookieAuth'])
+  expect(Object.keys(securitySchemes(config))).toEqual(['cookieAuth', 'refreshCookieAuth'])
   expect(securityRequirements(config, 'POST')).toEqual([{ cookieAuth: [] }])
+})
+
+const BOTH = new TokenConfig({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
+
+test('a refresh token has its own cookie, and shares what is sent the same way', () => {
+  expect(securitySchemes(BOTH)).toEqual({
+    bearerAuth: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    cookieAuth: { type: 'apiKey', in: 'cookie', name: 'access_token_cookie' },
+    refreshCookieAuth: { type: 'apiKey', in: 'cookie', name: 'refresh_token_cookie' },
+    csrfToken: { type: 'apiKey', in: 'header', name: 'X-CSRF-TOKEN' },
+  })
+  expect(securityRequirements(BOTH, 'GET', 'refresh')).toEqual([
+    { bearerAuth: [] },
+    { refreshCookieAuth: [] },
+  ])
+  expect(securityRequirements(BOTH, 'POST', 'refresh')).toEqual([
+    { bearerAuth: [] },
+    { refreshCookieAuth: [], csrfToken: [] },
+  ])
+  expect(securityRequirements(BOTH, 'GET', 'any')).toEqual([
+    { bearerAuth: [] },
+    { cookieAuth: [] },
+    { refreshCookieAuth: [] },
+  ])
+})
+
+test('a CSRF header of its own is a scheme of its own', () => {
+  const config = new TokenConfig({ JWT_TOKEN_LOCATION: 'cookies', JWT_REFRESH_CSRF_HEADER_NAME: 'X-Refresh' })
+  expect(securitySchemes(config)).toMatchObject({
+    csrfToken: { name: 'X-CSRF-TOKEN' },
+    refreshCsrfToken: { type: 'apiKey', in: 'header', name: 'X-Refresh' },
+  })
+  expect(securityRequirements(config, 'POST', 'refresh')).toEqual([
+    { refreshCookieAuth: [], refreshCsrfToken: [] },
+  ])
+  expect(securityRequirements(config, 'POST')).toEqual([{ cookieAuth: [], csrfToken: [] }])
+})
+
+test('each type has the schemes of its own locations', () => {
+  const config = new TokenConfig({
+    JWT_TOKEN_LOCATION: 'headers',
+    JWT_REFRESH_TOKEN_LOCATION: ['cookies', 'json'],
+  })
+  expect(Object.keys(securitySchemes(config)).sort()).toEqual([
+    'bearerAuth',
+    'csrfToken',
+    'refreshCookieAuth',
+  ])
+  expect(securityRequirements(config)).toEqual([{ bearerAuth: [] }])
+  expect(securityRequirements(config, 'GET', 'refresh')).toEqual([{ refreshCookieAuth: [] }])
 })

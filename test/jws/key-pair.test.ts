@@ -21,7 +21,7 @@ function mix(algorithm: Algorithm): JsonWebKey {
 }
 
 test.each(ASYMMETRIC)(
-  'KEY-01 %s: a JWK whose private part belongs to another public part is refused',
+  '%s: a JWK whose private part belongs to another public part is refused',
   (algorithm) => {
     expect(build(algorithm, toJwk(algorithm)).createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
     expect(() => build(algorithm, mix(algorithm))).toThrow(ConfigurationError)
@@ -30,7 +30,7 @@ test.each(ASYMMETRIC)(
 )
 
 test.each(['ES256', 'ES384', 'ES512', 'RS256', 'PS256'] as const)(
-  'KEY-01 %s: so is a KeyObject or PEM text of such a pair',
+  '%s: so is a KeyObject or PEM text of such a pair',
   (algorithm) => {
     const key = createPrivateKey({ key: mix(algorithm), format: 'jwk' })
     expect(() => build(algorithm, key)).toThrow(ConfigurationError)
@@ -39,7 +39,7 @@ test.each(['ES256', 'ES384', 'ES512', 'RS256', 'PS256'] as const)(
   },
 )
 
-test('KEY-01 an RSA-PSS key that belongs together is taken', () => {
+test('an RSA-PSS key that belongs together is taken', () => {
   const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 })
   expect(build('PS256', privateKey).createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
 })

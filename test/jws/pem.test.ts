@@ -19,7 +19,7 @@ const SPELLINGS: readonly [string, (pem: string) => string][] = [
   ['with tabs around it', (pem) => `\t${pem.replaceAll('\n', '\t')}`],
 ]
 
-describe.each(SPELLINGS)('KEY-01 PEM text %s', (_, spell) => {
+describe.each(SPELLINGS)('PEM text %s', (_, spell) => {
   const privatePem = spell(toPem(privateKey, 'pkcs8'))
   const publicPem = spell(toPem(publicKey, 'spki'))
 
@@ -62,7 +62,7 @@ test.each([
   ['with something else in it', (pem: string) => pem.replace('M', '*')],
   ['without its end', (pem: string) => pem.slice(0, 60)],
   ['with two labels', (pem: string) => pem.replace('END PRIVATE', 'END PUBLIC')],
-])('KEY-01 PEM text %s is refused', (_, spoil) => {
+])('PEM text %s is refused', (_, spoil) => {
   const pem = spoil(toPem(privateKey, 'pkcs8').replaceAll('\n', ' '))
   const config = new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: pem })
   expect(() => new TokenManager({ config })).toThrow(ConfigurationError)

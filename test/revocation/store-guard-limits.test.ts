@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, FOREVER, type RevocationStore } from '../../src/index.js'
+import { ConfigurationError, FOREVER, type RevocationStore, type StoreNeeds } from '../../src/index.js'
 import { createStoreGuard } from '../../src/revocation/store-guard.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
@@ -250,22 +250,23 @@ describe('what the store is told of lifetimes', () => {
     })
   })
 
-  test('also whom to tell of lost data, each time', async () => {
-    const given: unknown[] = []
-    const onLostData = (): void => {}
-    const store = { prepare: async (needs: unknown) => void given.push(needs) } as unknown as RevocationStore
+  test('also whom to tell of lost data, the same listener each time', async () => {
+    const given: StoreNeeds[] = []
+    const events: unknown[] = []
+    const store = {
+      prepare: async (needs: StoreNeeds) => void given.push(needs),
+    } as unknown as RevocationStore
     const guard = createStoreGuard(store, {
       timeoutMs: TIMEOUT,
       longestLifetime: HOUR,
-      emit: () => {},
-      onLostData,
+      emit: (name, create) => void events.push([name, create()]),
     })
     await guard.ready()
     guard.expect(2 * HOUR)
-    expect(given).toEqual([
-      { longestLifetime: HOUR, onLostData },
-      { longestLifetime: 2 * HOUR, onLostData },
-    ])
+    expect(given.map(({ longestLifetime }) => longestLifetime)).toEqual([HOUR, 2 * HOUR])
+    expect(given[1]?.onLostData).toBe(given[0]?.onLostData)
+    given[0]?.onLostData?.({ revokedBefore: 7 })
+    expect(events).toEqual([['storeLostData', { revokedBefore: 7 }]])
   })
 
   test('once, however many wait for it', async () => {

@@ -85,3 +85,22 @@ declare const getTokenDep: Dependency<RequestToken>
   sendCookies(request, cookies)
   inject({ payload: tokens.accessTokenRequired }, async () => sendCookies(new Response(), cookies))
 }
+
+// A dependency that returns nothing checks nothing that anybody waits for.
+// @ts-expect-error the promise is dropped
+enforce((request) => {
+  void tokens.accessTokenRequired(request)
+})
+// @ts-expect-error the value is dropped
+enforce(async (request) => {
+  await tokens.accessTokenRequired(request)
+})
+// @ts-expect-error one of two is enough
+enforce(tokens.accessTokenRequired, () => undefined)
+// @ts-expect-error nor can it be injected
+inject({ payload: tokens.accessTokenRequired, nothing: () => {} }, () => new Response())
+enforce(tokens.accessTokenOptional, () => null)
+enforce(() => {
+  throw new Error('nobody')
+})
+inject({ maybe: (): string | undefined => undefined, none: () => null }, () => new Response())

@@ -1,13 +1,20 @@
 import type { RouteOptions } from 'fastify'
+import type { TokenType } from '../../claims/payload.js'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
+import type { Dependency } from '../../manager/dependencies.js'
+import { typeOf } from '../../manager/dependency-types.js'
+import { assertOptions } from '../../options.js'
 
-const guards = new WeakSet<object>()
+const guards = new WeakMap<object, TokenType | 'any'>()
 const described = new WeakSet<object>()
 
-/** Makes a hook or handler known as a guard. */
-export function markGuard<Guard extends object>(guard: Guard): Guard {
-  guards.add(guard)
+/** Makes a hook or handler known as a guard, with the type of token that its dependencies need. */
+export function markGuard<Guard extends object>(
+  guard: Guard,
+  dependencies: readonly Dependency<unknown>[],
+): Guard {
+  guards.set(guard, typeOf(dependencies))
   return guard
 }
 
@@ -21,12 +28,14 @@ export function describeSecurity(
   config: TokenConfig,
   options: { readonly everyRoute?: boolean } = {},
 ): void {
+  assertOptions('describeSecurity()', options, { everyRoute: true })
   app.addHook('onRoute', (route) => {
-    if (options.everyRoute !== true && !isGuarded(route)) return
+    const type = readGuardType(route)
+    if (options.everyRoute !== true && type === null) return
     // What the route says itself stands; what a context around this one said does not.
     const stated = (route.schema as { readonly security?: object } | undefined)?.security
     if (stated !== undefined && !described.has(stated)) return
-    const security = securityRequirements(config, strictestMethod(route))
+    const security = securityRequirements(config, strictestMethod(route), type ?? 'access')
     // Tokens in a JSON body only: an empty list would say that the route is open.
     if (security.length === 0) return
     described.add(security)
@@ -35,8 +44,16 @@ export function describeSecurity(
   })
 }
 
-function isGuarded({ onRequest, preValidation, preHandler, handler }: RouteOptions): boolean {
-  return [onRequest, preValidation, preHandler, handler].flat().some((used) => used && guards.has(used))
+// The type that the first guard of a route needs, or null for a route without one.
+function readGuardType({
+  onRequest,
+  preValidation,
+  preHandler,
+  handler,
+}: RouteOptions): TokenType | 'any' | null {
+  const used = [onRequest, preValidation, preHandler, handler].flat()
+  const guard = used.find((one) => one !== undefined && guards.has(one))
+  return (guard && guards.get(guard)) ?? null
 }
 
 // One schema speaks for all methods of a route, and those that change something may need a CSRF value.

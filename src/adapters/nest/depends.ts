@@ -1,5 +1,7 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext } from '@nestjs/common'
-import { type Check, type Dependency, toCheck, toGuard } from '../../manager/dependencies.js'
+import type { TokenType } from '../../claims/payload.js'
+import { type Answering, type Check, type Dependency, toCheck, toGuard } from '../../manager/dependencies.js'
+import { typeOf } from '../../manager/dependency-types.js'
 import { toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
@@ -14,7 +16,9 @@ type ParameterAt<Method, Index extends number> = Method extends (...parameters: 
   : never
 
 /** For `@UseGuards`: lets a request on only after every dependency has passed. */
-export function enforce(...dependencies: readonly Dependency<unknown>[]): CanActivate {
+export function enforce<Needed extends readonly Dependency<unknown>[]>(
+  ...dependencies: Needed & Answering<Needed>
+): CanActivate {
   return new DependencyGuard(dependencies)
 }
 
@@ -25,9 +29,12 @@ export function Depends<Value>(dependency: Dependency<Value>): ParameterFor<Valu
 
 /** What `enforce` gives to Nest. */
 export class DependencyGuard implements CanActivate {
+  /** The type of token that the dependencies need. */
+  readonly type: TokenType | 'any'
   readonly #guard: Check<void>
 
   constructor(dependencies: readonly Dependency<unknown>[]) {
+    this.type = typeOf(dependencies)
     this.#guard = toGuard(dependencies)
   }
 

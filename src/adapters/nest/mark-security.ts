@@ -1,10 +1,11 @@
 import { RequestMethod, SetMetadata, type Type } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer, Reflector } from '@nestjs/core'
+import type { TokenType } from '../../claims/payload.js'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type Access, readAccess } from './access.js'
 import { DependencyGuard } from './depends.js'
-import { ManagerGuard, TokenGuard } from './token-guards.js'
+import { ManagerGuard, RefreshTokenGuard, TokenGuard } from './token-guards.js'
 
 // Where @UseGuards(), @Get() and @ApiSecurity() write; no package exports these names.
 const GUARDS_METADATA = '__guards__'
@@ -26,11 +27,8 @@ export function markSecurity(modules: ModulesContainer, config: TokenConfig, man
     for (const name of scanner.getAllMethodNames(prototype)) {
       const targets = [prototype[name] as () => unknown, controller] as const
       const guards = [...globals, ...reflector.getAll<unknown[]>(GUARDS_METADATA, [...targets]).flat()]
-      const access = readGuarded(
-        guards.filter((guard) => usesManager(guard, manager)),
-        ...targets,
-      )
-      markRoute(targets, access, config)
+      const own = guards.filter((guard) => usesManager(guard, manager))
+      markRoute(targets, readGuarded(own, ...targets), readType(own), config)
     }
   }
 }
@@ -38,12 +36,13 @@ export function markSecurity(modules: ModulesContainer, config: TokenConfig, man
 function markRoute(
   [handler, controller]: readonly [() => unknown, Type],
   access: Access,
+  type: TokenType | 'any',
   config: TokenConfig,
 ): void {
   const method = RequestMethod[reflector.get<RequestMethod>(METHOD_METADATA, handler)]
   const stated = reflector.getAllAndOverride<unknown>(SECURITY_METADATA, [handler, controller])
   if (access === 'public' || method === undefined || stated !== undefined) return
-  const security = securityRequirements(config, method)
+  const security = securityRequirements(config, method, type)
   // Tokens in a JSON body only: an empty list would say that the route is open.
   if (security.length === 0) return
   SetMetadata(SECURITY_METADATA, access === 'optional' ? [{}, ...security] : security)(handler)
@@ -52,6 +51,13 @@ function markRoute(
 function readGuarded(guards: readonly unknown[], handler: () => unknown, controller: Type): Access {
   if (guards.some((guard) => !isA(TokenGuard, guard))) return 'required'
   return guards.length === 0 ? 'public' : readAccess(handler, controller)
+}
+
+// The guards of the route come before those of its controller.
+function readType(guards: readonly unknown[]): TokenType | 'any' {
+  const guard = guards.find((one) => isA(RefreshTokenGuard, one) || one instanceof DependencyGuard)
+  if (guard === undefined) return 'access'
+  return guard instanceof DependencyGuard ? guard.type : 'refresh'
 }
 
 function usesManager(guard: unknown, manager: string | undefined): boolean {

@@ -19,6 +19,14 @@ export interface SocketProtection extends Pick<UpgradePolicy, 'type' | 'fresh' |
   readonly every?: Duration
 }
 
+const OPTIONS: OptionNames<SocketProtection> = {
+  type: true,
+  fresh: true,
+  scopes: true,
+  origins: true,
+  every: true,
+}
+
 /**
  * A WebSocket adapter that authenticates each handshake once, and refuses it with 401, 403 or 503.
  *
@@ -68,7 +76,7 @@ class ProtectedAdapter implements WebSocketAdapter {
   readonly #deliveries = new WeakMap<object, Delivery>()
 
   constructor(adapter: WebSocketAdapter, tokens: AnyManager, options: SocketProtection) {
-    assertOptions('protectSockets()', options, NAMES)
+    assertOptions('protectSockets()', options, OPTIONS)
     const { every = '30s', ...policy } = options
     parseInterval(every)
     this.#inner = adapter
@@ -131,14 +139,6 @@ class ProtectedAdapter implements WebSocketAdapter {
 type Transform = Parameters<WebSocketAdapter['bindMessageHandlers']>[2]
 type Callback = WsMessageHandler['callback']
 type Delivery = (callback: Callback) => Callback
-
-const NAMES: OptionNames<SocketProtection> = {
-  type: true,
-  fresh: true,
-  scopes: true,
-  origins: true,
-  every: true,
-}
 
 /** Wraps the handlers of a client: each runs only when the token was found good after the message had come. */
 function createDelivery(client: Client, upgrade: AuthenticatedUpgrade): Delivery {

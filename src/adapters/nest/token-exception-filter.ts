@@ -1,17 +1,24 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Optional } from '@nestjs/common'
 import { isTokenError } from '../../any-token-error.js'
 import { type TokenError } from '../../errors.js'
-import { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from '../../http/error-response.js'
+import {
+  assertErrorOptions,
+  type ErrorResponse,
+  type ErrorResponseOptions,
+  toErrorResponse,
+} from '../../http/error-response.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { type HttpResponse, sendAnswer } from './http-response.js'
+import type { AnyManager } from './manager-token.js'
 
 /** Opt-in: answers token errors as RFC 6750 says; all others stay with Nest and its other filters. */
 export class TokenExceptionFilter implements ExceptionFilter<TokenError> {
   readonly #options: ErrorResponseOptions
 
-  /** The container passes its manager, which has the `config` of the options. */
-  constructor(options: ErrorResponseOptions = {}) {
-    this.#options = options
+  /** The container has no options to pass, but its manager, whose configuration counts where they have none. */
+  constructor(options: ErrorResponseOptions = {}, tokens?: Partial<AnyManager>) {
+    assertErrorOptions(options, 'new TokenExceptionFilter()')
+    this.#options = tokens?.config === undefined ? options : { config: tokens.config, ...options }
   }
 
   catch(error: TokenError, host: ArgumentsHost): void {
@@ -28,7 +35,9 @@ function Branded(): void {}
 Object.defineProperty(Branded, Symbol.hasInstance, { value: isTokenError })
 Catch(Branded)(TokenExceptionFilter)
 Optional()(TokenExceptionFilter, undefined, 0)
-Inject(TokenManager)(TokenExceptionFilter, undefined, 0)
+Inject(Symbol('no options'))(TokenExceptionFilter, undefined, 0)
+Optional()(TokenExceptionFilter, undefined, 1)
+Inject(TokenManager)(TokenExceptionFilter, undefined, 1)
 
 interface WsClient {
   /** Only a plain WebSocket has it. */

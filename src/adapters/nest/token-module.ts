@@ -11,6 +11,7 @@ import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import type { AnyClaims } from '../../claims/payload.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type JsonClaims, TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
+import { assertOptions } from '../../options.js'
 import { assertGateways } from './assert-gateways.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
@@ -43,6 +44,15 @@ export type TokenModuleAsyncOptions<
     | { readonly useClass: Type<TokenOptionsFactory<Input, Output, Subject>> }
   )
 
+const ASYNC_OPTIONS = {
+  name: true,
+  global: true,
+  imports: true,
+  inject: true,
+  useFactory: true,
+  useClass: true,
+} as const
+
 /** A class that `forRootAsync` can use. */
 export interface TokenOptionsFactory<
   Input extends object = JsonClaims,
@@ -74,7 +84,8 @@ export class TokenModule implements OnModuleInit {
   static forRoot<Input extends object, Output extends object, Subject>(
     options: TokenSource<Input, Output, Subject> & TokenModuleExtras,
   ): DynamicModule {
-    const tokens = toManager(options)
+    const { name: _name, global: _global, ...source } = options
+    const tokens = toManager(source as TokenSource<Input, Output, Subject>)
     return createModule(options, { useFactory: () => tokens })
   }
 
@@ -82,6 +93,7 @@ export class TokenModule implements OnModuleInit {
   static forRootAsync<Input extends object, Output extends object, Subject>(
     options: TokenModuleAsyncOptions<Input, Output, Subject>,
   ): DynamicModule {
+    assertOptions('TokenModule.forRootAsync()', options, ASYNC_OPTIONS)
     const { imports = [] } = options
     if ('useFactory' in options) {
       const useFactory = async (...injected: never[]) => toManager(await options.useFactory(...injected))
@@ -108,7 +120,9 @@ Inject(ApplicationConfig)(TokenModule, undefined, 2)
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,
 ): TokenManager<Input, Output, Subject> {
-  return 'tokens' in source ? source.tokens : new TokenManager(source)
+  if (!('tokens' in source)) return new TokenManager(source)
+  assertOptions('TokenModule.forRoot()', source, { tokens: true })
+  return source.tokens
 }
 
 function createModule(

@@ -1,4 +1,5 @@
-import { leadSql, type TableOptions, toTables } from './tables.js'
+import { assertOptions } from '../../options.js'
+import { leadSql, TABLE_OPTIONS, type TableOptions, type Tables, toTables } from './tables.js'
 
 /** The version of the tables that this release needs. */
 export const TABLES_VERSION = 2
@@ -9,7 +10,12 @@ export const TABLES_VERSION = 2
  * It is one statement, so it needs no transaction around it; it may be run again, and by many processes at once.
  */
 export function migrationSql(options: TableOptions = {}): string {
-  const { schema, version, heads, revocations, sessions } = toTables(options)
+  assertOptions('migrationSql()', options, TABLE_OPTIONS)
+  return toMigration(toTables(options))
+}
+
+/** The same for tables whose names are known. */
+export function toMigration({ schema, version, heads, revocations, sessions }: Tables): string {
   // No "if not exists": its notices would be printed by clients whose default is to print them.
   const createSchema =
     schema === null ? '' : `if to_regnamespace('${schema}') is null then create schema ${schema}; end if;`

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../errors.js'
+import type { OptionNames } from '../../options.js'
 
 /** Where the tables of a store are. */
 export interface TableOptions {
@@ -7,6 +8,9 @@ export interface TableOptions {
   /** What the names of the tables begin with: `tokenlib_`. */
   readonly prefix?: string
 }
+
+/** The names of `TableOptions`. */
+export const TABLE_OPTIONS: OptionNames<TableOptions> = { schema: true, prefix: true }
 
 /** The names of the tables, quoted for SQL. */
 export interface Tables {

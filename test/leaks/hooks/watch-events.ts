@@ -7,9 +7,12 @@ import { textsOfObject } from '../shown-texts.js'
 const NAMES: Readonly<Record<TokenEventName, true>> = {
   issued: true,
   rejected: true,
+  loggedIn: true,
+  loggedOut: true,
   revoked: true,
   refreshed: true,
   reuseDetected: true,
+  storeLostData: true,
   storeUnavailable: true,
 }
 
