@@ -5,8 +5,10 @@ import type { Response } from 'express'
 import { type Dependency, type RequestToken, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
 import {
   AccessTokenGuard,
+  createTokenDecorators,
   Depends,
   enforce,
+  readUpgrade,
   RequireScopes,
   sendCookies,
   TokenGuard,
@@ -110,3 +112,86 @@ enforce(tokens)
 // Guards are mostly made by Nest; one made by hand takes a manager of any type too.
 void new TokenGuard(plain)
 void new TokenGuard(tokens)
+
+// The decorators of a manager know its claims and its subject; only its type is needed, as with forRootAsync.
+const { Payload, OptionalPayload, CurrentSubject, OptionalCurrentSubject, Token, InjectTokenManager } =
+  createTokenDecorators<typeof tokens>('admin')
+type PlainManager = TokenManager
+const ofPlain = createTokenDecorators<PlainManager>()
+
+@Controller()
+export class DecoratedController {
+  readonly #tokens: typeof tokens
+
+  constructor(
+    @InjectTokenManager() given: typeof tokens,
+    @ofPlain.InjectTokenManager() any: TokenManager,
+    // @ts-expect-error this type would take any claims
+    @InjectTokenManager() wide: TokenManager,
+    // @ts-expect-error the other manager
+    @ofPlain.InjectTokenManager() narrow: typeof tokens,
+    // @ts-expect-error no manager
+    @InjectTokenManager() text: string,
+  ) {
+    this.#tokens = given
+    void [any, wide, narrow, text]
+  }
+
+  @Get('fits')
+  fits(
+    @Payload() payload: AppPayload,
+    @OptionalPayload() optional: AppPayload | null,
+    @CurrentSubject() subject: { name: string },
+    @OptionalCurrentSubject() maybe: { name: string } | null,
+    @Token() token: RequestToken | null,
+    @Payload() wider: TokenPayload<object>,
+    @ofPlain.Payload() plainPayload: TokenPayload,
+  ): unknown[] {
+    // @ts-expect-error the claims need an age
+    this.#tokens.createAccessToken({ uid: 'ada' })
+    this.#tokens.createAccessToken({ uid: 'ada', age: 36 })
+    return [
+      payload.age,
+      optional?.age,
+      subject.name,
+      maybe?.name,
+      token?.location,
+      wider.sub,
+      plainPayload.sub,
+    ]
+  }
+
+  @Get('misfits')
+  misfits(
+    // @ts-expect-error there is no such claim
+    @Payload() payload: TokenPayload<{ agee: number }>,
+    // @ts-expect-error the payload may be null
+    @OptionalPayload() optional: AppPayload,
+    // @ts-expect-error the subject has a name, not a number
+    @CurrentSubject() subject: { name: number },
+    // @ts-expect-error the subject may be null
+    @OptionalCurrentSubject() maybe: { name: string },
+    // @ts-expect-error the token may be null
+    @Token() token: RequestToken,
+    // @ts-expect-error this manager knows nothing of an age
+    @ofPlain.Payload() plainPayload: AppPayload,
+    // @ts-expect-error the decorator is made by a call
+    @Payload uncalled: AppPayload,
+  ): unknown[] {
+    return [payload, optional, subject, maybe, token, plainPayload, uncalled]
+  }
+}
+
+// Without a type nothing is known of the claims.
+export class UntypedController {
+  // @ts-expect-error the payload has no age
+  untyped(@(createTokenDecorators().Payload()) payload: AppPayload): unknown {
+    return payload
+  }
+}
+
+// What a handshake brought has the type of the manager.
+const upgrade = readUpgrade({}, tokens)
+upgrade?.payload.age satisfies number | undefined
+// @ts-expect-error there is no such claim
+void upgrade?.payload.agee

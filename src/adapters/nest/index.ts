@@ -5,6 +5,11 @@ export { CurrentSubject, Payload, Token } from './payload.js'
 export { protectSockets, type SocketProtection } from './protect-sockets.js'
 export { readUpgrade } from './protected-sockets.js'
 export { type CookieTarget, sendCookies } from './http-response.js'
+export {
+  type ConstructorParameterFor,
+  createTokenDecorators,
+  type TokenDecorators,
+} from './token-decorators.js'
 export { TokenExceptionFilter } from './token-exception-filter.js'
 export {
   AccessTokenGuard,
@@ -14,6 +19,7 @@ export {
   RequireScopes,
   TokenGuard,
 } from './token-guards.js'
+export { type TokenHealth, TokenHealthIndicator } from './token-health-indicator.js'
 export {
   TokenModule,
   type TokenModuleAsyncOptions,

@@ -5,6 +5,7 @@ import {
   Injectable,
   type PipeTransform,
 } from '@nestjs/common'
+import type { TokenPayload } from '../../claims/payload.js'
 import type { RequestView } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
@@ -31,18 +32,32 @@ export function Token(manager?: string): ParameterDecorator {
 
 /** A parameter with what the manager's subject getter finds for the access token. */
 export function CurrentSubject(manager?: string): ParameterDecorator {
-  return fromManager(manager, async (tokens, view, context) => {
-    const isAbsent = isOptional(context) && (await readPayload(tokens, view, context)) === null
-    return isAbsent ? null : tokens.getCurrentSubject(view)
-  })
+  return fromManager(manager, readSubject)
 }
 
-const readPayload: Read = async (tokens, view, context) => {
+/** What the guard of a handler verified, else the payload of an access token; `null` only where that is optional. */
+export async function readPayload(
+  tokens: AnyManager,
+  view: RequestView,
+  context: ExecutionContext,
+  isAllowedWithout = isOptional(context),
+): Promise<TokenPayload<object> | null> {
   const verified = readVerified(view, context, tokens)
   if (verified !== undefined) return verified
   // Which type of token a socket brings is for its handshake to say.
   if (readContextUpgrade(context, tokens) !== null) return tokens.tokenRequired(view)
-  return isOptional(context) ? tokens.accessTokenOptional(view) : tokens.accessTokenRequired(view)
+  return isAllowedWithout ? tokens.accessTokenOptional(view) : tokens.accessTokenRequired(view)
+}
+
+/** What the subject getter finds for the access token; `null` only where that is optional. */
+export async function readSubject(
+  tokens: AnyManager,
+  view: RequestView,
+  context: ExecutionContext,
+  isAllowedWithout = isOptional(context),
+): Promise<unknown> {
+  const isAbsent = isAllowedWithout && (await readPayload(tokens, view, context, true)) === null
+  return isAbsent ? null : tokens.getCurrentSubject(view)
 }
 
 function readContextUpgrade(context: ExecutionContext, tokens: AnyManager): ReturnType<typeof readUpgrade> {
@@ -55,7 +70,8 @@ const isOptional = (context: ExecutionContext): boolean =>
 // The container reaches a parameter only through its pipes; what they are handed is the context.
 const passContext = createParamDecorator((_: unknown, context: ExecutionContext) => context)
 
-function fromManager(manager: string | undefined, read: Read): ParameterDecorator {
+/** A parameter whose value is read with a manager of the container. */
+export function fromManager(manager: string | undefined, read: Read): ParameterDecorator {
   class ManagerPipe implements PipeTransform<ExecutionContext, Promise<unknown>> {
     readonly #tokens: AnyManager
 

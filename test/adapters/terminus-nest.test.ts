@@ -1,0 +1,95 @@
+import { Controller, Get, Inject } from '@nestjs/common'
+import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus'
+import { expect, test } from 'vitest'
+import { TokenHealthIndicator, TokenModule } from '../../src/adapters/nest/index.js'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { createManager, SECRET } from '../helpers/manager.js'
+import { serve } from '../helpers/nest.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import { start } from '../stores/redis-fixture.js'
+
+const AdminHealth = TokenHealthIndicator.for('admin')
+
+@Controller('health')
+class HealthController {
+  readonly #health: HealthCheckService
+  readonly #indicators: readonly [TokenHealthIndicator, TokenHealthIndicator]
+
+  constructor(
+    @Inject(HealthCheckService) health: HealthCheckService,
+    @Inject(TokenHealthIndicator) users: TokenHealthIndicator,
+    @Inject(AdminHealth) admins: TokenHealthIndicator,
+  ) {
+    this.#health = health
+    this.#indicators = [users, admins]
+  }
+
+  @Get()
+  @HealthCheck()
+  check() {
+    const [users, admins] = this.#indicators
+    return this.#health.check([() => users.isHealthy(), () => admins.isHealthy('admins')])
+  }
+}
+
+const serveHealth = (tokens: TokenManager) =>
+  serve([HealthController], {
+    imports: [
+      TerminusModule.forRoot({ logger: false }),
+      TokenModule.forRoot({ tokens }),
+      TokenModule.forRoot({ tokens: createManager().tokens, name: 'admin' }),
+    ],
+    providers: [TokenHealthIndicator, AdminHealth],
+  })
+
+test('a manager without a store is up', async () => {
+  const { send } = await serveHealth(createManager().tokens)
+  const response = await send('/health')
+  expect(response.status).toBe(200)
+  expect(await response.json()).toMatchObject({
+    status: 'ok',
+    info: { tokens: { status: 'up', responseTimeMs: null }, admins: { status: 'up', responseTimeMs: null } },
+  })
+})
+
+describeWithOwnServer('redis', 'the health check of Terminus', () => {
+  test('is 200 while the store answers, and 503 without details of the server when it does not', async () => {
+    const { server, client } = await start()
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+      revocation: createRedisStore(client),
+    })
+    await tokens.ready()
+    const { send } = await serveHealth(tokens)
+    const up = await send('/health')
+    expect([up.status, await up.json()]).toEqual([
+      200,
+      expect.objectContaining({
+        details: expect.objectContaining({
+          tokens: { status: 'up', responseTimeMs: expect.any(Number) as number },
+        }) as object,
+      }),
+    ])
+    await server.kill('SIGSTOP')
+    try {
+      const down = await send('/health')
+      expect([down.status, await down.json()]).toEqual([
+        503,
+        expect.objectContaining({
+          status: 'error',
+          info: { admins: { status: 'up', responseTimeMs: null } },
+          error: {
+            tokens: {
+              status: 'down',
+              responseTimeMs: expect.any(Number) as number,
+              message: 'Revocation store unavailable',
+            },
+          },
+        }),
+      ])
+    } finally {
+      await server.kill('SIGCONT')
+    }
+  })
+})
