@@ -162,7 +162,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
       await store.sessions?.rotate(sids[at] ?? '', 0, rules)
     }
     const [revoked = '', rotated = '', presented = '', kept] = sids
-    await store.revoke([all('session', revoked, 0)])
+    await store.revoke([all('session', revoked, now)])
     expect((await store.sessions?.rotate(rotated, 0, rules))?.outcome).toBe('reused')
     expect((await store.sessions?.present(presented, 0, rules))?.outcome).toBe('reused')
     expect((await names()).filter((name) => /^[rs]:/.test(name)).toSorted()).toEqual(
