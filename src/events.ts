@@ -120,7 +120,7 @@ export function createEmitter(): TokenEmitter {
   const listeners = new Map<TokenEventName, Set<TokenListener<never>>>()
   return {
     on(name, listener) {
-      if (!channels.has(name)) throw new TypeError(unknownName('event', String(name), [...channels.keys()]))
+      if (!channels.has(name)) throw new TypeError(unknownName('event', name, [...channels.keys()]))
       if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
       // Wrapped, so that one function may listen twice and stop once.
       const own: TokenListener<never> = (event) => listener(event)

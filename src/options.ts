@@ -6,7 +6,11 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
  *
  * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`.
  */
-export function assertOptions(owner: string, options: unknown, names: Readonly<Record<string, true>>): void {
+export function assertOptions(
+  owner: string,
+  options: unknown,
+  names: { readonly [name: string]: true | undefined },
+): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new TypeError(`The options of ${owner} must be an object`)
   }

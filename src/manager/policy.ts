@@ -37,11 +37,12 @@ export function parsePolicy<Policy extends TokenPolicy>(
   owner = 'require()',
   names: Partial<OptionNames<TokenPolicy>> = POLICY_NAMES,
 ): Policy {
-  assertOptions(owner, policy, names as Readonly<Record<string, true>>)
+  assertOptions(owner, policy, names)
   for (const name of Object.keys(policy) as (keyof TokenPolicy)[]) {
-    const { isValid, expected } = POLICY_FIELDS[name]
-    if (policy[name] !== undefined && !isValid(policy[name]))
-      throw new TypeError(`${name} must be ${expected}`)
+    const field = POLICY_FIELDS[name]
+    if (policy[name] !== undefined && !field.isValid(policy[name])) {
+      throw new TypeError(`${name} must be ${field.expected}`)
+    }
   }
   // Lists are copied too: the application may still hold, and change, its own.
   return {

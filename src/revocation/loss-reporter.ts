@@ -12,15 +12,6 @@ export interface LossReporter {
 export function createLossReporter(store: string, onWarning: (message: string) => void): LossReporter {
   const listeners = new Set<NonNullable<StoreNeeds['onLostData']>>()
 
-  // The store has done its part: whoever listens cannot make its answer fail.
-  const tell = (listener: () => void): void => {
-    try {
-      listener()
-    } catch (error) {
-      process.emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
-    }
-  }
-
   return {
     listen({ onLostData }) {
       if (onLostData !== undefined) listeners.add(onLostData)
@@ -35,5 +26,14 @@ export function createLossReporter(store: string, onWarning: (message: string) =
       )
       for (const listener of listeners) tell(() => listener({ revokedBefore }))
     },
+  }
+}
+
+// The store has done its part: whoever listens cannot make its answer fail.
+function tell(listener: () => void): void {
+  try {
+    listener()
+  } catch (error) {
+    process.emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
   }
 }

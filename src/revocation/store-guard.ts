@@ -111,10 +111,11 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       probeInterval = PROBE_INTERVAL
     }
     pending++
-    answer.then(() => {
+    const announceNext = (): void => {
       settle()
       if (isUnannounced) announce()
-    }, settle)
+    }
+    answer.then(announceNext, settle)
     return () => {
       if (answeredAt < startedAt) isSilent = true
       lost ??= setTimeout(forget, LOST_AFTER).unref()

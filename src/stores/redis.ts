@@ -87,7 +87,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         ],
       )
       const late = String(reply[5])
-      const last = late === '' ? reply : await sweep(namespace.run, late)
+      const last =
+        late === '' ? reply : await sweep((script, names, args) => namespace.run(script, names, args), late)
       namespace.notice(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },

@@ -44,7 +44,11 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
   const setUp = (): Promise<OpenDatabase> =>
     untilFree(() => {
       try {
-        return openDatabase(database, tables, { clock, onWarning, onLost: losses.report })
+        return openDatabase(database, tables, {
+          clock,
+          onWarning,
+          onLost: (revokedBefore) => losses.report(revokedBefore),
+        })
       } catch (error) {
         throw isReadOnly(error) ? cannotWrite(error) : error
       }

@@ -64,10 +64,7 @@ export function lostDataContract(tests: StoreTests): void {
 
   test('what a listener throws changes nothing', async ({ store, wipe }) => {
     const { losses, needs } = collect()
-    const fail = (): void => {
-      throw new Error('a listener that fails')
-    }
-    await store.prepare({ longestLifetime: HOUR, onLostData: fail })
+    await store.prepare({ longestLifetime: HOUR, onLostData: throwError })
     await store.prepare(needs)
     await wipe()
     const watermark = await findWatermark(store)
@@ -106,4 +103,8 @@ async function findWatermark(store: RevocationStore): Promise<number> {
   const [watermark] = await store.lookup([ALL])
   ok(watermark !== undefined, 'All sessions must be revoked')
   return watermark
+}
+
+function throwError(): never {
+  throw new Error('a listener that fails')
 }

@@ -136,7 +136,7 @@ describe('describeSecurity', () => {
       openapi: { components: { securitySchemes: securitySchemes(tokens.config) } },
     })
     describeSecurity(app, tokens.config)
-    const other = async () => {}
+    const other = async () => 1
     app.post('/hook', { onRequest: enforce(tokens.refreshTokenRequired) }, ran)
     app.get('/handler', inject({ other, payload: tokens.require({ type: 'refresh', fresh: false }) }, ran))
     app.get('/either', { onRequest: enforce(tokens.tokenRequired) }, ran)

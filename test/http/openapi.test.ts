@@ -88,7 +88,7 @@ test('each type has the schemes of its own locations', () => {
     JWT_TOKEN_LOCATION: 'headers',
     JWT_REFRESH_TOKEN_LOCATION: ['cookies', 'json'],
   })
-  expect(Object.keys(securitySchemes(config)).sort()).toEqual([
+  expect(Object.keys(securitySchemes(config)).toSorted()).toEqual([
     'bearerAuth',
     'csrfToken',
     'refreshCookieAuth',

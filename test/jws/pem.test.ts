@@ -6,7 +6,7 @@ import { keyPairFor } from '../helpers/keys.js'
 const { privateKey, publicKey } = keyPairFor('ES256')
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const toPem = (key: KeyObject, type: 'pkcs8' | 'spki' | 'sec1'): string =>
-  key.export({ format: 'pem', type: type as 'spki' }).toString()
+  key.export({ format: 'pem', type }).toString()
 
 const SPELLINGS: readonly [string, (pem: string) => string][] = [
   ['as it is', (pem) => pem],

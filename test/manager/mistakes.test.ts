@@ -74,7 +74,7 @@ describe('a call that cannot be meant is told why', () => {
     [{ scopes: [''] }, 'scopes'],
     [{ scopes: [] }, 'scopes'],
     [{ scopes: [7 as never] }, 'scopes'],
-    [{ locations: ['body' as never] }, 'locations'],
+    [{ locations: ['body'] as never }, 'locations'],
     [{ csrf: 'no' as never }, 'csrf'],
     [{ optional: 'yes' as never }, 'optional'],
     [{ skipRevocation: 1 as never }, 'skipRevocation'],

@@ -40,7 +40,7 @@ export async function readPayload(
   tokens: AnyManager,
   view: RequestView,
   context: ExecutionContext,
-  isAllowedWithout = isOptional(context),
+  isAllowedWithout: boolean = isOptional(context),
 ): Promise<TokenPayload<object> | null> {
   const verified = readVerified(view, context, tokens)
   if (verified !== undefined) return verified
@@ -54,7 +54,7 @@ export async function readSubject(
   tokens: AnyManager,
   view: RequestView,
   context: ExecutionContext,
-  isAllowedWithout = isOptional(context),
+  isAllowedWithout: boolean = isOptional(context),
 ): Promise<unknown> {
   const isAbsent = isAllowedWithout && (await readPayload(tokens, view, context, true)) === null
   return isAbsent ? null : tokens.getCurrentSubject(view)

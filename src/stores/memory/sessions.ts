@@ -164,7 +164,8 @@ export function createMemorySessions({
     },
     revokeAfter(user, moment) {
       if (user === null && newestOfAll <= moment) return
-      for (const session of [...startedAfter(user, moment)]) revoke(session)
+      // A list of its own: revoking one removes it from what is walked.
+      for (const session of Array.from(startedAfter(user, moment))) revoke(session)
     },
     removeRevoked(sid) {
       const session = sessions.get(sid)

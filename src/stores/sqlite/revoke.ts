@@ -14,9 +14,10 @@ export function createRevoke(
   const readEnd = database.prepare(`SELECT until FROM ${sessions} WHERE sid = ?`)
   const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
 
-  const revokeSession = (given: Revocation, { now, longestLifetime, merge }: Writing): void => {
+  const revokeSession = (given: Revocation, writing: Writing): void => {
+    const { now, longestLifetime } = writing
     const session = (readEnd.get(given.id) ?? null) as { readonly until: number } | null
-    merge({ ...given, until: session?.until ?? Math.max(given.until, addTime(now, longestLifetime)) })
+    writing.merge({ ...given, until: session?.until ?? Math.max(given.until, addTime(now, longestLifetime)) })
     if (session !== null) remove.run(given.id, given.notBefore)
   }
 

@@ -65,8 +65,8 @@ export function createSessions(
     return [judgeRotation(state, presented, rules, at), row]
   }
 
-  const revokeReused = (sid: string, until: number, { merge }: Writing): void => {
-    merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+  const revokeReused = (sid: string, until: number, writing: Writing): void => {
+    writing.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
     remove.run(sid)
   }
 

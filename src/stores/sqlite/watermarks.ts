@@ -27,20 +27,21 @@ export function createRevokeBefore(
   const readWatermark = database.prepare(`SELECT not_before AS notBefore FROM ${revocations}
     WHERE kind = ? AND id = ?`)
 
-  return (given, { now, longestLifetime, merge }) => {
+  return (given, writing) => {
+    const { now, longestLifetime } = writing
     const { kind, id } = given
     const isUser = kind === 'user'
     const { readNewestStart, readLater, removeLater } = isUser ? ofUser : ofAll
     const concerned = isUser ? [id] : []
     const newest = readNewestStart.get(...concerned) as { readonly startedAt: number | null }
     const notBefore = raiseWatermark(given.notBefore, newest.startedAt ?? 0, now)
-    merge({ ...given, notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) })
+    writing.merge({ ...given, notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) })
     // An older one may be further ahead.
     const watermark = readWatermark.get(kind, id) as { readonly notBefore: number }
     if ((newest.startedAt ?? 0) <= watermark.notBefore) return notBefore
     const later = readLater.all(...concerned, watermark.notBefore)
     for (const { sid, until } of later as readonly { readonly sid: string; readonly until: number }[]) {
-      merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+      writing.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
     }
     removeLater.run(...concerned, watermark.notBefore)
     return notBefore
