@@ -204,6 +204,9 @@ export function createSessions(
       for (;;) {
         // Those that were not used for too long are revoked as well: another manager may allow them more time.
         const page: readonly StoredSession[] = await list(sub, { limit: MAX_PAGE, before, idleMs: FOREVER })
+        if (page.some(({ sid }) => sid === before)) {
+          throw new TypeError('sessions.list() must return the sessions after `before`, without that one')
+        }
         const others = page.map(({ sid }) => sid).filter((sid) => sid !== own)
         if (others.length > 0) await revoker.revokeSessions(others, sub, origin)
         count += others.length

@@ -10,6 +10,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   revocation: ['revocation', 'stores/memory', 'sessions', 'manager/revoke'],
   manager: [
     'manager',
+    'unknown-options',
     'events',
     'sessions',
     'claims/create',

@@ -1,11 +1,9 @@
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createRedisStore } from '../../src/stores/redis.js'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
-import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
-import { start } from '../stores/redis-fixture.js'
 
 test('a manager without a store is up', async () => {
   expect(await createManager().tokens.health()).toEqual({ status: 'up', responseTimeMs: null, error: null })
@@ -62,24 +60,4 @@ test('a store that is not fit for use is down with the reason', async () => {
     revocation: createRedisStore(client),
   })
   expect(await tokens.health()).toMatchObject({ status: 'down', error: { code: 'CONFIGURATION_INVALID' } })
-})
-
-describeWithOwnServer('redis', 'health of a real server', () => {
-  test('is down while the server is stopped, and up when it goes on, whatever ready() says', async () => {
-    const { server, client } = await start()
-    const tokens = new TokenManager({
-      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-      revocation: createRedisStore(client),
-    })
-    await tokens.ready()
-    expect((await tokens.health()).status).toBe('up')
-    await server.kill('SIGSTOP')
-    try {
-      await tokens.ready()
-      expect(await tokens.health()).toMatchObject({ status: 'down', error: expect.any(Error) as Error })
-    } finally {
-      await server.kill('SIGCONT')
-    }
-    await vi.waitFor(async () => expect((await tokens.health()).status).toBe('up'))
-  })
 })

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { TokenConfigOptions, TokenEvents } from '../../src/index.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
@@ -113,8 +113,13 @@ test('a socket that was opened with a refresh token outlives the rotation of tha
   clock.seconds += 3600
   const closed: number[] = []
   const socket = { close: (code: number) => void closed.push(code), addEventListener() {} }
-  const stop = tokens.closeWhenInvalid(socket, upgrade, { every: '1s' })
-  await new Promise((resolve) => setTimeout(resolve, 1100))
-  stop()
+  vi.useFakeTimers()
+  try {
+    const stop = tokens.closeWhenInvalid(socket, upgrade, { every: '1s' })
+    await vi.advanceTimersByTimeAsync(3000)
+    stop()
+  } finally {
+    vi.useRealTimers()
+  }
   expect([closed, reuses]).toEqual([[], []])
 })

@@ -1,0 +1,26 @@
+import { expect, test, vi } from 'vitest'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { SECRET } from '../helpers/manager.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import { start } from './redis-fixture.js'
+
+describeWithOwnServer('redis', 'health of a real server', () => {
+  test('is down while the server is stopped, and up when it goes on, whatever ready() says', async () => {
+    const { server, client } = await start()
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+      revocation: createRedisStore(client),
+    })
+    await tokens.ready()
+    expect((await tokens.health()).status).toBe('up')
+    await server.kill('SIGSTOP')
+    try {
+      await tokens.ready()
+      expect(await tokens.health()).toMatchObject({ status: 'down', error: expect.any(Error) as Error })
+    } finally {
+      await server.kill('SIGCONT')
+    }
+    await vi.waitFor(async () => expect((await tokens.health()).status).toBe('up'))
+  })
+})
