@@ -45,7 +45,8 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
   }
 }
 
-// RFC 7468 §2: a label, base64 text and the label again.
+// RFC 7468 §2: a label, base64 text and the label again. The headers of an encrypted block have hyphens (RFC 1421 §4.6):
+// such a block does not match, and stays as it is.
 const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----/g
 
 // Variables and secret stores put a PEM file into one line: without its line ends, with spaces in their place, or with
@@ -54,10 +55,8 @@ function toPem(field: string, material: unknown): string {
   if (typeof material !== 'string' || !material.includes('-----BEGIN ')) {
     throw new ConfigurationError(`${field} must be ${KEY_FORMS}`)
   }
-  return material.replaceAll(PEM_BLOCK, (block, label: string, body: string) => {
+  return material.replaceAll(PEM_BLOCK, (_, label: string, body: string) => {
     const base64 = body.replaceAll(/\\[nr]|\s/g, '')
-    // A block with headers, one that is encrypted for example, stays as it is.
-    if (!/^[A-Za-z0-9+/=]*$/.test(base64)) return block
     const lines = base64.match(/.{1,64}/g) ?? []
     return [`\n-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----\n`].join('\n')
   })

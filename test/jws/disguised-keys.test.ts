@@ -23,6 +23,10 @@ describe('a key in the place of a secret is known', () => {
   test.each<[string, string | Buffer]>([
     ['as DER', der(publicKey)],
     ['as DER in base64', der(publicKey).toString('base64')],
+    [
+      'as DER in base64 with the two characters \\n',
+      der(publicKey).toString('base64').replace(/.{64}/, '$&\\n'),
+    ],
     ['as DER in base64url', der(publicKey).toString('base64url')],
     ['as DER in hexadecimal', der(publicKey).toString('hex')],
     ['as PKCS #1 DER', keyPairFor('RS256').publicKey.export({ format: 'der', type: 'pkcs1' })],

@@ -1,4 +1,4 @@
-import { createPrivateKey, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import { createPrivateKey, createSign, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type Algorithm, ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
 import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
@@ -42,4 +42,18 @@ test.each(['ES256', 'ES384', 'ES512', 'RS256', 'PS256'] as const)(
 test('an RSA-PSS key that belongs together is taken', () => {
   const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 })
   expect(build('PS256', privateKey).createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+})
+
+test('a private key that cannot sign is refused', () => {
+  const broken = { ...toJwk('RS256'), p: 'AA' }
+  expect(() => createSign('sha256').update('x').sign({ key: broken, format: 'jwk' })).toThrow()
+  expect(() => build('RS256', broken)).toThrow(
+    new ConfigurationError('JWT_PRIVATE_KEY has a public part that does not belong to its private part'),
+  )
+})
+
+test.each(['', 'AAAA'])('an Ed25519 JWK with the public part "%s" is refused', (x) => {
+  expect(() => build('Ed25519', { ...toJwk('Ed25519'), x })).toThrow(
+    new ConfigurationError('JWT_PRIVATE_KEY is not a key that Node can read'),
+  )
 })

@@ -58,6 +58,17 @@ describe.each(ALL_ALGORITHMS)('%s', (algorithm) => {
   })
 })
 
+test.each(ALL_ALGORITHMS)('%s: a signature in another spelling is refused', (algorithm) => {
+  const ring = ringFor(algorithm)
+  const signing = ring.signing as BoundKey
+  const token = signCompact(signing, `${encodeHeader(signing)}.${toBase64url('{"sub":"u"}')}`)
+  const verify = createJwsVerifier(ring, 9999)
+  expect(verify(token).payload).toBe('{"sub":"u"}')
+  for (const spelling of [`${token}=`, `${token}\n`, `${token}*`]) {
+    expect(() => verify(spelling)).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
+  }
+})
+
 describe.each(ECDSA)('the two signatures that every %s token has', (algorithm) => {
   const key = keyFor(algorithm)
   const bound = ringFor(algorithm).verifying[0] as BoundKey

@@ -5,10 +5,10 @@ import { readKeyMismatch } from '../../src/jws/algorithms.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
 
-const encode = (text: string) => Buffer.from(text).toString('base64url')
+const encode = (text: string | Buffer) => Buffer.from(text).toString('base64url')
 
 /** A token with any header, signed with the secret all the same. */
-function forge(header: object | string, claims = '{"sub":"u","type":"access"}'): string {
+function forge(header: object | string, claims: string | Buffer = '{"sub":"u","type":"access"}'): string {
   const input = `${encode(typeof header === 'string' ? header : JSON.stringify(header))}.${encode(claims)}`
   return `${input}.${sign(input)}`
 }
@@ -47,6 +47,7 @@ describe('a token that is refused says what is wrong with it', () => {
     [`${header}.${claims}=.${sign(`${header}.${claims}=`)}`, 'Token is not canonical base64url'],
     [`${header}.${claims}=.${signature}`, 'Token signature is invalid'],
     [`${header}.${claims}.${signature}=`, 'Token is not canonical base64url'],
+    [forge({ alg: 'HS256' }, Buffer.from([0x22, 0xff, 0x22])), 'Token claims are not a JSON object'],
     [`${header}.${claims}.${encode('x'.repeat(32))}`, 'Token signature is invalid'],
     [`${header}.${claims}.${encode('x')}`, 'Token signature is invalid'],
     ...['crit', 'b64', 'zip', 'enc', 'cty', 'jku', 'jwk', 'x5u', 'x5c'].map((name): [string, string] => [
