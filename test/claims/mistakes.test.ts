@@ -29,13 +29,19 @@ describe('a mistake in a call is told by name, so that it can be mended', () => 
     [{ expiresIn: 0.5 }, 'expiresIn must be a whole number of seconds, at least 1'],
     [{ expiresIn: 0 }, 'expiresIn must be a whole number of seconds, at least 1'],
     [{ fresh: '500ms' }, 'fresh must be a whole number of seconds, at least 1'],
+    [{ notBefore: new Date('?') }, 'notBefore must be a valid Date or a duration'],
+    [{ notBefore: 0 }, 'notBefore must be a whole number of seconds, at least 1'],
+    [{ notBefore: 60, expiresIn: 60 }, 'notBefore must be earlier than the expiry of the token'],
+    [{ notBefore: '1d', expiresIn: 60 }, 'notBefore must be earlier than the expiry of the token'],
+    [{ issuer: '' }, 'issuer must be a non-empty string'],
+    [{ issuer: 7 as never }, 'issuer must be a non-empty string'],
     [{ scopes: ['a b'] }, 'scopes must be a list of non-empty strings without spaces'],
     [{ audience: [1] as never }, 'audience must be a string or a list of strings'],
   ])('options %o', (options, message) => {
     expect(() => tokens.createAccessToken({ uid: 'u' }, options)).toThrow(new TypeError(message))
   })
 
-  test.each(['expiresIn', 'fresh'])(
+  test.each(['expiresIn', 'fresh', 'notBefore'])(
     '%s that is no duration says what one is, and keeps the cause',
     (option) => {
       const create = () => tokens.createAccessToken({ uid: 'u' }, { [option]: 'soon' })

@@ -46,3 +46,10 @@ test('of foreign ids of the same shape next to none is taken for ours', () => {
   const starts = foreign.map((sid) => readTokenStart({ sid, jti: createId(systemRandom), iat: NOW }))
   expect(starts.filter((start) => start !== ms)).toEqual([])
 })
+
+test('the random source gives as many bytes as it is asked for, and none twice', () => {
+  const sizes = [16, 4096, 5000, 10]
+  const drawn = sizes.map((size) => Buffer.from(systemRandom(size)))
+  expect(drawn.map(({ length }) => length)).toEqual(sizes)
+  expect(new Set(Array.from({ length: 1000 }, () => createId(systemRandom))).size).toBe(1000)
+})
