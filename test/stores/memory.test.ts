@@ -17,7 +17,8 @@ storeContract(
     async count(place) {
       const store = stores.get(place)
       const page = await store?.feed(null, { waitMs: 0 })
-      const sessions = (await store?.sessions?.list('ada', { limit: 1000, before: null, idleMs: Infinity })) ?? []
+      const sessions =
+        (await store?.sessions?.list('ada', { limit: 1000, before: null, idleMs: Infinity })) ?? []
       return (page?.entries.length ?? 0) + sessions.length
     },
   },

@@ -8,6 +8,7 @@ const FOREVER = Number.MAX_SAFE_INTEGER
 const PATIENTLY = { timeout: 20_000 }
 const NO_CLIENT = { ip: null, userAgent: null }
 const RULES = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
+const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 
 const token = (id: string, until = FOREVER) => ({ kind: 'token', id, notBefore: FOREVER, until }) as const
 
@@ -68,7 +69,7 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
     expect(await store.lookup([{ kind: 'token', id: 'a' }])).toEqual([undefined])
     expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('rotated')
     expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('replayed')
-    expect(await store.sessions!.list('ada')).toHaveLength(1)
+    expect(await store.sessions!.list('ada', LIST)).toHaveLength(1)
     const end = FOREVER
     await store.sessions!.open({
       user: 'bob',
@@ -170,8 +171,8 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
     const drops: Promise<unknown>[] = []
     const client = {
       async query(text: string, values: (string | number | null)[]) {
-        const answer = text.includes('delete from') ? beforeDropping() : Promise.resolve()
-        if (text.includes('delete from')) drops.push(Promise.allSettled([answer]))
+        const answer = text.includes('dropped as (') ? beforeDropping() : Promise.resolve()
+        if (text.includes('dropped as (')) drops.push(Promise.allSettled([answer]))
         await answer
         return pool.query(text, values)
       },

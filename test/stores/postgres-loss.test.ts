@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeEach, expect, test } from 'vitest'
+import type { LostData } from 'tokenlib'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
@@ -7,6 +8,7 @@ const HOUR = 3_600_000
 const FOREVER = Number.MAX_SAFE_INTEGER
 const NO_CLIENT = { ip: null, userAgent: null }
 const RULES = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
+const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 const TOKEN = { kind: 'token', id: 'a' } as const
 const ALL = { kind: 'all', id: '' } as const
 const ENTRY = { ...TOKEN, notBefore: FOREVER, until: FOREVER }
@@ -83,8 +85,10 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
   test.each([
     ['revoke', (of: PostgresStore) => of.revoke([{ ...ENTRY, id: 'b' }])],
     ['feed', (of: PostgresStore) => of.feed(null, { waitMs: 0 })],
+    ['present', (of: PostgresStore) => of.sessions!.present('x', 0, RULES)],
+    ['get', (of: PostgresStore) => of.sessions!.get('x', RULES)],
     ['rotate', (of: PostgresStore) => of.sessions!.rotate('x', 0, RULES)],
-    ['list', (of: PostgresStore) => of.sessions!.list('ada')],
+    ['list', (of: PostgresStore) => of.sessions!.list('ada', LIST)],
     ['prepare', (of: PostgresStore) => of.prepare({ longestLifetime: 2 * HOUR })],
   ])('notices it in %s', async (_, operate) => {
     const before = await time()
@@ -131,6 +135,59 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     expect(Number(rows[0]?.epochs)).toBe(1)
     await stores[0]?.revoke([{ ...ENTRY, id: 'b' }])
     for (const of of stores) expect(await of.lookup([{ kind: 'token', id: 'b' }])).toEqual([FOREVER])
+  })
+
+  test('tells every manager of each process once, and when everything was revoked', async () => {
+    const other = await open()
+    const losses: [string, number][] = []
+    const listen = (name: string) => ({
+      longestLifetime: HOUR,
+      onLostData: ({ revokedBefore }: LostData) => void losses.push([name, revokedBefore]),
+    })
+    const [first, second, third] = [listen('first'), listen('second'), listen('third')]
+    for (const needs of [first, second, { ...first, longestLifetime: 2 * HOUR }]) await store.prepare(needs)
+    await other.prepare(third)
+    for (let loss = 0; loss < 2; loss++) {
+      losses.length = 0
+      warnings.length = 0
+      await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
+      await Promise.all([watermark(store), watermark(store), store.revoke([]), store.prepare(second)])
+      const one = await watermark(store)
+      expect(losses.toSorted()).toEqual([
+        ['first', one],
+        ['second', one],
+      ])
+      losses.length = 0
+      await Promise.all([watermark(other), watermark(other)])
+      expect(losses).toEqual([['third', await watermark(other)]])
+      expect(warnings).toHaveLength(2)
+    }
+    const fresh = await open()
+    await fresh.prepare(listen('fresh'))
+    await watermark(fresh)
+    expect(losses).toHaveLength(1)
+  })
+
+  test('revokes sessions of a wrong clock too, one by one, and nobody who logs in after', async () => {
+    let ahead = 0
+    const clock = () => Date.now() + ahead
+    const wrong = createPostgresStore(pool, { prefix, clock, onWarning: () => undefined })
+    await wrong.prepare({ longestLifetime: HOUR })
+    ahead = 5 * HOUR
+    const given = { user: 'ada', expiresAt: FOREVER, until: FOREVER, ...NO_CLIENT }
+    const early = await wrong.sessions!.open({ ...given, nonce: 'A'.repeat(14) })
+    ahead = 0
+    await pool.query(`truncate ${prefix}heads, ${prefix}revocations`)
+    const key = { kind: 'session', id: early.sid } as const
+    expect(await wrong.lookup([key])).toEqual([FOREVER])
+    expect(await wrong.sessions!.rotate(early.sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect((await wrong.feed(null, { waitMs: 0 })).entries.map(({ kind }) => kind).toSorted()).toEqual([
+      'all',
+      'session',
+    ])
+    expect(await watermark(wrong)).toBeLessThanOrEqual(clock() + HOUR)
+    const next = await wrong.sessions!.open({ ...given, nonce: 'B'.repeat(14) })
+    expect((await wrong.sessions!.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
   })
 
   test('answers nothing without its tables', async () => {

@@ -15,6 +15,7 @@ import { type RunningPostgres, runSql, startPostgres } from '../helpers/servers/
 const NEEDS = { longestLifetime: 3_600_000 }
 const FOREVER = Number.MAX_SAFE_INTEGER
 const RULES = { graceMs: 10_000, idleMs: FOREVER, ip: null, userAgent: null }
+const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 const WRONG = { code: 'CONFIGURATION_INVALID' }
 const PATIENTLY = { timeout: 20_000 }
 
@@ -84,7 +85,7 @@ describeWithOwnServer('postgres', 'a standby of PostgreSQL', () => {
 
     reading = late
     await expect(store.lookup([token('a')])).rejects.toThrow('standby')
-    await expect(store.sessions!.list('ada')).rejects.toThrow('standby')
+    await expect(store.sessions!.list('ada', LIST)).rejects.toThrow('standby')
     await expect(store.sessions!.rotate('x', 0, RULES)).rejects.toThrow('standby')
     await expect(store.feed(position, { waitMs: 0 })).rejects.toThrow('standby')
     reading = writing
@@ -110,7 +111,7 @@ describeWithOwnServer('postgres', 'a standby of PostgreSQL', () => {
     await expect(createPostgresStore(next).prepare(NEEDS)).rejects.toMatchObject(WRONG)
     client.query = next.query.bind(next)
     await expect(store.lookup([token('a')])).rejects.toThrow('standby')
-    await expect(store.sessions!.list('ada')).rejects.toThrow('standby')
+    await expect(store.sessions!.list('ada', LIST)).rejects.toThrow('standby')
     for (const call of [
       () => store.revoke([token('b')]),
       () => store.feed(position, { waitMs: 0 }),

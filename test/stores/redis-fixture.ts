@@ -11,6 +11,8 @@ import { type RedisSettings, startRedis } from '../helpers/servers/start-redis.j
 export const HOUR = 3_600_000
 /** Rules of rotation that forgive nothing. */
 export const RULES = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
+/** The first page of a user's sessions. */
+export const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 /** The key of the watermark of all sessions. */
 export const ALL = { kind: 'all' as const, id: '' }
 /** The revocation of a token, for ever. */

@@ -102,7 +102,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     await store.sessions?.open(session(FOREVER))
     await store.sessions?.open(session(now + HOUR))
     expect(await client.pttl(key('u:ada'))).toBe(-1)
-    expect((await store.sessions?.list('ada'))?.length).toBe(4)
+    expect((await store.sessions?.list('ada', LIST))?.length).toBe(4)
   })
 
   test('a rotation does not lengthen the life of a session', async () => {
@@ -147,7 +147,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
       await store.revoke([all('session', sid, now + HOUR)])
     }
     expect(await client.zcard(key('u:ada'))).toBeLessThan(20)
-    expect(await store.sessions?.list('ada')).toEqual([])
+    expect(await store.sessions?.list('ada', LIST)).toEqual([])
     expect(await client.zcard(key('u:ada'))).toBe(0)
   })
 
@@ -156,7 +156,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const opened = await Promise.all(
       Array.from({ length: 1005 }, async () => store.sessions?.open(session(now + HOUR))),
     )
-    const listed = (await store.sessions?.list('ada')) ?? []
+    const listed = (await store.sessions?.list('ada', LIST)) ?? []
     expect(listed.length).toBe(1000)
     const starts = opened.map((given) => given?.startedAt ?? 0).toSorted((a, b) => b - a)
     expect(listed.map(({ startedAt }) => startedAt)).toEqual(starts.slice(0, 1000))
@@ -172,7 +172,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     ]
     expect(await other.store.lookup(keys)).toEqual([undefined, undefined])
     expect((await other.store.feed(null, { waitMs: 0 })).entries).toEqual([])
-    expect(await other.store.sessions?.list('ada')).toEqual([])
+    expect(await other.store.sessions?.list('ada', LIST)).toEqual([])
   })
 
   test('no id can pass for another kind of key', async () => {
@@ -222,7 +222,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     monitor.on('monitor', (_time: string, [command = '']: string[]) => seen.push(command.toUpperCase()))
     await store.lookup([{ kind: 'token', id: 'a' }])
     await store.feed(null, { waitMs: 0 })
-    await store.sessions?.list('ada')
+    await store.sessions?.list('ada', LIST)
     await store.sessions?.rotate(sid, -1, { graceMs: HOUR, idleMs: FOREVER, ip: null, userAgent: null })
     await client.echo('done')
     await until(async () => expect(seen).toContain('ECHO'))
