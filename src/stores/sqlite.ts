@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js'
+import { createLossReporter } from '../revocation/loss-reporter.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import { type Clock, systemClock } from '../time.js'
 import type { TokenStore } from '../sessions/token-store.js'
@@ -33,12 +34,13 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
   const tables = toTables(options.prefix ?? 'tokenlib_')
   const clock = options.clock ?? systemClock
   const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
+  const losses = createLossReporter('SQLite', onWarning)
   let opened: OpenDatabase | null = null
 
   const setUp = (): Promise<OpenDatabase> =>
     untilFree(() => {
       try {
-        return openDatabase(database, tables, clock, onWarning)
+        return openDatabase(database, tables, { clock, onWarning, onLost: losses.report })
       } catch (error) {
         throw isReadOnly(error) ? cannotWrite(error) : error
       }
@@ -55,13 +57,14 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
   }
 
   return {
-    async prepare({ longestLifetime }) {
+    async prepare(needs) {
+      losses.listen(needs)
       if (opened === null) {
         const ready = await setUp()
         // Somebody else may have been first meanwhile, and what the first one has seen must not be forgotten.
         opened ??= ready
       }
-      await opened.raiseLongestLifetime(longestLifetime)
+      await opened.raiseLongestLifetime(needs.longestLifetime)
     },
     revoke: async (batch) => afterWrite(await use().revoke(batch)),
     lookup: (keys) => use().lookup(keys),
@@ -75,7 +78,9 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
       open: async (session) => afterWrite(await use().sessions.open(session)),
       rotate: async (sid, generation, rules) =>
         afterWrite(await use().sessions.rotate(sid, generation, rules)),
-      list: async (user) => use().sessions.list(user),
+      present: async (sid, generation, rules) => use().sessions.present(sid, generation, rules),
+      list: async (user, page) => use().sessions.list(user, page),
+      get: async (sid, rules) => use().sessions.get(sid, rules),
     },
     async close() {
       opened?.housekeeping.stop()

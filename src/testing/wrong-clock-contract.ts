@@ -80,7 +80,7 @@ export function wrongClockContract(tests: StoreTests): void {
     withSessions(`${kind}: ends any number of sessions of a wrong clock`, async (sessions, fixture) => {
       const { store, now, advance } = fixture
       advance(100 * HOUR)
-      const many = Array.from({ length: 2500 }, () => session({ now }))
+      const many = Array.from({ length: 1200 }, () => session({ now }))
       const opened = await openMany(sessions, many)
       advance(-100 * HOUR)
       await store.revoke([given])

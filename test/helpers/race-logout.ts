@@ -28,7 +28,9 @@ export function withDelays(store: TokenStore, random: (limit: number) => number)
     sessions: {
       open: (session) => sessions.open(session),
       rotate: (sid, generation, rules) => slowly(() => sessions.rotate(sid, generation, rules)),
-      list: (user) => sessions.list(user),
+      present: (sid, generation, rules) => slowly(() => sessions.present(sid, generation, rules)),
+      list: (user, options) => sessions.list(user, options),
+      get: (sid, options) => sessions.get(sid, options),
     },
   }
 }

@@ -113,7 +113,7 @@ describe('78 79 a store that does not answer refuses the request', () => {
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
     const issued: unknown[] = []
     tokens.on('issued', (event) => issued.push(event))
-    breakStore({ sessions: { open: failing, list: failing, rotate } })
+    breakStore({ sessions: { open: failing, list: failing, get: failing, present: failing, rotate } })
     expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
     expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
     expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
@@ -132,7 +132,7 @@ test.each([
 ])('%s that answers %j is not believed', async (name, answer) => {
   const { tokens, break: breakStore } = createBreakable()
   const lying = async () => answer as never
-  breakStore({ sessions: { open: lying, list: lying, rotate: lying } })
+  breakStore({ sessions: { open: lying, list: lying, get: lying, present: lying, rotate: lying } })
   const call = name === 'open' ? tokens.createTokenPair({ uid: 'ada' }) : tokens.listSessions('ada')
   expect(await outcomeOf(call)).toBe('REVOCATION_UNAVAILABLE')
 })

@@ -25,7 +25,9 @@ function createCut() {
     sessions: {
       open: (session) => reach(() => sessions.open(session)),
       rotate: (...given) => reach(() => sessions.rotate(...given)),
-      list: (user) => reach(() => sessions.list(user)),
+      present: (...given) => reach(() => sessions.present(...given)),
+      list: (...given) => reach(() => sessions.list(...given)),
+      get: (...given) => reach(() => sessions.get(...given)),
     },
   }
   return {

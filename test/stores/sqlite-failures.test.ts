@@ -3,7 +3,7 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { afterAll, describe, test } from 'vitest'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
 import { systemClock } from '../../src/time.js'
-import { createFolder, isRevoked, LATER, token } from './sqlite-fixture.js'
+import { createFolder, isRevoked, LATER, LIST, token } from './sqlite-fixture.js'
 
 const folder = createFolder()
 afterAll(() => folder.remove())
@@ -107,7 +107,7 @@ describe('a check that cannot know', () => {
     throws(() => store.lookup([]), GONE)
     await rejects(store.revoke([token('b')]), GONE)
     await rejects(store.feed(null, { waitMs: 0 }), GONE)
-    await rejects(store.sessions!.list('ada'), GONE)
+    await rejects(store.sessions!.list('ada', LIST), GONE)
     await rejects(store.sessions!.open({ ...SESSION, nonce: 'AAAAAAAAAAAAAA' }), GONE)
   })
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSqliteStore, type SqliteStoreOptions } from 'tokenlib/stores/sqlite'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
+import type { ListOptions } from '../../src/revocation/session-store.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 
 /** How every client of the `node:sqlite` kind is opened. */
@@ -27,6 +28,9 @@ export interface DatabaseFolder {
 export const HOUR = 3_600_000
 /** A moment that no token of a test outlives. */
 export const LATER = 4_102_444_800_000
+
+/** The first page of a user's sessions. */
+export const LIST: ListOptions = { limit: 1000, before: null, idleMs: FOREVER }
 
 /** Every client of the `node:sqlite` kind that this Node has. */
 export const CLIENTS: Readonly<Record<string, OpenDatabase>> = {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, test } from 'vitest'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import { systemClock } from '../../src/time.js'
-import { createFolder, HOUR, isRevoked, token } from './sqlite-fixture.js'
+import { createFolder, HOUR, isRevoked, LIST, token } from './sqlite-fixture.js'
 
 const folder = createFolder()
 afterAll(() => folder.remove())
@@ -31,7 +31,9 @@ describe('a SQLite store whose data is', () => {
     revoke: (store) => store.revoke([]),
     feed: (store) => store.feed(null, { waitMs: 0 }),
     prune: (store) => store.prune(1),
-    list: (store) => store.sessions?.list('ada'),
+    list: (store) => store.sessions?.list('ada', LIST),
+    get: (store) => store.sessions?.get('AZxAAAAAAAAAAAAAAAAAAA', RULES),
+    present: (store) => store.sessions?.present('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES),
     rotate: (store) => store.sessions?.rotate('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES),
     prepare: (store) => store.prepare({ longestLifetime: HOUR }),
   }
@@ -108,7 +110,7 @@ describe('a SQLite file', () => {
     await store.revoke([token('a')])
     isRevoked(store, 'a', 'b')
     await store.feed(null, { waitMs: 0 })
-    await store.sessions?.list('ada')
+    await store.sessions?.list('ada', LIST)
     const checkpoint = folder.open('reads.db').prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
     deepEqual({ ...(checkpoint as object) }, { busy: 0, log: 0, checkpointed: 0 })
   })

@@ -2,7 +2,7 @@ import { deepEqual, equal, match, rejects, throws } from 'node:assert/strict'
 import { afterAll, describe, test } from 'vitest'
 import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
 import { isNetworkFileSystem } from '../../src/stores/sqlite/database-file.js'
-import { createFolder, HOUR, isRevoked, token } from './sqlite-fixture.js'
+import { createFolder, HOUR, isRevoked, LIST, token } from './sqlite-fixture.js'
 
 const folder = createFolder()
 afterAll(() => folder.remove())
@@ -36,7 +36,7 @@ describe('a SQLite store', () => {
     await rejects(store.revoke([token('a')]), /prepare/)
     await rejects(store.feed(null, { waitMs: 0 }), /prepare/)
     await rejects(store.prune(1), /prepare/)
-    await rejects(store.sessions!.list('ada'), /prepare/)
+    await rejects(store.sessions!.list('ada', LIST), /prepare/)
   })
 
   test('keeps stores of different prefixes apart in one file', async () => {

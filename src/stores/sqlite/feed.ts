@@ -31,7 +31,7 @@ export function createFeedReader(
       const [ofEpoch, count] = after === null ? [epoch, 0] : readPosition(after)
       const rows = ofEpoch === epoch ? (select.all(count) as readonly Row[]) : []
       const known = ledger.check()
-      if (known === null) return undefined
+      if (known === null) return null
       // A position ahead of the history was handed out before an old copy of the file was put back.
       return ofEpoch === epoch && count <= known.changes ? toPage(epoch, count, rows) : toReset(epoch)
     })

@@ -1,10 +1,11 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import { addTime, FOREVER, type Revocation, MOST_SET_BACK } from '../../revocation/revocation.js'
+import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { Clock } from '../../time.js'
 import type { FileGuard } from './database-file.js'
 import { isMissingTable, type SqliteDatabase } from './database.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
 import { transact, untilFree, type WhenBusy } from './transaction.js'
+import { createRevokeBefore } from './watermarks.js'
 
 /** How far this process has seen the history of a database. */
 export interface Known {
@@ -21,6 +22,8 @@ export interface Writing {
   readonly longestLifetime: number
   /** Merges an entry with what is there; one that raises nothing is no change. */
   merge(entry: Revocation): void
+  /** Merges a watermark, and revokes the sessions that started after it; returns the moment it was raised to. */
+  revokeBefore(given: Revocation): number
   /** How far the history goes with what was merged so far. */
   known(): Known
 }
@@ -33,8 +36,8 @@ export interface Ledger {
   write<T>(work: (writing: Writing) => T): Promise<T>
   /** The same at once; throws when another process writes. */
   tryWrite<T>(work: (writing: Writing) => T): T
-  /** Answers from a read; `attempt` returns `undefined` when what it read is not from the known history. */
-  read<T>(attempt: (known: Known) => T | undefined): T
+  /** Answers from a read; `attempt` returns nothing when what it read is not from the known history. */
+  read<T>(attempt: (known: Known) => T | null | undefined): T
   /** The known history as it is by now, or `null` when it is another one; for an `attempt`, after it has read. */
   check(): Known | null
   /** Takes note of a count of changes that was read along with the known epoch. */
@@ -45,9 +48,21 @@ interface Meta extends Known {
   readonly longestLifetime: number
 }
 
+/** What a ledger works with. */
+export interface LedgerOptions {
+  readonly now: Clock
+  readonly file: FileGuard
+  /** Called when data was lost, after everything up to a moment is revoked; epoch milliseconds. */
+  readonly onLost: (revokedBefore: number) => void
+}
+
 /** The ledger of a database. */
-export function createLedger(database: SqliteDatabase, tables: Tables, now: Clock, file: FileGuard): Ledger {
-  const { meta, revocations, sessions } = tables
+export function createLedger(
+  database: SqliteDatabase,
+  tables: Tables,
+  { now, file, onLost }: LedgerOptions,
+): Ledger {
+  const { meta, revocations } = tables
   const readMeta = database.prepare(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
   )
@@ -58,7 +73,6 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
     `SELECT changes FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`,
   )
   const readLastChange = database.prepare(`SELECT coalesce(max(change), 0) AS changes FROM ${revocations}`)
-  const readNewestStart = database.prepare(`SELECT max(started_at) AS startedAt FROM ${sessions}`)
   const upsert = database.prepare(
     `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (kind, id) DO UPDATE SET
@@ -74,6 +88,7 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
        FROM ${revocations} WHERE kind IN ('user', 'all') AND until < ${end})
      WHERE change = former`,
   )
+  const revokeBefore = createRevokeBefore(database, tables)
   let known: Known | null = null
   let longestLifetime = 0
 
@@ -87,7 +102,7 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
   const write = <T>(whenBusy: WhenBusy, work: (writing: Writing) => T): T => {
     assertNoTransaction()
     file.assertInPlace()
-    const [result, after] = transact(database, whenBusy, () => {
+    const { result, after, revokedBefore } = transact(database, whenBusy, () => {
       const at = now()
       const found = readExistingMeta() ?? startHistory()
       // A count that has fallen is an old copy of the data; a new epoch tells the other processes.
@@ -102,25 +117,27 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
       const merge = ({ kind, id, notBefore, until }: Revocation): void => {
         if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
       }
-      if (known !== null && known.epoch !== epoch) {
-        const { startedAt } = readNewestStart.get() as { readonly startedAt: number | null }
-        const notBefore = Math.max(at, Math.min(startedAt ?? 0, at + MOST_SET_BACK))
-        merge({ kind: 'all', id: '', notBefore, until: addTime(notBefore, longestLifetime) })
-      }
-      const answer = work({ now: at, longestLifetime, merge, known: () => ({ epoch, changes }) })
+      const context = { now: at, longestLifetime, merge }
+      const isLost = known !== null && known.epoch !== epoch
+      const lostBefore = isLost ? revokeBefore(ALL, context) : null
+      const answer = work({
+        ...context,
+        revokeBefore: (given) => revokeBefore(given, context),
+        known: () => ({ epoch, changes }),
+      })
       const isNew =
         epoch !== found.epoch || changes !== found.changes || longestLifetime !== found.longestLifetime
       if (isNew) saveMeta.run(epoch, changes, longestLifetime)
-      return [answer, { epoch, changes }]
+      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore }
     })
     known = after
+    if (revokedBefore !== null) onLost(revokedBefore)
     // What went into a file that is gone by now must not be acknowledged.
     file.assertInPlace()
     return result
   }
 
-  const readExistingMeta = (): Meta | undefined =>
-    unlessTableIsMissing(() => readMeta.get() as Meta | undefined)
+  const readExistingMeta = (): Meta | null => unlessTableIsMissing(() => readMeta.get() as Meta | null)
 
   const startHistory = (): Meta => {
     createTables(database, tables)
@@ -132,7 +149,7 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
     return { epoch, changes, longestLifetime: 0 }
   }
 
-  const tryRead = <T>(attempt: (known: Known) => T | undefined): T | undefined => {
+  const tryRead = <T>(attempt: (known: Known) => T | null | undefined): T | null => {
     const soFar = known
     if (soFar === null) throw new Error('The SQLite store is used before its prepare() has resolved')
     return unlessTableIsMissing(() => attempt(soFar))
@@ -153,28 +170,31 @@ export function createLedger(database: SqliteDatabase, tables: Tables, now: Cloc
       assertNoTransaction()
       file.assertInPlaceLately()
       const answer = tryRead(attempt)
-      if (answer !== undefined) return answer
+      if (answer !== null) return answer
       // A read answers at once, so it cannot let others work while it waits for its turn to write.
       write('wait', () => undefined)
       const answerOfNew = tryRead(attempt)
-      if (answerOfNew === undefined) throw new Error('The tables of the SQLite store keep changing')
+      if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
       return answerOfNew
     },
     check() {
-      const row = known && checkMeta.get(known.epoch, known.changes)
-      if (row == null) return null
-      notice((row as { readonly changes: number }).changes)
+      const row = known && (checkMeta.get(known.epoch, known.changes) as Pick<Known, 'changes'> | undefined)
+      if (!row) return null
+      notice(row.changes)
       return known
     },
     notice,
   }
 }
 
-function unlessTableIsMissing<T>(read: () => T): T | undefined {
+const ALL: Revocation = { kind: 'all', id: '', notBefore: 0, until: 0 }
+
+// Some clients return `null` for no row, and others `undefined`.
+function unlessTableIsMissing<T>(read: () => T | null | undefined): T | null {
   try {
-    return read()
+    return read() ?? null
   } catch (error) {
-    if (isMissingTable(error)) return undefined
+    if (isMissingTable(error)) return null
     throw error
   }
 }

@@ -21,7 +21,8 @@ export function createLookup(
     const values: SqliteValue[] = []
     for (const { kind, id } of keys) values.push(kind, id)
     const row = ledger.read(
-      ({ epoch, changes }) => statements[keys.length]?.get(...values, epoch, changes) as Row | undefined,
+      ({ epoch, changes }) =>
+        statements[keys.length]?.get(...values, epoch, changes) as Row | null | undefined,
     )
     ledger.notice(row['changes'] as number)
     return keys.map((_, at) => row[`key${at}`] ?? undefined)

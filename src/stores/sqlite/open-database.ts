@@ -25,12 +25,19 @@ export interface OpenDatabase {
   readonly housekeeping: Housekeeping
 }
 
+/** How a database is used. */
+export interface OpenOptions {
+  readonly clock: Clock
+  readonly onWarning: (message: string) => void
+  /** Called when data was lost, after everything up to a moment is revoked; epoch milliseconds. */
+  readonly onLost: (revokedBefore: number) => void
+}
+
 /** Makes a database ready: its settings, its tables, and every statement that will be needed. */
 export function openDatabase(
   database: SqliteDatabase,
   tables: Tables,
-  clock: Clock,
-  onWarning: (message: string) => void,
+  { clock, onWarning, onLost }: OpenOptions,
 ): OpenDatabase {
   const path = readPath(database)
   if (path === null) onWarning(IN_MEMORY)
@@ -42,7 +49,11 @@ export function openDatabase(
     database.exec(`DELETE FROM ${tables.meta} WHERE id = 0`)
   })
   const now = createCheckedClock(clock)
-  const ledger = createLedger(database, tables, now, path === null ? NO_FILE : createFileGuard(path))
+  const ledger = createLedger(database, tables, {
+    now,
+    file: path === null ? NO_FILE : createFileGuard(path),
+    onLost,
+  })
   return {
     raiseLongestLifetime: (longestLifetime) => ledger.raiseLongestLifetime(longestLifetime),
     revoke: createRevoke(database, tables, ledger),

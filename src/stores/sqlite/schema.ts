@@ -56,7 +56,9 @@ export function createTables(database: SqliteDatabase, { meta, revocations, sess
       ip TEXT,
       user_agent TEXT
     );
-    CREATE INDEX IF NOT EXISTS ${sessions}_user ON ${sessions} (user, started_at);
+    -- Of a release that did not read in pages; the next one has the same columns and one more.
+    DROP INDEX IF EXISTS ${sessions}_user;
+    CREATE INDEX IF NOT EXISTS ${sessions}_page ON ${sessions} (user, started_at, sid);
     CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
     CREATE INDEX IF NOT EXISTS ${sessions}_start ON ${sessions} (started_at);
   `)

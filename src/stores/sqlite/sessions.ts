@@ -1,13 +1,12 @@
 import { toTimedId } from '../../claims/ids.js'
+import { parseListOptions } from '../../revocation/list-page.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import { judgeRotation } from '../../revocation/rotation.js'
-import type { Rotation, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import { judgeRotation, type RotationVerdict } from '../../revocation/rotation.js'
+import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
-import type { Ledger } from './ledger.js'
+import type { Ledger, Writing } from './ledger.js'
 import type { Tables } from './schema.js'
-
-const MOST_LISTED = 1000
 
 interface Row {
   readonly generation: number
@@ -17,17 +16,19 @@ interface Row {
   readonly isRevoked: number
 }
 
+type Rules = Pick<RotationOptions, 'graceMs' | 'idleMs'>
+
 /** The sessions of a database. */
 export function createSessions(
   database: SqliteDatabase,
-  { revocations, sessions }: Tables,
+  tables: Tables,
   ledger: Ledger,
   now: Clock,
 ): SessionStore {
-  const watermarks = `(kind = 'user' AND id = ?) OR (kind = 'all' AND id = '')`
-  const readWatermark = database.prepare(
-    `SELECT max(not_before) AS watermark FROM ${revocations} WHERE (${watermarks}) AND not_before < ${FOREVER}`,
-  )
+  const { revocations, sessions } = tables
+  const watermark = `SELECT max(not_before) FROM ${revocations}
+    WHERE ((kind = 'user' AND id = ?) OR (kind = 'all' AND id = '')) AND not_before < ${FOREVER}`
+  const readWatermark = database.prepare(`SELECT (${watermark}) AS watermark`)
   const insert = database.prepare(
     `INSERT INTO ${sessions} (sid, user, generation, started_at, last_used_at, expires_at, until, ip, user_agent)
      VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
@@ -45,41 +46,106 @@ export function createSessions(
     `UPDATE ${sessions} SET generation = ?, last_used_at = ?, ip = coalesce(?, ip),
        user_agent = coalesce(?, user_agent) WHERE sid = ?`,
   )
-  const select = database.prepare(
-    `SELECT sid, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, ip,
-       user_agent AS userAgent FROM ${sessions}
-     WHERE user = ? AND until > ? AND NOT ${isRevoked} ORDER BY started_at DESC LIMIT ${MOST_LISTED}`,
+  const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ?`)
+  const readOne = database.prepare(
+    `SELECT ${COLUMNS} FROM ${sessions}
+     WHERE sid = ? AND until > ? AND last_used_at >= ? AND NOT ${isRevoked}`,
   )
+  const readPage = database.prepare(toPageSql(tables))
+
+  // On the rows as they are; a reuse is only found out, so that a read can do it too.
+  const judge = (
+    sid: string,
+    presented: number,
+    rules: Rules,
+    at: number,
+  ): readonly [RotationVerdict, Row | null] => {
+    const row = (find.get(sid) ?? null) as Row | null
+    const state = row && { ...row, isRevoked: row.isRevoked === 1 }
+    return [judgeRotation(state, presented, rules, at), row]
+  }
+
+  const revokeReused = (sid: string, until: number, { merge }: Writing): void => {
+    merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+    remove.run(sid)
+  }
 
   return {
     open: ({ user, nonce, expiresAt, until, ip, userAgent }) =>
       ledger.write((writing) => {
-        const { watermark } = readWatermark.get(user) as { readonly watermark: number | null }
-        const startedAt = Math.max(writing.now, (watermark ?? 0) + 1)
+        const found = readWatermark.get(user) as { readonly watermark: number | null }
+        // Whole milliseconds, as in the id.
+        const startedAt = Math.floor(Math.max(writing.now, (found.watermark ?? 0) + 1))
         const sid = toTimedId(startedAt, nonce)
         insert.run(sid, user, startedAt, startedAt, expiresAt, until, ip, userAgent)
         return { sid, startedAt }
       }),
     rotate: (sid, presented, rules) =>
-      ledger.write<Rotation>((writing) => {
-        const row = (find.get(sid) ?? null) as Row | null
-        const state = row && { ...row, isRevoked: row.isRevoked === 1 }
-        const verdict = judgeRotation(state, presented, rules, writing.now)
+      ledger.write((writing) => {
+        const [verdict, row] = judge(sid, presented, rules, writing.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
         const { generation, expiresAt, until } = row
         if (verdict === 'reuse') {
-          writing.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+          revokeReused(sid, until, writing)
           return { outcome: 'reused', generation }
         }
         if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
         update.run(presented + 1, writing.now, rules.ip, rules.userAgent, sid)
         return { outcome: 'rotated', generation: presented + 1, expiresAt }
       }),
-    async list(user) {
-      return ledger.read(() => {
-        const rows = select.all(user, now()) as readonly StoredSession[]
-        return ledger.check() === null ? undefined : rows.map((row) => ({ ...row }))
+    async present(sid, presented, rules) {
+      const seen = ledger.read(() => {
+        const [verdict] = judge(sid, presented, rules, now())
+        return ledger.check() === null ? null : verdict
+      })
+      if (seen === 'end') return { outcome: 'ended' }
+      if (seen !== 'reuse') return { outcome: 'current' }
+      // Only a reuse writes, and another process may have been first.
+      return ledger.write((writing) => {
+        const [verdict, row] = judge(sid, presented, rules, writing.now)
+        if (row === null || verdict === 'end') return { outcome: 'ended' }
+        if (verdict !== 'reuse') return { outcome: 'current' }
+        revokeReused(sid, row.until, writing)
+        return { outcome: 'reused', generation: row.generation }
       })
     },
+    async list(user, options) {
+      const { limit, idleMs, before } = parseListOptions(options)
+      const { startedAt, sid } = before ?? { startedAt: FOREVER, sid: '' }
+      return ledger.read(() => {
+        const at = now()
+        const rows = readPage.all(user, startedAt, sid, user, at, at - idleMs, limit)
+        return ledger.check() === null ? null : rows.map(toStored)
+      })
+    },
+    async get(sid, { idleMs }) {
+      const { row } = ledger.read(() => {
+        const at = now()
+        const found = readOne.get(sid, at, at - idleMs) ?? null
+        return ledger.check() === null ? null : { row: found }
+      })
+      return row === null ? null : toStored(row)
+    },
   }
+}
+
+const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, ip,
+  user_agent AS userAgent`
+
+/** The statement of a page: it reads the index of a user's sessions from one place to another, and no other row. */
+export function toPageSql({ revocations, sessions }: Tables): string {
+  return `SELECT ${COLUMNS} FROM ${sessions}
+    WHERE user = ? AND (started_at, sid) < (?, ?)
+      -- Everything that is not after the watermark is revoked, so the rest of the index is not read.
+      AND started_at > (SELECT coalesce(max(not_before), 0) FROM ${revocations}
+        WHERE (kind = 'user' AND id = ?) OR (kind = 'all' AND id = ''))
+      AND until > ? AND last_used_at >= ?
+      AND NOT EXISTS (SELECT 1 FROM ${revocations}
+        WHERE kind = 'session' AND id = sid AND not_before >= started_at)
+    ORDER BY started_at DESC, sid DESC LIMIT ?`
+}
+
+// Rows of some clients have no prototype.
+function toStored(row: unknown): StoredSession {
+  return { ...(row as StoredSession) }
 }

@@ -1,0 +1,184 @@
+import { toTimedId } from '../../claims/ids.js'
+import { parseListOptions } from '../../revocation/list-page.js'
+import { FOREVER } from '../../revocation/revocation.js'
+import { judgeRotation, type RotationVerdict } from '../../revocation/rotation.js'
+import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import type { Clock } from '../../time.js'
+import type { Entries } from './entries.js'
+import { createSessionOrder } from './session-order.js'
+import { createSweeper, pruneMap } from './sweeper.js'
+
+/** The sessions of a memory store. */
+export interface MemorySessions extends SessionStore {
+  /** When a session ends, in epoch milliseconds, or `undefined` for one that is not known. */
+  readUntil(sid: string): number | undefined
+  /** The newest start of a user's sessions, or of all; 0 without any. */
+  newestStart(user: string | null): number
+  /** Revokes the sessions of a user, or all, that started after a moment. */
+  revokeAfter(user: string | null, moment: number): void
+  /** Removes a session that is revoked. */
+  removeRevoked(sid: string): void
+  sweep(writes: number): void
+  prune(limit: number): Iterable<number>
+  clear(): void
+}
+
+/** What the sessions of a memory store work with. */
+export interface MemorySessionsOptions {
+  readonly entries: Entries
+  readonly now: Clock
+  /** The clock that sessions are dropped by. */
+  readonly retire: Clock
+  /** Throws when the store is closed. */
+  readonly assertOpen: () => void
+}
+
+interface Session extends StoredSession {
+  readonly generation: number
+  readonly until: number
+}
+
+type Rules = Pick<RotationOptions, 'graceMs' | 'idleMs'>
+
+const SWEEP_STEPS = 4
+
+/** No sessions, in the memory of this process. */
+export function createMemorySessions({
+  entries,
+  now,
+  retire,
+  assertOpen,
+}: MemorySessionsOptions): MemorySessions {
+  const sessions = new Map<string, Session>()
+  const order = createSessionOrder((sid) => sessions.has(sid))
+  let newestOfAll = 0
+
+  const remove = (sid: string): boolean => {
+    const session = sessions.get(sid)
+    if (session === undefined) return false
+    sessions.delete(sid)
+    order.remove(session.user)
+    return true
+  }
+
+  const sweepSessions = createSweeper(sessions, remove)
+
+  const watermarkOf = (user: string): number =>
+    Math.max(entries.find('user', user) ?? 0, entries.find('all', '') ?? 0)
+
+  const isRevoked = ({ sid, user, startedAt }: Session): boolean =>
+    startedAt <= Math.max(watermarkOf(user), entries.find('session', sid) ?? 0)
+
+  const isLive = (session: Session, idleMs: number): boolean =>
+    now() < session.until && now() - session.lastUsedAt <= idleMs && !isRevoked(session)
+
+  const revoke = ({ sid, until }: Session): void => {
+    entries.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+    remove(sid)
+  }
+
+  const judge = (sid: string, presented: number, rules: Rules): [RotationVerdict, Session | null] => {
+    assertOpen()
+    const session = sessions.get(sid) ?? null
+    const state = session && { ...session, isRevoked: isRevoked(session) }
+    const verdict = judgeRotation(state, presented, rules, now())
+    if (session !== null && verdict === 'reuse') revoke(session)
+    return [verdict, session]
+  }
+
+  // Those of all users are looked through only where a clock was set back.
+  function* startedAfter(user: string | null, moment: number): Iterable<Session> {
+    if (user === null) {
+      for (const session of sessions.values()) if (session.startedAt > moment) yield session
+      return
+    }
+    for (const { sid, startedAt } of order.walk(user, null)) {
+      if (startedAt <= moment) return
+      const session = sessions.get(sid)
+      if (session !== undefined) yield session
+    }
+  }
+
+  return {
+    async open({ user, nonce, ...rest }) {
+      assertOpen()
+      // Whole milliseconds, as in the id.
+      const startedAt = Math.floor(Math.max(now(), watermarkOf(user) + 1))
+      const sid = toTimedId(startedAt, nonce)
+      newestOfAll = Math.max(newestOfAll, startedAt)
+      sessions.set(sid, { ...rest, sid, user, startedAt, lastUsedAt: startedAt, generation: 0 })
+      order.add(user, { startedAt, sid })
+      return { sid, startedAt }
+    },
+    async rotate(sid, presented, rules) {
+      const [verdict, session] = judge(sid, presented, rules)
+      if (session === null || verdict === 'end') return { outcome: 'ended' }
+      const { generation, expiresAt } = session
+      if (verdict === 'reuse') return { outcome: 'reused', generation }
+      if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
+      sessions.set(sid, {
+        ...session,
+        ip: rules.ip ?? session.ip,
+        userAgent: rules.userAgent ?? session.userAgent,
+        generation: presented + 1,
+        lastUsedAt: now(),
+      })
+      return { outcome: 'rotated', generation: presented + 1, expiresAt }
+    },
+    async present(sid, presented, rules) {
+      const [verdict, session] = judge(sid, presented, rules)
+      if (session === null || verdict === 'end') return { outcome: 'ended' }
+      if (verdict === 'reuse') return { outcome: 'reused', generation: session.generation }
+      return { outcome: 'current' }
+    },
+    async list(user, options) {
+      assertOpen()
+      const { limit, idleMs, before } = parseListOptions(options)
+      const watermark = watermarkOf(user)
+      const page: StoredSession[] = []
+      for (const { sid, startedAt } of order.walk(user, before)) {
+        // All that are older are revoked too.
+        if (startedAt <= watermark || page.length === limit) break
+        const session = sessions.get(sid)
+        if (session !== undefined && isLive(session, idleMs)) page.push(toStored(session))
+      }
+      return page
+    },
+    async get(sid, { idleMs }) {
+      assertOpen()
+      const session = sessions.get(sid)
+      return session !== undefined && isLive(session, idleMs) ? toStored(session) : null
+    },
+    readUntil: (sid) => sessions.get(sid)?.until,
+    newestStart(user) {
+      if (user !== null) {
+        for (const { startedAt } of order.walk(user, null)) return startedAt
+        return 0
+      }
+      if (newestOfAll > now()) {
+        // A clock was set back; the session may be gone.
+        newestOfAll = 0
+        for (const { startedAt } of sessions.values()) newestOfAll = Math.max(newestOfAll, startedAt)
+      }
+      return newestOfAll
+    },
+    revokeAfter(user, moment) {
+      if (user === null && newestOfAll <= moment) return
+      for (const session of [...startedAfter(user, moment)]) revoke(session)
+    },
+    removeRevoked(sid) {
+      const session = sessions.get(sid)
+      if (session !== undefined && isRevoked(session)) remove(sid)
+    },
+    sweep: (writes) => void sweepSessions(retire(), SWEEP_STEPS * writes),
+    prune: (limit) => pruneMap(sessions, sweepSessions, retire, limit),
+    clear() {
+      sessions.clear()
+      order.clear()
+    },
+  }
+}
+
+function toStored({ generation: _generation, until: _until, ...stored }: Session): StoredSession {
+  return stored
+}
