@@ -1,4 +1,5 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
+import { createLossReporter } from '../revocation/loss-reporter.js'
 import { pollFeed } from '../revocation/poll-feed.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { Clock } from '../time.js'
@@ -10,6 +11,7 @@ import { readEntry, readFeed, toPosition } from './redis/feed.js'
 import { createNamespace, toMember } from './redis/namespace.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createSessions } from './redis/sessions.js'
+import { sweep } from './redis/sweep.js'
 
 export type { RedisClient } from './redis/client.js'
 
@@ -19,7 +21,7 @@ export interface RedisStoreOptions {
   readonly namespace?: string
   /** Accept a server that forgets: without an append-only file, or with one that evicts keys. */
   readonly allowVolatile?: boolean
-  /** Told what could not be checked; `process.emitWarning` unless given. */
+  /** Told what could not be checked, and when the store finds its data lost; `process.emitWarning` unless given. */
   readonly onWarning?: (message: string) => void
   /** The time, instead of the server's own; for tests. */
   readonly clock?: Clock
@@ -41,7 +43,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
   const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
   const warn = options.onWarning ?? ((message: string) => process.emitWarning(message, 'RedisStoreWarning'))
   const send = createSend(client)
-  const namespace = createNamespace(send, name, clock)
+  const losses = createLossReporter('Redis', warn)
+  const namespace = createNamespace(send, name, { clock, losses })
   let checked: Promise<void> | undefined
 
   const check = (): Promise<void> =>
@@ -51,16 +54,20 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     }))
 
   return {
-    async prepare({ longestLifetime }) {
+    async prepare(needs) {
+      losses.listen(needs)
       await check()
-      await namespace.prepare(longestLifetime)
+      await namespace.prepare(needs.longestLifetime)
     },
     async revoke(batch) {
       const members = batch.map(toMember)
-      const rows = batch.filter(({ kind }) => kind === 'session').map(({ id }) => `s:${id}`)
+      // The row of a session, and the list of a user: some of them may have to be revoked one by one.
+      const concerned = batch.flatMap(({ kind, id }) =>
+        kind === 'session' ? `s:${id}` : kind === 'user' ? `u:${id}` : [],
+      )
       const reply = await namespace.run(
         REVOKE,
-        ['log', 'past', 'marks', ...members.map((member) => `r:${member}`), ...rows],
+        ['log', 'past', 'marks', ...members.map((member) => `r:${member}`), ...concerned],
         [
           createNonce(systemRandom),
           ...batch.flatMap(({ notBefore, until }, at) => [
@@ -70,9 +77,10 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
           ]),
         ],
       )
-      const [epoch, batches, nonce] = reply
-      namespace.notice({ epoch: String(epoch), batches: Number(batches), nonce: String(nonce) })
-      return { position: toPosition(reply), now: Number(reply[4]) }
+      const late = String(reply[5])
+      const last = late === '' ? reply : await sweep(namespace.run, late)
+      namespace.notice(last)
+      return { position: toPosition(last), now: Number(reply[4]) }
     },
     async lookup(keys) {
       const found = await namespace.read(keys.map((key) => `r:${toMember(key)}`))

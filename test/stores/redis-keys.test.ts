@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000
+const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 // How long the store keeps what has ended.
 const MARGIN = 60_000
 

@@ -20,11 +20,12 @@ export const HEAD: string = `
 local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
 local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
 local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
-local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest')
+local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
--- The start of the newest session: a clock that was set back must not make a watermark miss it.
-local newest = tonumber(state[7]) or 0
+-- The start of the newest session: a clock that was set back must not make a watermark miss it. While sessions that
+-- started later than a watermark reaches are being revoked one by one, theirs is in 'late'.
+local newest = math.max(tonumber(state[7]) or 0, tonumber(string.match(state[8] or '', '^%d+')) or 0)
 
 local now = tonumber(ARGV[2])
 if not now then
@@ -80,7 +81,7 @@ local function parse(value)
 end
 
 -- A session is packed into one text, a third of the size of a hash: user, generation, startedAt, lastUsedAt,
--- expiresAt, until, ip, userAgent.
+-- expiresAt, until, ip, userAgent, and the count of changes when it was opened.
 local function session(sid)
   local row = redis.call('GET', base .. 's:' .. sid)
   return row and cmsgpack.unpack(row)
@@ -91,7 +92,6 @@ local function isWatermark(member)
   return kind == 'u' or kind == 'a'
 end
 
--- Whether the log and the marks are those of this history.
 -- Whether a batch that somebody has seen is in this history; of one that is too long ago nobody can tell.
 local function isProven(count, nonce)
   local behind = batches - count
@@ -102,6 +102,7 @@ local function isProven(count, nonce)
   return not proof or proof == nonce
 end
 
+-- Whether the log and the marks are those of this history.
 local function isWhole()
   return redis.call('ZSCORE', log, epoch) and redis.call('ZSCORE', marks, epoch)
 end
@@ -175,6 +176,40 @@ local function append(entries, nonce)
   mark(watermarks)
   changes = changes + #entries
   batches, state[5] = batches + 1, nonce
+end
+
+-- A revoked session has no row, and is in no list.
+local function removeSession(sid, user)
+  redis.call('DEL', base .. 's:' .. sid)
+  redis.call('ZREM', base .. 'u:' .. user, sid)
+end
+
+-- The sessions of these ids that a test lets pass: what to append for them, and their users. A look at their entries
+-- goes with it, because a process of the release before leaves the row of a session that it revokes.
+local function revocable(sids, isMeant)
+  local rows, entries, users, keys = {}, {}, {}, {}
+  for at, sid in ipairs(sids) do rows[at] = base .. 's:' .. sid end
+  for at, packed in ipairs(fetch(rows)) do
+    local row = packed and cmsgpack.unpack(packed)
+    if row and not users[sids[at]] and isMeant(row, sids[at]) then
+      entries[#entries + 1] = { member = 's:' .. sids[at], notBefore = FOREVER, ends = row[6] }
+      users[sids[at]] = row[1]
+      keys[#keys + 1] = base .. 'r:s:' .. sids[at]
+    end
+  end
+  for at, value in ipairs(fetch(keys)) do
+    local _, ends = parse(value)
+    entries[at].ends = math.max(entries[at].ends, ends)
+  end
+  return entries, users
+end
+
+-- Sessions started later than a watermark of all reaches: whoever sees to them goes by what this returns. What is
+-- opened from now on is told apart by its count of changes, which is no less than the one in 'late'.
+local function beginSweep(moment)
+  local late = text(newest) .. ':' .. text(changes)
+  redis.call('HSET', meta, 'newest', text(moment), 'late', late)
+  return text(moment) .. ':' .. late
 end
 `
 

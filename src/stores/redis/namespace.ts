@@ -1,18 +1,20 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
 import { ConfigurationError } from '../../errors.js'
 import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
+import type { LossReporter } from '../../revocation/loss-reporter.js'
 import { type Clock, createCheckedClock } from '../../time.js'
 import type { Reply, Send } from './client.js'
 import { PREPARE } from './revocation-scripts.js'
 import { runScript, type Script } from './script.js'
+import { sweep } from './sweep.js'
 
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
   key(name: string): string
-  /** Takes note of how far the history goes. */
-  notice(found: Seen): void
-  /** Makes the namespace ready, and revokes everything from before when its data was lost. */
+  /** Takes note of how far the history goes, by the answer of a script that wrote to it. */
+  notice(reply: readonly Reply[]): void
+  /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
   run(script: Script, names: readonly string[], args: readonly string[]): Promise<readonly Reply[]>
@@ -20,8 +22,7 @@ export interface Namespace {
   read(names: readonly string[]): Promise<readonly Reply[]>
 }
 
-/** How far a history was seen. */
-export interface Seen {
+interface Seen {
   readonly epoch: string
   readonly batches: number
   /** Of the last batch; empty when there was none. */
@@ -32,7 +33,11 @@ export interface Seen {
 const ATTEMPTS = 3
 
 /** The keys below a name, by the server's clock unless another is given. */
-export function createNamespace(send: Send, name: string, clock: Clock | undefined): Namespace {
+export function createNamespace(
+  send: Send,
+  name: string,
+  { clock, losses }: { readonly clock: Clock | undefined; readonly losses: LossReporter },
+): Namespace {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
     throw new ConfigurationError(
       'The namespace of a Redis store is 1 to 64 of the characters A-Z a-z 0-9 . _ -',
@@ -49,16 +54,38 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
   let seen: Seen = { epoch: '', batches: 0, nonce: '' }
   let longest = 0
   let preparing: Promise<void> | null = null
+  // The history that a loss was reported with: several calls may find the same loss at once.
+  let reported = ''
+
+  // A script without the retries after a loss; what is lost meanwhile, the next call finds.
+  const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
+    const reply = await runScript(send, script, [meta, ...names.map(key)], [toProof(from), time(), ...args])
+    return isList(reply) ? reply : null
+  }
 
   const prepare = async (): Promise<void> => {
     let progress: Reply | undefined
     do {
       const { epoch, batches, nonce } = seen
       const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches), nonce]
-      const reply = await runScript(send, PREPARE, keys, args).catch(explain)
-      const [found, count, last, ...rest] = reply as readonly Reply[]
-      notice({ epoch: String(found), batches: Number(count), nonce: String(last) }, true)
-      progress = rest[0]
+      const reply = (await runScript(send, PREPARE, keys, args).catch(explain)) as readonly Reply[]
+      const [revokedBefore, late] = reply.slice(4).map(String)
+      progress = reply[3]
+      let found = toSeen(reply)
+      if (late) {
+        const run = async (script: Script, names: readonly string[], rest: readonly string[]) => {
+          const answer = await runOnce(found, script, names, rest)
+          if (answer === null) throw new Error('The data of the Redis store was removed again')
+          return answer
+        }
+        found = toSeen(await sweep(run, late))
+      }
+      // Not before: where revoking was cut short, the next call has to find the loss again.
+      notice(found, true)
+      if (revokedBefore && reported !== found.epoch) {
+        reported = found.epoch
+        losses.report(Number(revokedBefore))
+      }
     } while (progress === 'more')
   }
 
@@ -79,17 +106,12 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
 
   return {
     key,
-    notice: (found) => notice(found, false),
+    notice: (reply) => notice(toSeen(reply), false),
     async prepare(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
       await prepare()
     },
-    run: (script, names, args) =>
-      retry(async () => {
-        const proof = `${seen.epoch}|${seen.batches}|${seen.nonce}`
-        const reply = await runScript(send, script, [meta, ...names.map(key)], [proof, time(), ...args])
-        return isList(reply) ? reply : null
-      }),
+    run: (script, names, args) => retry(() => runOnce(seen, script, names, args)),
     read: (names) =>
       retry(async () => {
         const { epoch, batches, nonce } = seen
@@ -108,6 +130,15 @@ export function createNamespace(send: Send, name: string, clock: Clock | undefin
         return seen.epoch === epoch ? values : null
       }),
   }
+}
+
+/** The first three of what every script answers that tells where a history is. */
+function toSeen([epoch, batches, nonce]: readonly Reply[]): Seen {
+  return { epoch: String(epoch), batches: Number(batches), nonce: String(nonce) }
+}
+
+function toProof({ epoch, batches, nonce }: Seen): string {
+  return `${epoch}|${batches}|${nonce}`
 }
 
 function isList(reply: Reply): reply is readonly Reply[] {

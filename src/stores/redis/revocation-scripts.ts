@@ -13,6 +13,9 @@ const RAISE_STEPS = 1000
  * this namespace's history, and a history without that batch is an old copy, or one that went on from one.
  *
  * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
+ *
+ * Answers with the epoch, the count of batches, the last nonce, 'more' or 'end'; after a loss with the moment that
+ * everything is revoked up to, else ''; and what SWEEP has to go by, or '' where it has nothing to do.
  */
 export const PREPARE: Script = createScript(
   HEAD,
@@ -21,17 +24,19 @@ if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client change
 local isOldCopy = epoch == ARGV[1] and not isProven(tonumber(ARGV[6]), ARGV[7])
 local isCounted = redis.call('GET', base .. 'count') == text(batches) .. ':' .. (state[5] or '')
 local isSound = epoch and not isOldCopy and isCounted and isWhole()
+-- What is there is not whole, so something is missing, also for a caller that knows nothing yet.
+local isDamaged = not isSound and (state[1] or redis.call('EXISTS', base .. 'epoch', log, marks) > 0)
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
 local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
 local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
 local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
-if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress } end
+if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
 end
-local isLost = ARGV[1] ~= '' and ARGV[1] ~= epoch
+local isLost = isDamaged or (ARGV[1] ~= '' and ARGV[1] ~= epoch)
 local all = fetch({ base .. 'r:a:' })[1]
 local keys, raised, same, gone = {}, {}, {}, {}
 for at, member in ipairs(short) do keys[at] = base .. 'r:' .. member end
@@ -45,9 +50,12 @@ for at, value in ipairs(fetch(keys)) do
     raised[#raised + 1] = { member = member, notBefore = notBefore, ends = ends }
   end
 end
+local revokedBefore, late = '', ''
 if isLost then
   local notBefore, ends = parse(all)
-  raised[#raised + 1] = { member = 'a:', notBefore = math.max(notBefore, now, newestBelieved), ends = ends }
+  notBefore = math.max(notBefore, now, newestBelieved)
+  revokedBefore = text(notBefore)
+  raised[#raised + 1] = { member = 'a:', notBefore = notBefore, ends = ends }
 end
 redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
@@ -64,16 +72,25 @@ end
 remove(marks, gone)
 mark(same)
 if #raised > 0 then append(raised, ARGV[4]) end
-return { epoch, text(batches), state[5] or '', progress }
+if isLost and newest > tonumber(revokedBefore) then late = beginSweep(tonumber(revokedBefore)) end
+return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
 `,
 )
 
-/** ARGV: the epoch, the time, a nonce; then the member of the log, the notBefore and the until of each entry. */
+/**
+ * ARGV: the epoch, the time, a nonce; then the member of the log, the notBefore and the until of each entry.
+ *
+ * Answers with the position, the moment it was taken, and what SWEEP has to go by, or '' where it has nothing to do.
+ */
 export const REVOKE: Script = createScript(
   HEAD,
   SAME_EPOCH,
   `
-local keys, known, merged, raised, taken = {}, {}, {}, {}, now
+local keys, known, merged, raised, taken, removed = {}, {}, {}, {}, now, {}
+local function raise(entry)
+  if not entry.isRaised then raised[#raised + 1] = entry end
+  entry.isRaised = true
+end
 for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
 for at, value in ipairs(fetch(keys)) do known[keys[at]] = value end
 for at = 4, #ARGV, 3 do
@@ -83,8 +100,10 @@ for at = 4, #ARGV, 3 do
     ends = math.max(ends, reach(notBefore))
     taken = math.max(taken, notBefore)
   elseif string.sub(member, 1, 1) == 's' then
-    local row = session(string.sub(member, 3))
+    local sid = string.sub(member, 3)
+    local row = session(sid)
     ends = row and row[6] or math.max(ends, reach(now))
+    if row then removed[sid] = row[1] end
   end
   local entry = merged[member]
   if not entry then
@@ -96,17 +115,68 @@ for at = 4, #ARGV, 3 do
   if entry.isNew or notBefore > entry.notBefore or ends > entry.ends then
     entry.notBefore, entry.ends = math.max(notBefore, entry.notBefore), math.max(ends, entry.ends)
     entry.isNew = false
-    if not entry.isRaised then raised[#raised + 1] = entry end
-    entry.isRaised = true
+    raise(entry)
   end
 end
+
+-- Sessions that started later than a watermark reaches: those of a user at once, and those of all by SWEEP.
+local all, late = merged['a:'], ''
+for member, entry in pairs(merged) do
+  if string.sub(member, 1, 1) == 'u' and newest > entry.notBefore then
+    local after = redis.call('ZRANGEBYSCORE', base .. member, '(' .. text(entry.notBefore), '+inf')
+    local entries, users = revocable(after, function(_, sid) return not merged['s:' .. sid] end)
+    for _, found in ipairs(entries) do raise(found) end
+    for sid, user in pairs(users) do removed[sid] = user end
+  end
+end
+local isSwept = all and newest > all.notBefore
+-- A change of its own, by which sessions from before it are told from those after it.
+if isSwept then raise(all) end
+
 if #raised > 0 then
   append(raised, ARGV[3])
 else
   local refused = refusal()
   if refused then return refused end
 end
-return { epoch, text(batches), state[5] or '', text(changes), text(taken) }
+for sid, user in pairs(removed) do removeSession(sid, user) end
+if isSwept then late = beginSweep(all.notBefore) end
+return { epoch, text(batches), state[5] or '', text(changes), text(taken), late }
+`,
+)
+
+/** How many keys of the server one script looks at, about. */
+const SWEEP_STEPS = 1000
+
+/**
+ * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
+ * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
+ * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
+ *
+ * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
+ * Answers with the position, the cursor to go on with, '0' at the end, and the server.
+ */
+export const SWEEP: Script = createScript(
+  HEAD,
+  SAME_EPOCH,
+  `
+local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local before = tonumber(string.match(late, '%d+$'))
+local info = redis.pcall('INFO', 'server')
+local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
+if server ~= ARGV[7] then cursor = '0' end
+
+local found = redis.call('SCAN', cursor, 'MATCH', base .. 's:*', 'COUNT', ${SWEEP_STEPS})
+local sids = {}
+for at, key in ipairs(found[2]) do sids[at] = string.sub(key, #base + 3) end
+local entries, users = revocable(sids, function(row)
+  local opened = row[9] or 0
+  return row[3] > moment and (opened < before or opened > changes)
+end)
+if #entries > 0 then append(entries, ARGV[3]) end
+for sid, user in pairs(users) do removeSession(sid, user) end
+if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late') end
+return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
 `,
 )
 

@@ -44,8 +44,8 @@ if count > 0 then
 end
 
 redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumber(ARGV[5]), tonumber(ARGV[6]),
-  unmark(ARGV[7], false), unmark(ARGV[8], false) }))
-redis.call('HSET', meta, 'newest', text(math.max(newest, startedAt)))
+  unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
+redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
 remove(list, gone)
 if kept then
@@ -59,14 +59,11 @@ return { sid, text(startedAt) }
 )
 
 /**
- * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused, the ip, the user
- * agent. The rules are those of \`judgeRotation\`.
+ * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused.
+ *
+ * The rules are those of `judgeRotation`. What comes after this is for tokens that are good, or good once more.
  */
-export const ROTATE: Script = createScript(
-  HEAD,
-  UNMARK,
-  SAME_EPOCH,
-  `
+const JUDGE = `
 local sid, presented = ARGV[4], tonumber(ARGV[5])
 local row = session(sid)
 if not row then return refusal() or { 'ended' } end
@@ -78,42 +75,118 @@ for _, member in ipairs({ 's:' .. sid, 'u:' .. user, 'a:' }) do
 end
 if isOver then return refusal() or { 'ended' } end
 
-if presented >= generation then
-  row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[8], row[7]), unmark(ARGV[9], row[8])
-  redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
-  return { 'rotated', text(presented + 1), text(expiresAt) }
+local isReplay = presented == generation - 1 and math.abs(unused) < tonumber(ARGV[6])
+if presented < generation and not isReplay then
+  append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
+  removeSession(sid, user)
+  return { 'reused', text(generation) }
 end
-if presented == generation - 1 and math.abs(unused) < tonumber(ARGV[6]) then
-  return refusal() or { 'replayed', text(generation), text(expiresAt) }
-end
-append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
-return { 'reused', text(generation) }
+`
+
+/** ARGV: those of `JUDGE`, then the ip and the user agent. */
+export const ROTATE: Script = createScript(
+  HEAD,
+  UNMARK,
+  SAME_EPOCH,
+  JUDGE,
+  `
+if isReplay then return refusal() or { 'replayed', text(generation), text(expiresAt) } end
+row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[8], row[7]), unmark(ARGV[9], row[8])
+redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
+return { 'rotated', text(presented + 1), text(expiresAt) }
 `,
 )
 
-/** ARGV: the epoch, the time, the user, how many at most. */
-export const LIST: Script = createScript(
+/** ARGV: those of `JUDGE`. */
+export const PRESENT: Script = createScript(HEAD, SAME_EPOCH, JUDGE, `return refusal() or { 'current' }`)
+
+const LIVE = `
+local function isLive(row, idle)
+  return now < row[6] and now - row[4] <= idle
+end
+
+local function toReply(sid, row)
+  return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), row[7], row[8] }
+end
+`
+
+/** ARGV: the epoch, the time, the sid, the longest time unused. */
+export const GET: Script = createScript(
   HEAD,
+  LIVE,
   SAME_EPOCH,
   `
 local refused = refusal()
 if refused then return refused end
-local list, most = base .. 'u:' .. ARGV[3], tonumber(ARGV[4])
-local revokedBefore = math.max(notBeforeOf('u:' .. ARGV[3]), notBeforeOf('a:'))
-local sessions, gone, from = {}, {}, 0
-repeat
-  local part = redis.call('ZREVRANGEBYSCORE', list, '+inf', '(' .. text(revokedBefore), 'LIMIT', from, most)
-  for _, sid in ipairs(part) do
-    local row = exists(base .. 's:' .. sid) and session(sid)
-    if not row or exists(base .. 'r:s:' .. sid) then
-      gone[#gone + 1] = sid
-    elseif now < row[6] and #sessions < most then
-      sessions[#sessions + 1] = { sid, text(row[3]), text(row[4]), text(row[5]), row[7], row[8] }
-    end
+local sid = ARGV[3]
+local row = session(sid)
+if not row or not isLive(row, tonumber(ARGV[4])) then return {} end
+for _, member in ipairs({ 's:' .. sid, 'u:' .. row[1], 'a:' }) do
+  if row[3] <= notBeforeOf(member) then return {} end
+end
+return toReply(sid, row)
+`,
+)
+
+/**
+ * ARGV: the epoch, the time, the user, the start and the sid to go on after, or twice '', how many sessions to look at,
+ * the longest time unused.
+ *
+ * Answers with the start and the sid to go on after, or twice '' at the end, and those of the sessions that are live.
+ */
+export const LIST: Script = createScript(
+  HEAD,
+  LIVE,
+  SAME_EPOCH,
+  `
+local refused = refusal()
+if refused then return refused end
+local list, size, idle = base .. 'u:' .. ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
+
+-- By bytes, as Redis orders them: Lua compares texts as the language of the server does.
+local function isGreater(one, other)
+  for at = 1, math.min(#one, #other) do
+    local left, right = string.byte(one, at), string.byte(other, at)
+    if left ~= right then return left > right end
   end
-  from = from + most
-until #part < most or #sessions >= most
+  return #one > #other
+end
+
+-- How many come before those after a session, which need not be there any more.
+local function countUpTo(start, sid)
+  local rank = redis.call('ZREVRANK', list, sid)
+  if rank then return rank + 1 end
+  local from = redis.call('ZCOUNT', list, '(' .. start, '+inf')
+  local to = from + redis.call('ZCOUNT', list, start, start)
+  while from < to do
+    local middle = math.floor((from + to) / 2)
+    if isGreater(redis.call('ZREVRANGE', list, middle, middle)[1], sid) then from = middle + 1 else to = middle end
+  end
+  return from
+end
+
+local revokedBefore = math.max(notBeforeOf('u:' .. ARGV[3]), notBeforeOf('a:'))
+local from = ARGV[5] == '' and 0 or countUpTo(ARGV[4], ARGV[5])
+local part = redis.call('ZREVRANGE', list, from, from + size - 1, 'WITHSCORES')
+local sids, rows, entries, gone = {}, {}, {}, {}
+for at = 1, #part, 2 do
+  if tonumber(part[at + 1]) <= revokedBefore then break end
+  sids[#sids + 1] = part[at]
+  rows[#rows + 1] = base .. 's:' .. part[at]
+  entries[#entries + 1] = base .. 'r:s:' .. part[at]
+end
+rows, entries = fetch(rows), fetch(entries)
+local reply = { '', '' }
+if #sids == size then reply = { part[2 * size], sids[size] } end
+for at, sid in ipairs(sids) do
+  local row = rows[at] and not entries[at] and cmsgpack.unpack(rows[at])
+  if not row then
+    gone[#gone + 1] = sid
+  elseif isLive(row, idle) then
+    reply[#reply + 1] = toReply(sid, row)
+  end
+end
 remove(list, gone)
-return sessions
+return reply
 `,
 )
