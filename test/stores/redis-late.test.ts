@@ -1,0 +1,165 @@
+import type { Redis } from 'ioredis'
+import { createRedisStore } from 'tokenlib/stores/redis'
+import { expect, test } from 'vitest'
+import { FOREVER } from '../../src/revocation/revocation.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import { SWEEP } from '../../src/stores/redis/revocation-scripts.js'
+import { systemClock } from '../../src/time.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import { ALL, HOUR, LIST, RULES, session, start } from './redis-fixture.js'
+
+const EVERYTHING = { ...ALL, notBefore: 0, until: 0 }
+const ENDED = { outcome: 'ended' }
+/** More than one script looks at. */
+const MANY = 3000
+
+/** A store whose clock can be ahead, and whose scripts can be counted, held up and cut off. */
+async function open(client: Redis) {
+  let ahead = 0
+  let sweeps = 0
+  let beforeSweep = async (_count: number): Promise<void> => undefined
+  const watched = {
+    async call(command: string, args: string[]) {
+      if (args[0] === SWEEP.digest) await beforeSweep(++sweeps)
+      return client.call(command, ...args)
+    },
+  }
+  const store = createRedisStore(watched, { clock: () => systemClock() + ahead })
+  await store.prepare({ longestLifetime: HOUR })
+  return {
+    store: store as Required<RevocationStore>,
+    setAhead: (milliseconds: number) => void (ahead = milliseconds),
+    onSweep: (run: typeof beforeSweep) => void (beforeSweep = run),
+    countSweeps: async (run: () => Promise<unknown>): Promise<number> => {
+      const before = sweeps
+      await run()
+      return sweeps - before
+    },
+  }
+}
+
+type Opened = Awaited<ReturnType<typeof open>>
+
+async function openAhead({ store, setAhead }: Opened, count: number): Promise<string[]> {
+  setAhead(5 * HOUR)
+  const opened = await Promise.all(
+    Array.from({ length: count }, (_, at) => store.sessions.open(session(`user${at % 7}`))),
+  )
+  setAhead(0)
+  return opened.map(({ sid }) => sid)
+}
+
+async function countRevoked({ store }: Opened, sids: readonly string[]): Promise<number> {
+  const found = await store.lookup(sids.map((id) => ({ kind: 'session', id })))
+  return found.filter((notBefore) => notBefore === FOREVER).length
+}
+
+describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock that was far ahead', () => {
+  test('are revoked by a walk through the keys, and only once', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const { store, countSweeps } = opened
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
+    const sids = await openAhead(opened, MANY)
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBeGreaterThan(1)
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
+    expect(await client.keys('{tokenlib:tokenlib}:[su]:*')).toEqual([])
+  })
+
+  test('of a user are revoked without that walk', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const sids = await openAhead(opened, 70)
+    const revoke = () => opened.store.revoke([{ kind: 'user', id: 'user3', notBefore: 0, until: 0 }])
+    expect(await opened.countSweeps(revoke)).toBe(0)
+    expect(await countRevoked(opened, sids)).toBe(10)
+    expect(await opened.store.sessions.list('user3', LIST)).toEqual([])
+    expect(await opened.store.sessions.list('user4', LIST)).toHaveLength(10)
+  })
+
+  test('are told from log-ins that come during the walk', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const { store, onSweep } = opened
+    const sids = await openAhead(opened, MANY)
+    const later: string[] = []
+    onSweep(async () => void later.push((await store.sessions.open(session('grace'))).sid))
+    await store.revoke([EVERYTHING])
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+    expect(later.length).toBeGreaterThan(1)
+    expect(await countRevoked(opened, later)).toBe(0)
+    for (const sid of later) expect((await store.sessions.rotate(sid, 0, RULES)).outcome).toBe('rotated')
+    // Those log-ins started later than the watermark, so the next one reaches them.
+    await store.revoke([EVERYTHING])
+    for (const sid of later) expect(await store.sessions.rotate(sid, 1, RULES)).toEqual(ENDED)
+  })
+
+  test('are revoked by a repeat, when the walk was cut short', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const { store, onSweep, countSweeps } = opened
+    const sids = await openAhead(opened, MANY)
+    onSweep(async (count) => {
+      if (count === 2) throw new Error('connection lost')
+    })
+    await expect(store.revoke([EVERYTHING])).rejects.toThrow('connection lost')
+    expect(await countRevoked(opened, sids)).toBeLessThan(MANY)
+    // Another user's watermark in between changes nothing about that.
+    await store.revoke([{ kind: 'user', id: 'grace', notBefore: 0, until: 0 }])
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBeGreaterThan(1)
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
+  })
+
+  test('are revoked by two processes at once', async () => {
+    const { client } = await start()
+    const [one, two] = [await open(client), await open(client)]
+    const sids = await openAhead(one, MANY)
+    await Promise.all([one.store.revoke([EVERYTHING]), two.store.revoke([EVERYTHING])])
+    expect(await countRevoked(one, sids)).toBe(MANY)
+    expect(await one.countSweeps(() => one.store.revoke([EVERYTHING]))).toBe(0)
+    expect((await one.store.sessions.open(session())).startedAt).toBeLessThan(systemClock() + 2 * HOUR)
+  })
+
+  test('are revoked from the start again, when the server restarted during the walk', async () => {
+    const { server, client } = await start({ appendonly: 'yes', appendfsync: 'always' })
+    const opened = await open(client)
+    const { store, onSweep, countSweeps } = opened
+    const sids = await openAhead(opened, MANY)
+    const keys = await client.dbsize()
+    onSweep(async (count) => {
+      if (count !== 3) return
+      // From then on the keys are elsewhere in the tables of the server.
+      await server.kill('SIGKILL')
+      await server.restart()
+    })
+    const walk = await countSweeps(() => store.revoke([EVERYTHING]))
+    expect(walk).toBeGreaterThan(Math.ceil(keys / 1024))
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+  })
+
+  test('are revoked with everything else after a loss that left them', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const sids = await openAhead(opened, MANY)
+    await client.del('{tokenlib:tokenlib}:log')
+    await opened.store.feed(null, { waitMs: 0 })
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+    const next = await opened.store.sessions.open(session())
+    expect((await opened.store.sessions.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+  })
+
+  test('are revoked by the next call, when that was cut short', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const sids = await openAhead(opened, MANY)
+    await client.del('{tokenlib:tokenlib}:log')
+    opened.onSweep(async (count) => {
+      if (count === 2) throw new Error('connection lost')
+    })
+    await expect(opened.store.feed(null, { waitMs: 0 })).rejects.toThrow('connection lost')
+    await opened.store.lookup([ALL])
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+  })
+})
