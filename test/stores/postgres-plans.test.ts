@@ -146,6 +146,30 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
       expect(rows).toBeLessThan(FEW)
     })
 
+    test('reading all pages reads every session once, live or not', async () => {
+      for (const [idleMs, live] of [
+        [FOREVER, GROWN / 2],
+        [1, 0],
+      ] as const) {
+        let listed = 0
+        const rows = await visited(async () => {
+          for (let before: string | null = null; ;) {
+            const page: readonly { sid: string }[] = await sessions().list('ada', {
+              limit: PAGE,
+              before,
+              idleMs,
+            })
+            listed += page.length
+            if (page.length < PAGE) return
+            before = page.at(-1)?.sid ?? null
+          }
+        })
+        expect(listed).toBe(live)
+        // And once more for each page what says that nothing is lost.
+        expect(rows).toBeLessThan(1.1 * (GROWN / 2))
+      }
+    })
+
     test('a page of the feed reads as many rows as it has, and none where there is no news', async () => {
       let next = ''
       expect(await visited(async () => void ({ next } = await store.feed(null, { waitMs: 0 })))).toBeLessThan(

@@ -42,9 +42,12 @@ function connect(server: RunningServer): Redis {
   return client
 }
 
-/** A store that is ready. */
-export async function prepared(client: Redis): Promise<Required<RevocationStore>> {
-  const store = createRedisStore(client)
+/** A store that is ready; it tells of lost data only whom it is given. */
+export async function prepared(
+  client: Redis,
+  onWarning: (message: string) => void = () => undefined,
+): Promise<Required<RevocationStore>> {
+  const store = createRedisStore(client, { onWarning })
   await store.prepare({ longestLifetime: HOUR })
   return store as Required<RevocationStore>
 }

@@ -145,11 +145,33 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const { store, key, now } = await open()
     for (let at = 0; at < 100; at++) {
       const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
-      await store.revoke([all('session', sid, now + HOUR)])
+      // As the server drops it when it has ended.
+      await client.del(key(`s:${sid}`))
     }
     expect(await client.zcard(key('u:ada'))).toBeLessThan(20)
     expect(await store.sessions?.list('ada', LIST)).toEqual([])
     expect(await client.zcard(key('u:ada'))).toBe(0)
+  })
+
+  test('a revoked session leaves its entry, and nothing in the rows and the list of its user', async () => {
+    const { store, key, names, now } = await open()
+    const rules = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
+    const sids: string[] = []
+    for (let at = 0; at < 4; at++) {
+      sids.push((await store.sessions?.open(session(now + HOUR)))?.sid ?? '')
+      await store.sessions?.rotate(sids[at] ?? '', 0, rules)
+    }
+    const [revoked = '', rotated = '', presented = '', kept] = sids
+    await store.revoke([all('session', revoked, 0)])
+    expect((await store.sessions?.rotate(rotated, 0, rules))?.outcome).toBe('reused')
+    expect((await store.sessions?.present(presented, 0, rules))?.outcome).toBe('reused')
+    expect((await names()).filter((name) => /^[rs]:/.test(name)).toSorted()).toEqual(
+      [...[revoked, rotated, presented].map((sid) => `r:s:${sid}`), `s:${kept}`].toSorted(),
+    )
+    expect(await client.zrange(key('u:ada'), 0, -1)).toEqual([kept])
+    for (const sid of [revoked, rotated, presented]) {
+      expect(await client.pttl(key(`r:s:${sid}`))).toBeGreaterThan(HOUR)
+    }
   })
 
   test('of very many sessions the newest are listed', async () => {

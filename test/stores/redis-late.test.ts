@@ -24,7 +24,10 @@ async function open(client: Redis) {
       return client.call(command, ...args)
     },
   }
-  const store = createRedisStore(watched, { clock: () => systemClock() + ahead })
+  const store = createRedisStore(watched, {
+    clock: () => systemClock() + ahead,
+    onWarning: () => undefined,
+  })
   await store.prepare({ longestLifetime: HOUR })
   return {
     store: store as Required<RevocationStore>,

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { FOREVER } from '../../src/revocation/revocation.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import type { LostData, RevocationStore } from '../../src/revocation/store.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { ALL, HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 
@@ -44,6 +44,9 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
     revoke: (store) => store.revoke([token('b')]),
     open: (store) => store.sessions.open(session()),
     rotate: (store) => store.sessions.rotate('sid', 0, RULES),
+    present: (store) => store.sessions.present('sid', 0, RULES),
+    get: (store) => store.sessions.get('sid', RULES),
+    lookup: async (store) => store.lookup([ALL]),
     list: (store) => store.sessions.list('ada', LIST),
     feed: (store) => store.feed(null, { waitMs: 0 }),
     prune: (store) => store.prune(10),
@@ -55,6 +58,74 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
       await client.flushall()
       await run(store)
       expect(await (await prepared(client)).lookup([ALL])).toEqual([expect.any(Number)])
+    })
+  }
+
+  test('a loss is told once to every manager of each process, with the moment of it', async () => {
+    const { client } = await start()
+    const warnings: string[] = []
+    const warn = (name: string) => () => void warnings.push(name)
+    const [one, two] = [await prepared(client, warn('one')), await prepared(client, warn('two'))]
+    const losses: [string, number][] = []
+    const listen = (name: string, longestLifetime = HOUR) => ({
+      longestLifetime,
+      onLostData: ({ revokedBefore }: LostData) => void losses.push([name, revokedBefore]),
+    })
+    const [first, second, third] = [listen('first'), listen('second'), listen('third')]
+    for (const needs of [first, second, { ...first, longestLifetime: 2 * HOUR }]) await one.prepare(needs)
+    await two.prepare(third)
+    expect([losses, warnings]).toEqual([[], []])
+    for (let loss = 0; loss < 2; loss++) {
+      losses.length = 0
+      warnings.length = 0
+      await client.flushall()
+      await Promise.all([
+        ...Array.from({ length: 5 }, async () => one.lookup([ALL])),
+        one.revoke([token('a')]),
+        one.sessions.open(session()),
+        one.feed(null, { waitMs: 0 }),
+        one.prepare(second),
+      ])
+      expect(losses.map(([name]) => name).toSorted()).toEqual(['first', 'second'])
+      for (const [, revokedBefore] of losses) {
+        expect(revokedBefore).toBeLessThanOrEqual(Number((await one.lookup([ALL]))[0]))
+      }
+      expect(warnings).toEqual(['one'])
+      losses.length = 0
+      const [found] = await two.lookup([ALL])
+      expect(losses).toEqual([['third', found]])
+      expect(warnings).toEqual(['one', 'two'])
+      // Whatever comes after it is no other loss.
+      for (const store of [one, two, one]) await store.lookup([ALL])
+      expect([losses.length, warnings.length]).toEqual([1, 2])
+    }
+  })
+
+  test('a process that starts on an empty store, or after a loss, has lost nothing', async () => {
+    const { client } = await start()
+    const told: unknown[] = []
+    const needs = { longestLifetime: HOUR, onLostData: (loss: LostData) => void told.push(loss) }
+    const first = await prepared(client, (message) => void told.push(message))
+    await first.prepare(needs)
+    await first.revoke([token('a')])
+    await client.flushall()
+    const second = await prepared(client, (message) => void told.push(message))
+    await second.prepare(needs)
+    await second.lookup([ALL])
+    expect(told).toEqual([])
+  })
+
+  for (const lost of ['epoch', 'meta', 'log', 'marks', 'count']) {
+    test(`a process that starts where ${lost} is missing revokes everything, and says so`, async () => {
+      const { client } = await start()
+      await (await prepared(client)).revoke([token('a')])
+      await client.del(`{tokenlib:tokenlib}:${lost}`)
+      const warnings: string[] = []
+      const store = await prepared(client, (message) => void warnings.push(message))
+      expect(await store.lookup([token('a'), ALL])).toEqual([FOREVER, expect.any(Number)])
+      expect(warnings).toHaveLength(1)
+      await (await prepared(client, (message) => void warnings.push(message))).lookup([ALL])
+      expect(warnings).toHaveLength(1)
     })
   }
 
