@@ -6,7 +6,7 @@ import { monotonicNow } from '../time.js'
 import { withDeadline } from './deadline.js'
 import { FOREVER, type RevocationKey } from './revocation.js'
 import { parseAnswers } from './revocation-keys.js'
-import type { LookupAnswer, RevocationStore } from './store.js'
+import type { LookupAnswer, RevocationStore, StoreNeeds } from './store.js'
 
 /** Everything that a manager asks of a store goes through one of these. */
 export interface StoreGuard {
@@ -21,11 +21,14 @@ export interface StoreGuard {
   ): Value | Promise<Value>
   /** What the store answers about each of the keys, checked for shape; otherwise like `call`. */
   lookup(keys: readonly RevocationKey[], lifetime: number): LookupAnswer | Promise<LookupAnswer>
-  /** Lets the store know of a longer lifetime, soon; only calls about tokens that live as long wait for that. */
+  /**
+   * Announces a longer lifetime to the store, in the background; only calls about tokens that live as long wait for
+   * that. What the store did not acknowledge is announced again, after the next call that it answers.
+   */
   expect(lifetime: number): void
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then says why it is not. */
   ready(): Promise<void>
-  /** The longest lifetime the store was told of so far, in milliseconds. */
+  /** The longest lifetime the store is to know of, in milliseconds. */
   readonly longestLifetime: number
 }
 
@@ -35,6 +38,8 @@ export interface StoreGuardOptions {
   /** The longest lifetime of the manager's tokens, in milliseconds. */
   readonly longestLifetime: number
   readonly emit: TokenEmitter['emit']
+  /** Called once for each loss of data that the store notices. */
+  readonly onLostData?: StoreNeeds['onLostData']
 }
 
 // So many questions may wait in a client while none is answered, and so many while some are; more are refused unasked.
@@ -51,6 +56,11 @@ const PATIENCE = 5000
 // Lifetimes are told to the store in steps, or every token that lives a little longer would be a write.
 const LIFETIME_STEP = 3_600_000
 
+// A lifetime that was not acknowledged is announced again at once, and then not sooner than this; milliseconds, doubling
+// to the longest.
+const ANNOUNCE_INTERVAL = 100
+const LONGEST_ANNOUNCE_INTERVAL = 10_000
+
 interface Preparation {
   readonly needs: number
   readonly done: Promise<void>
@@ -60,9 +70,14 @@ interface Preparation {
 
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreGuard(store: RevocationStore, options: StoreGuardOptions): StoreGuard {
-  const { timeoutMs, emit } = options
+  const { timeoutMs, emit, onLostData } = options
   let { longestLifetime } = options
+  // The longest lifetime that the store has acknowledged.
   let prepared = -1
+  // Whether an announcement failed. A boolean, because every request looks at it.
+  let isUnannounced = false
+  let announceAt = 0
+  let announceInterval = 0
   let preparing: Preparation | null = null
   let pending = 0
   let isSilent = false
@@ -95,7 +110,10 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       probeInterval = PROBE_INTERVAL
     }
     pending++
-    answer.then(settle, settle)
+    answer.then(() => {
+      settle()
+      if (isUnannounced) announce()
+    }, settle)
     return () => {
       if (answeredAt < startedAt) isSilent = true
       lost ??= setTimeout(forget, LOST_AFTER).unref()
@@ -110,6 +128,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     const answer = run(store)
     if (!isPromise(answer)) {
       isSilent = false
+      if (isUnannounced) announce()
       return answer
     }
     // Once: a thenable may do its work anew each time it is asked.
@@ -135,11 +154,31 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   const beginPreparing = (needs: number): Preparation => {
     assertAnswering()
     const prepareStore = async (): Promise<void> => {
-      await store.prepare({ longestLifetime: needs })
+      await store.prepare(
+        onLostData === undefined ? { longestLifetime: needs } : { longestLifetime: needs, onLostData },
+      )
       prepared = Math.max(prepared, needs)
+      isUnannounced = prepared < longestLifetime
+      announceInterval = 0
+      announceAt = 0
     }
     const done = prepareStore()
     return { needs, done, createReason: track(done) }
+  }
+
+  // In the background. While the store is down, tokens that are made and calls that fail must not add to its load.
+  const announce = (): void => {
+    isUnannounced = prepared < longestLifetime
+    const isUnderWay = preparing !== null && preparing.needs >= longestLifetime
+    if (!isUnannounced || isUnderWay || monotonicNow() < announceAt) return
+    prepare().catch((cause: unknown) => {
+      announceAt = monotonicNow() + announceInterval
+      announceInterval = Math.min(
+        Math.max(ANNOUNCE_INTERVAL, 2 * announceInterval),
+        LONGEST_ANNOUNCE_INTERVAL,
+      )
+      unavailable('prepare', cause)
+    })
   }
 
   const raise = (lifetime: number): void => {
@@ -207,14 +246,16 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
       // What every request asks, of a store that answers at once: nothing is wrapped, and nothing waited for.
       if (prepared >= Math.max(0, lifetime) && pending === 0) {
         const answer = askNow(keys)
-        return isPromise(answer) ? lookupLater(answer, keys) : answer
+        if (isPromise(answer)) return lookupLater(answer, keys)
+        if (isUnannounced) announce()
+        return answer
       }
       return call('lookup', (target) => toAnswers(target.lookup(keys), keys), lifetime)
     },
     expect(lifetime) {
-      if (lifetime <= longestLifetime) return
+      if (lifetime <= prepared) return
       raise(lifetime)
-      prepare().catch((cause: unknown) => void unavailable('prepare', cause))
+      announce()
     },
     async ready() {
       const deadline = monotonicNow() + PATIENCE

@@ -151,11 +151,12 @@ describe('what the store is told of lifetimes', () => {
     expect(guard.longestLifetime).toBe(FOREVER)
   })
 
-  test('nothing, where its start covered them', async () => {
+  test('once, where its start covers them', async () => {
     const { guard, told, ask } = createGuard(undefined, HOUR / 2)
     guard.expect(HOUR / 2)
-    expect(told).toEqual([])
+    expect(told).toEqual([HOUR / 2])
     expect(await ask(() => 1, HOUR / 2)).toBe('ok')
+    guard.expect(HOUR / 2)
     expect(told).toEqual([HOUR / 2])
     // And then what it answers at once is there at once.
     expect(guard.call('lookup', () => 'at once', HOUR / 2)).toBe('at once')
@@ -186,6 +187,85 @@ describe('what the store is told of lifetimes', () => {
     guard.expect(HOUR)
     await vi.advanceTimersByTimeAsync(0)
     expect(unavailable).toEqual([{ operation: 'prepare', cause: new Error('gone') }])
+  })
+
+  describe('one that it did not take', () => {
+    /** A guard whose store was prepared once, and takes no longer lifetime until `mend` is called. */
+    async function createDeaf(fail: () => Promise<void> = () => Promise.reject(new Error('gone'))) {
+      let isBroken = false
+      const made = createGuard(() => (isBroken ? fail() : Promise.resolve()), HOUR)
+      await made.guard.ready()
+      isBroken = true
+      made.guard.expect(2 * HOUR)
+      await vi.advanceTimersByTimeAsync(TIMEOUT)
+      expect(made.told).toEqual([HOUR, 2 * HOUR])
+      await vi.advanceTimersByTimeAsync(1000)
+      return { ...made, mend: () => void (isBroken = false) }
+    }
+
+    test('is told again when a token that lives as long is made', async () => {
+      const { guard, told, mend } = await createDeaf()
+      mend()
+      guard.expect(2 * HOUR)
+      await vi.advanceTimersByTimeAsync(0)
+      guard.expect(2 * HOUR)
+      expect(told).toEqual([HOUR, 2 * HOUR, 2 * HOUR])
+    })
+
+    test.each([
+      ['at once', () => 1],
+      ['later', async () => 1],
+    ])('is told again after the next question that is answered %s', async (_when, answer) => {
+      const { told, mend, ask } = await createDeaf()
+      mend()
+      expect(await ask(answer)).toBe('ok')
+      await vi.advanceTimersByTimeAsync(0)
+      expect(told).toEqual([HOUR, 2 * HOUR, 2 * HOUR])
+      expect(await ask(answer)).toBe('ok')
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(told).toHaveLength(3)
+    })
+
+    test('is not told again after a question that fails', async () => {
+      const { told, ask } = await createDeaf()
+      expect(await ask(() => Promise.reject(new Error('gone')))).toBe('REVOCATION_UNAVAILABLE')
+      expect(told).toHaveLength(2)
+    })
+
+    test.each([
+      ['fails', undefined],
+      ['hangs', () => never],
+    ])('is not told with every token and answer while it %s', async (_how, fail) => {
+      const { guard, told, ask } = await createDeaf(fail)
+      const before = told.length
+      for (let second = 0; second < 60; second++) {
+        for (let count = 0; count < 20; count++) {
+          guard.expect(2 * HOUR)
+          await ask(() => 1)
+        }
+        await vi.advanceTimersByTimeAsync(1000)
+      }
+      expect(told.length - before).toBeGreaterThan(5)
+      expect(told.length - before).toBeLessThan(20)
+    })
+  })
+
+  test('also whom to tell of lost data, each time', async () => {
+    const given: unknown[] = []
+    const onLostData = (): void => {}
+    const store = { prepare: async (needs: unknown) => void given.push(needs) } as unknown as RevocationStore
+    const guard = createStoreGuard(store, {
+      timeoutMs: TIMEOUT,
+      longestLifetime: HOUR,
+      emit: () => {},
+      onLostData,
+    })
+    await guard.ready()
+    guard.expect(2 * HOUR)
+    expect(given).toEqual([
+      { longestLifetime: HOUR, onLostData },
+      { longestLifetime: 2 * HOUR, onLostData },
+    ])
   })
 
   test('once, however many wait for it', async () => {

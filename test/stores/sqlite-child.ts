@@ -12,6 +12,7 @@ export interface Requests {
   /** Revokes tokens whose ids are the prefix and a number, one after the other. */
   revokeMany(prefix: string, count: number, until: number): unknown
   lookup(keys: readonly RevocationKey[]): unknown
+  prune(limit: number): unknown
   rotate(sid: string, generation: number, rules: RotationOptions): unknown
   exec(sql: string): unknown
 }
@@ -22,7 +23,10 @@ export type Request = {
 }[keyof Requests]
 
 // The process of another program that shares the file: `sqlite-process.ts` bundles this, and starts it.
-const [client = '', path = ''] = process.argv.slice(2)
+const [client = '', path = '', lead = '0'] = process.argv.slice(2)
+// The clock of a machine that is wrong from the start.
+const rightClock = Date.now
+Date.now = () => rightClock() + Number(lead)
 const { DatabaseSync } = createRequire(import.meta.url)(client) as {
   DatabaseSync: new (path: string) => SqliteDatabase
 }
@@ -45,6 +49,7 @@ const requests: Requests = {
   },
   // JSON has no undefined.
   lookup: async (keys) => (await store.lookup(keys)).map((found) => found ?? null),
+  prune: (limit) => store.prune(limit),
   rotate: (sid, generation, rules) => store.sessions?.rotate(sid, generation, rules),
   exec: (sql) => void database.exec(sql),
 }

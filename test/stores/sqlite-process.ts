@@ -32,10 +32,10 @@ export async function bundleChild(folder: string): Promise<string> {
   return outfile
 }
 
-/** Starts a process on a database. */
-export function startProcess(program: string, path: string): OtherProcess {
+/** Starts a process on a database; its clock is ahead by `lead` milliseconds. */
+export function startProcess(program: string, path: string, lead = 0): OtherProcess {
   const client = createRequire(import.meta.url).resolve('@photostructure/sqlite')
-  const child = fork(program, [client, path], { execArgv: [] })
+  const child = fork(program, [client, path, String(lead)], { execArgv: [] })
   const ended = once(child, 'exit').then(([, signal]) => signal as NodeJS.Signals | null)
   return {
     async ask(name, ...values) {

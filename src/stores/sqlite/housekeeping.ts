@@ -18,12 +18,20 @@ const MARGIN = 60_000
 const INTERVAL = 60_000
 const BATCH = 1000
 
-/** The housekeeping of a database; `retire` is the clock that says what has ended. */
+/** What housekeeping goes by. */
+export interface HousekeepingClocks {
+  /** The clock that says what has ended. */
+  readonly retire: Clock
+  /** The time that the database trusts after a write at a moment; called in a transaction. */
+  readonly trust: (at: number) => number
+}
+
+/** The housekeeping of a database. */
 export function createHousekeeping(
   database: SqliteDatabase,
   { revocations, sessions }: Tables,
   ledger: Ledger,
-  retire: Clock,
+  { retire, trust }: HousekeepingClocks,
 ): Housekeeping {
   const statements = [revocations, sessions].map((table) =>
     database.prepare(
@@ -33,20 +41,25 @@ export function createHousekeeping(
   let nextAt = Number.NEGATIVE_INFINITY
   let isStopped = false
 
-  const drop = (endedAt: number, limit: number): number =>
-    statements.reduce((dropped, statement) => dropped + Number(statement.run(endedAt, limit).changes), 0)
+  const drop = (at: number, limit: number): number => {
+    const endedAt = Math.min(at, trust(at)) - MARGIN
+    return statements.reduce(
+      (dropped, statement) => dropped + Number(statement.run(endedAt, limit).changes),
+      0,
+    )
+  }
 
   return {
-    prune: (limit) => ledger.write(() => drop(retire() - MARGIN, Math.min(limit, FOREVER))),
+    prune: (limit) => ledger.write(() => drop(Math.floor(retire()), Math.min(limit, FOREVER))),
     afterWrite() {
       if (isStopped || monotonicNow() < nextAt) return
       nextAt = monotonicNow() + INTERVAL
-      const endedAt = retire() - MARGIN
+      const at = Math.floor(retire())
       setImmediate(() => {
         if (isStopped) return
         try {
           // As long as there is more, every write is followed by another batch.
-          if (ledger.tryWrite(() => drop(endedAt, BATCH)) >= BATCH) nextAt = Number.NEGATIVE_INFINITY
+          if (ledger.tryWrite(() => drop(at, BATCH)) >= BATCH) nextAt = Number.NEGATIVE_INFINITY
         } catch {
           // Nobody waits for it, and the next one does the same work.
         }

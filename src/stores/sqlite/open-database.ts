@@ -1,7 +1,7 @@
 import type { Revocation, RevocationKey } from '../../revocation/revocation.js'
 import type { SessionStore } from '../../revocation/session-store.js'
 import type { FeedPage, LookupAnswer, Position, Revoked } from '../../revocation/store.js'
-import { type Clock, createCautiousClock, createCheckedClock } from '../../time.js'
+import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
 import { configure } from './configure.js'
 import { assertLocal, createFileGuard, NO_FILE, readPath } from './database-file.js'
 import type { SqliteDatabase } from './database.js'
@@ -13,6 +13,7 @@ import { createRevoke } from './revoke.js'
 import { createTables, type Tables } from './schema.js'
 import { createSessions } from './sessions.js'
 import { transact } from './transaction.js'
+import { createTrustedTime } from './trusted-time.js'
 
 /** A database that is ready for use. */
 export interface OpenDatabase {
@@ -60,7 +61,11 @@ export function openDatabase(
     lookup: createLookup(database, tables, ledger),
     readFeed: createFeedReader(database, tables, ledger),
     sessions: createSessions(database, tables, ledger, now),
-    housekeeping: createHousekeeping(database, tables, ledger, createCautiousClock(clock)),
+    housekeeping: createHousekeeping(database, tables, ledger, {
+      retire: createCautiousClock(clock),
+      // A clock that was passed in is somebody's own time, and may run as it likes.
+      trust: clock === systemClock ? createTrustedTime(database, tables) : (at) => at,
+    }),
   }
 }
 

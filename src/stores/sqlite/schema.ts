@@ -6,6 +6,7 @@ export interface Tables {
   readonly meta: string
   readonly revocations: string
   readonly sessions: string
+  readonly clock: string
 }
 
 /** The version of the tables below. */
@@ -22,11 +23,12 @@ export function toTables(prefix: string): Tables {
     meta: `${prefix}meta`,
     revocations: `${prefix}revocations`,
     sessions: `${prefix}sessions`,
+    clock: `${prefix}clock`,
   }
 }
 
 /** Creates what is missing, and refuses tables of another version; to be run in a transaction. */
-export function createTables(database: SqliteDatabase, { meta, revocations, sessions }: Tables): void {
+export function createTables(database: SqliteDatabase, { meta, revocations, sessions, clock }: Tables): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${meta} (
       id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -61,6 +63,13 @@ export function createTables(database: SqliteDatabase, { meta, revocations, sess
     CREATE INDEX IF NOT EXISTS ${sessions}_page ON ${sessions} (user, started_at, sid);
     CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
     CREATE INDEX IF NOT EXISTS ${sessions}_start ON ${sessions} (started_at);
+    -- Not part of the version: releases without it do not need it.
+    CREATE TABLE IF NOT EXISTS ${clock} (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      trusted INTEGER NOT NULL,
+      claimed_from INTEGER,
+      claimed_to INTEGER
+    );
   `)
   const row = database.prepare(`SELECT version FROM ${meta} WHERE id = 1`).get()
   const { version } = (row ?? { version: SCHEMA_VERSION }) as { readonly version: number }

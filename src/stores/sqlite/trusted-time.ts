@@ -1,0 +1,79 @@
+import type { SqliteDatabase } from './database.js'
+import type { Tables } from './schema.js'
+
+/** The time that a database trusts for dropping what has ended; epoch milliseconds. */
+export interface Trust {
+  readonly trusted: number
+  /** The writes since `from`, up to `to`, show a later time; it is not trusted yet. */
+  readonly claim: { readonly from: number; readonly to: number } | null
+}
+
+/** The trust of a database that nobody has written to. */
+export const NO_TRUST: Trust = { trusted: 0, claim: null }
+
+/** A clock may be ahead of the trusted time by this much and is believed, in milliseconds. */
+export const TRUSTED_STEP = 3_600_000
+
+/** A later time is trusted when it was claimed for this long, in milliseconds: less than a day, for daily jobs. */
+export const CLAIM_AGE = 72_000_000
+
+/**
+ * What is trusted after a write at a moment.
+ *
+ * A process whose clock is far ahead when it starts cannot know that, and would drop revocations whose tokens live on.
+ * So a large step is only a claim. Every write near the trusted time refutes it, and every earlier claim replaces it.
+ * It is trusted once writes without a gap have shown it for long enough; or, where writes are rare, once the next one
+ * comes that much later: then the claim is trusted, and the new time becomes the claim.
+ */
+export function moveTrust({ trusted, claim }: Trust, at: number): Trust {
+  if (at < trusted) return { trusted, claim }
+  if (at <= trusted + TRUSTED_STEP) return { trusted: at, claim: null }
+  if (claim === null || at < claim.from || at < claim.to - TRUSTED_STEP) {
+    return { trusted, claim: { from: at, to: at } }
+  }
+  if (at <= claim.to + TRUSTED_STEP) {
+    const to = Math.max(claim.to, at)
+    return to - claim.from >= CLAIM_AGE ? { trusted: to, claim: null } : { trusted, claim: { ...claim, to } }
+  }
+  // A gap: either nobody has written for a while, or this clock is wrong.
+  return at < claim.to + CLAIM_AGE ? { trusted, claim } : { trusted: claim.to, claim: { from: at, to: at } }
+}
+
+interface Row {
+  readonly trusted: number
+  readonly claimedFrom: number | null
+  readonly claimedTo: number | null
+}
+
+/**
+ * Returns the trusted time after a write at a moment, which must be by a clock that does not jump; to be called in a
+ * transaction that writes.
+ */
+export function createTrustedTime(
+  database: SqliteDatabase,
+  { clock }: Pick<Tables, 'clock'>,
+): (at: number) => number {
+  const read = database.prepare(
+    `SELECT trusted, claimed_from AS claimedFrom, claimed_to AS claimedTo FROM ${clock} WHERE id = 1`,
+  )
+  const save = database.prepare(
+    `REPLACE INTO ${clock} (id, trusted, claimed_from, claimed_to) VALUES (1, ?, ?, ?)`,
+  )
+  // A clock that does not jump, and agreed with the others once, is right for as long as this process runs.
+  let hasAgreed = false
+
+  return (at) => {
+    const before = toTrust((read.get() ?? null) as Row | null)
+    const after = hasAgreed && at > before.trusted ? { trusted: at, claim: null } : moveTrust(before, at)
+    hasAgreed ||= Math.abs(at - after.trusted) <= TRUSTED_STEP
+    save.run(after.trusted, after.claim?.from ?? null, after.claim?.to ?? null)
+    return after.trusted
+  }
+}
+
+function toTrust(row: Row | null): Trust {
+  if (row === null) return NO_TRUST
+  const { trusted, claimedFrom, claimedTo } = row
+  const isClaimed = claimedFrom !== null && claimedTo !== null
+  return { trusted, claim: isClaimed ? { from: claimedFrom, to: claimedTo } : null }
+}

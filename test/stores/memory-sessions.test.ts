@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { FOREVER } from '../../src/index.js'
+import { createSessionOrder, type Place } from '../../src/stores/memory/session-order.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock } from '../helpers/manager.js'
+
+const place = (at: number): Place => ({ startedAt: 1000 + at, sid: `s${String(at).padStart(6, '0')}` })
+
+/** An order with the sessions of a user, which counts how often it looks at one. */
+function createCounted(count: number) {
+  const kept = new Set<string>()
+  let looks = 0
+  const order = createSessionOrder((sid) => {
+    looks++
+    return kept.has(sid)
+  })
+  const add = (user: string, given: Place): void => {
+    kept.add(given.sid)
+    order.add(user, given)
+  }
+  for (let at = 0; at < count; at++) add('ada', place(at))
+  return {
+    order,
+    add,
+    remove(user: string, { sid }: Place) {
+      kept.delete(sid)
+      order.remove(user)
+    },
+    /** How many sessions are looked at while something runs. */
+    countLooks(run: () => void): number {
+      looks = 0
+      run()
+      return looks
+    },
+  }
+}
+
+/** The first few places after one. */
+function readPage(places: Iterable<Place>, limit: number): Place[] {
+  const page: Place[] = []
+  for (const found of places) {
+    page.push(found)
+    if (page.length === limit) break
+  }
+  return page
+}
+
+describe('the order of sessions in memory', () => {
+  test('reads pages without looking at what comes before or after them', () => {
+    const { order, countLooks } = createCounted(10_000)
+    let last: Place | null = null
+    for (let page = 0; page < 100; page++) {
+      const looks = countLooks(() => (last = readPage(order.walk('ada', last), 100).at(-1) ?? null))
+      expect(looks).toBe(100)
+    }
+    expect(last).toEqual(place(0))
+  })
+
+  test('does not look at the sessions of other users', () => {
+    const { order, add, countLooks } = createCounted(10_000)
+    add('grace', place(20_000))
+    expect(countLooks(() => readPage(order.walk('grace', null), 100))).toBe(1)
+    expect(countLooks(() => readPage(order.walk('nobody', null), 100))).toBe(0)
+  })
+
+  test('removes any number of sessions in steps that are in proportion', () => {
+    const { order, remove, countLooks } = createCounted(10_000)
+    // As revokeOtherSessions does: page by page, and each page is removed.
+    let last: Place | null = null
+    const looks = countLooks(() => {
+      for (;;) {
+        const page: Place[] = readPage(order.walk('ada', last), 100)
+        last = page.at(-1) ?? null
+        if (last === null) return
+        for (const found of page) remove('ada', found)
+      }
+    })
+    expect(order.users).toBe(0)
+    expect(looks).toBeLessThan(4 * 10_000)
+  })
+
+  test('keeps its order whatever comes and goes', () => {
+    const { order, add, remove } = createCounted(0)
+    const places = Array.from({ length: 500 }, (_, at) => place((at * 7919) % 500))
+    for (const given of places) add('ada', given)
+    const expected = places.toSorted((one, other) => other.startedAt - one.startedAt)
+    expect([...order.walk('ada', null)]).toEqual(expected)
+    for (const given of places.slice(0, 400)) remove('ada', given)
+    const left = expected.filter((given) => places.indexOf(given) >= 400)
+    expect([...order.walk('ada', null)]).toEqual(left)
+    expect([...order.walk('ada', left[10] ?? null)]).toEqual(left.slice(11))
+  })
+})
+
+test('what is held of users stays bounded by the sessions that are alive', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const client = { ip: null, userAgent: null }
+  for (let at = 0; at < 3000; at++) {
+    clock.seconds++
+    const nonce = String(at).padStart(13, 'A') + 'A'
+    const end = clock() + 10_000
+    await store.sessions?.open({ user: `u${at}`, nonce, expiresAt: end, until: end, ...client })
+  }
+  const page = { limit: 1000, before: null, idleMs: FOREVER }
+  expect(await store.sessions?.list('u2999', page)).toHaveLength(1)
+  expect(await store.sessions?.list('u0', page)).toEqual([])
+  clock.seconds += 100
+  expect(await store.prune(10_000)).toBeLessThan(100)
+})
+
+test('a closed store keeps no sessions', async () => {
+  const store = createMemoryStore()
+  await store.close()
+  const page = { limit: 10, before: null, idleMs: FOREVER }
+  await expect(store.sessions?.list('ada', page)).rejects.toThrow(/closed/)
+  await expect(store.sessions?.get('s', { idleMs: FOREVER })).rejects.toThrow(/closed/)
+  await expect(store.sessions?.present('s', 0, { graceMs: 0, idleMs: FOREVER })).rejects.toThrow(/closed/)
+})

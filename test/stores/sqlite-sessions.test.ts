@@ -1,0 +1,173 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import { afterAll, describe, test } from 'vitest'
+import { FOREVER, MOST_SET_BACK } from '../../src/revocation/revocation.js'
+import type { LostData, RevocationStore } from '../../src/revocation/store.js'
+import { toTables } from '../../src/stores/sqlite/schema.js'
+import { toPageSql } from '../../src/stores/sqlite/sessions.js'
+import { systemClock } from '../../src/time.js'
+import { createFolder, HOUR, LATER, LIST, token } from './sqlite-fixture.js'
+
+const folder = createFolder()
+afterAll(() => folder.remove())
+
+const RULES = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
+
+let opened = 0
+const session = (user = 'ada') => ({
+  user,
+  nonce: `${String(++opened).padStart(13, 'A')}A`,
+  expiresAt: LATER,
+  until: LATER,
+  ip: null,
+  userAgent: null,
+})
+
+describe('a page of sessions in SQLite', () => {
+  test('is read from one index, between its two ends, and needs no sorting', async () => {
+    await folder.openStore('plan.db')
+    const plan = folder
+      .open('plan.db')
+      .prepare(`EXPLAIN QUERY PLAN ${toPageSql(toTables('tokenlib_'))}`)
+      .all()
+      .map((row) => (row as { readonly detail: string }).detail)
+    equal(
+      plan[0],
+      'SEARCH tokenlib_sessions USING INDEX tokenlib_sessions_page ' +
+        '(user=? AND started_at>? AND (started_at,sid)<(?,?))',
+    )
+    deepEqual(
+      plan.filter((step) => /SCAN|TEMP B-TREE/.test(step)),
+      [],
+    )
+  })
+
+  test('has its index in a file of an earlier release too', async () => {
+    const database = folder.open('earlier.db')
+    const before = await folder.openStore('earlier.db')
+    await before.sessions?.open(session())
+    database.exec(`DROP INDEX tokenlib_sessions_page; DROP TABLE tokenlib_clock;
+      CREATE INDEX tokenlib_sessions_user ON tokenlib_sessions (user, started_at)`)
+    const store = await folder.openStore('earlier.db')
+    equal((await store.sessions?.list('ada', LIST))?.length, 1)
+    const names = database
+      .prepare(`SELECT name FROM sqlite_master WHERE name LIKE 'tokenlib_sessions_%' ORDER BY name`)
+      .all()
+    deepEqual(
+      names.map((row) => (row as { readonly name: string }).name),
+      ['tokenlib_sessions_page', 'tokenlib_sessions_start', 'tokenlib_sessions_until'],
+    )
+  })
+
+  test('leaves out sessions that an earlier release revoked and kept', async () => {
+    const store = await folder.openStore('kept.db')
+    const [one, two] = [await store.sessions?.open(session()), await store.sessions?.open(session())]
+    const copy = 'SELECT * FROM tokenlib_sessions'
+    const database = folder.open('kept.db')
+    database.exec(`CREATE TABLE kept AS ${copy}`)
+    await store.revoke([{ kind: 'session', id: one?.sid ?? '', notBefore: FOREVER, until: 0 }])
+    database.exec('INSERT OR IGNORE INTO tokenlib_sessions SELECT * FROM kept')
+    deepEqual(
+      (await store.sessions?.list('ada', LIST))?.map(({ sid }) => sid),
+      [two?.sid],
+    )
+    equal(await store.sessions?.get(one?.sid ?? '', RULES), null)
+  })
+})
+
+describe('lost data in SQLite', () => {
+  /** A store on a clock that can be moved, with what it warned of and who was told. */
+  async function openWatched(name: string) {
+    let now = systemClock()
+    const warnings: string[] = []
+    const store = await folder.openStore(name, undefined, {
+      clock: () => now,
+      onWarning: (message) => void warnings.push(message),
+    })
+    const losses: LostData[][] = [[], []]
+    for (const told of losses) {
+      await store.prepare({ longestLifetime: HOUR, onLostData: (loss) => void told.push(loss) })
+    }
+    const lose = (sql: string): void => folder.open(name).exec(sql)
+    return { store, warnings, losses, lose, now: () => now, advance: (by: number) => void (now += by) }
+  }
+
+  const all = async (store: RevocationStore): Promise<number | undefined> =>
+    (await store.lookup([{ kind: 'all', id: '' }]))[0]
+
+  test('is one warning, and one call for everyone who listens', async () => {
+    const { store, warnings, losses, lose, advance } = await openWatched('told.db')
+    await store.revoke([token('a')])
+    deepEqual([warnings, losses], [[], [[], []]])
+    for (const count of [1, 2]) {
+      advance(1000)
+      lose('DELETE FROM tokenlib_meta; DELETE FROM tokenlib_revocations')
+      const revokedBefore = await all(store)
+      await store.revoke([token('a')])
+      await store.prepare({ longestLifetime: 2 * HOUR })
+      equal(warnings.length, count)
+      for (const told of losses) {
+        equal(told.length, count)
+        deepEqual(told.at(-1), { revokedBefore })
+      }
+    }
+  })
+
+  test('is told only after everything is revoked', async () => {
+    const store = await folder.openStore('order.db')
+    const database = folder.open('order.db')
+    let seen: unknown
+    await store.prepare({
+      longestLifetime: HOUR,
+      onLostData({ revokedBefore }) {
+        const row = database.prepare(`SELECT not_before FROM tokenlib_revocations WHERE kind = 'all'`).get()
+        seen = (row as { readonly not_before: number } | undefined)?.not_before === revokedBefore
+      },
+    })
+    database.exec('DELETE FROM tokenlib_meta')
+    await store.revoke([])
+    equal(seen, true)
+  })
+
+  test('revokes the sessions that started later than a clock that was set back', async () => {
+    const { store, losses, lose, now, advance } = await openWatched('ahead.db')
+    advance(5 * HOUR)
+    const ahead = await store.sessions?.open(session())
+    advance(-5 * HOUR)
+    const recent = await store.sessions?.open(session())
+    lose('DELETE FROM tokenlib_meta; DELETE FROM tokenlib_revocations')
+    const watermark = (await all(store)) ?? 0
+    ok(watermark >= now() && watermark <= now() + MOST_SET_BACK)
+    deepEqual(losses[0], [{ revokedBefore: watermark }])
+    deepEqual([...(await store.lookup([{ kind: 'session', id: ahead?.sid ?? '' }]))], [FOREVER])
+    for (const lost of [ahead, recent]) {
+      deepEqual(await store.sessions?.rotate(lost?.sid ?? '', 0, RULES), { outcome: 'ended' })
+    }
+    deepEqual(await store.sessions?.list('ada', LIST), [])
+    const next = await store.sessions?.open(session())
+    equal((await store.sessions?.rotate(next?.sid ?? '', 0, RULES))?.outcome, 'rotated')
+  })
+})
+
+test('a client that answers null where there is no row is no other history', async () => {
+  const database = folder.open('null.db')
+  // As bun:sqlite does.
+  const nullish = {
+    exec: (sql: string) => database.exec(sql),
+    prepare(sql: string) {
+      const statement = database.prepare(sql)
+      return {
+        run: (...values: Parameters<typeof statement.run>) => statement.run(...values),
+        all: (...values: Parameters<typeof statement.all>) => statement.all(...values),
+        get: (...values: Parameters<typeof statement.get>) => statement.get(...values) ?? null,
+      }
+    },
+  }
+  const store = await folder.openStore('null.db', nullish as never)
+  deepEqual(store.lookup([token('a')]), [undefined])
+  equal(await store.sessions?.get('AZxAAAAAAAAAAAAAAAAAAA', RULES), null)
+  deepEqual(await store.sessions?.present('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES), { outcome: 'ended' })
+  await store.revoke([token('a'), { kind: 'session', id: 's', notBefore: FOREVER, until: 0 }])
+  deepEqual(store.lookup([token('a')]), [FOREVER])
+  database.exec('DELETE FROM tokenlib_meta')
+  ok((await store.lookup([{ kind: 'all', id: '' }]))[0] !== undefined)
+})
