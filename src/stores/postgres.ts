@@ -1,6 +1,6 @@
 import { createLossReporter } from '../revocation/loss-reporter.js'
 import { pollFeed } from '../revocation/poll-feed.js'
-import type { Revocation } from '../revocation/revocation.js'
+import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import type { TokenStore } from '../sessions/token-store.js'
 import { connectStore } from './connect-store.js'
@@ -81,7 +81,10 @@ export function createPostgresStore(
       until: toMilliseconds(until),
     }))
     const values = [readClock(clock), JSON.stringify(entries), entries.length]
-    const answer = await history.ask<RevokeAnswer>(statements.revoke, values)
+    const statement = batch.some(({ kind }) => isWatermark(kind))
+      ? statements.revokeBefore
+      : statements.revoke
+    const answer = await history.ask<RevokeAnswer>(statement, values)
     afterWrite()
     return answer
   }

@@ -36,6 +36,7 @@ export interface RevocationStatements {
   readonly heal: string
   readonly extend: string
   readonly revoke: string
+  readonly revokeBefore: string
   readonly lookup: string
   readonly feed: string
   readonly prune: string
@@ -68,9 +69,19 @@ export function createRevocationStatements(tables: Tables): RevocationStatements
   // is asked for each row on its left, and not at all where there is none.
   const lateSessions = (condition: string, bound: string): string =>
     `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
-  const removeSessions = (from: string): string =>
-    `delete from ${sessions} s using ${from} e where e.kind = 'session' and s.namespace = e.namespace and s.sid = e.id
-  returning 1`
+  const takeEntries = `taken as (
+  ${insert} select namespace, kind, id, not_before, until, change from entries ${merge}
+), removed as (
+  delete from ${sessions} s using entries e
+  where e.kind = 'session' and s.namespace = e.namespace and s.sid = e.id
+  returning 1
+)`
+  const batch = `json_to_recordset($5::text::json)`
+  const untilOf = (entry: string): string =>
+    `case when ${entry}.kind = 'session' then coalesce(
+        (select s.until from ${sessions} s where s.namespace = $1 and s.sid = ${entry}.id),
+        greatest(${entry}.until, least(${FOREVER}, now + longest_lifetime)))
+      else ${entry}.until end`
 
   return {
     // $2: an epoch for a namespace that has none, $3: the longest lifetime.
@@ -110,11 +121,7 @@ select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exist
     changes as change
   from head, moment
   union all select namespace, 'session', sid, ${FOREVER}, until, changes - step from head, late
-), taken as (
-  ${insert} select namespace, kind, id, not_before, until, change from entries ${merge}
-), removed as (
-  ${removeSessions('entries')}
-)
+), ${takeEntries}
 select json_build_object('epoch', epoch, 'changes', changes, 'revokedBefore', at)::text from head, moment`,
 
     // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
@@ -142,21 +149,30 @@ select json_build_object('epoch', epoch, 'changes', changes, 'revokedBefore', at
 )
 select json_build_object('changes', changes)::text from head`,
 
-    // $4: a clock, $5: the batch, each key once, $6: how many. The lock of the head's row is held until the commit,
-    // so the order of changes is the order of commits, and a reader of the feed never meets a gap that is filled
-    // later. Everything else is locked after it, so writers wait for each other here, and never in a circle.
-    // The time is read when the lock is held: a watermark covers every session that was opened before.
-    // Sessions are read as they were before the wait, which is no harm: an until never changes, and those that were
-    // opened before the call are there. What started later than the watermark reaches becomes entries of its own; the
-    // bound is from before the wait, so it is no later than that of the watermark.
-    revoke: `with asked as materialized (
+    // $4: a clock, $5: the batch, each key once and without watermarks, $6: how many. The lock of the head's row is held
+    // until the commit, so the order of changes is the order of commits, and a reader of the feed never meets a gap that
+    // is filled later. Everything else is locked after it, so writers wait for each other here, and never in a circle.
+    // A session is read as it was before the wait, which is no harm: its until never changes.
+    revoke: `with head as (
+  update ${heads} h set changes = changes + $6::bigint where ${isKnownHead(tables, 'h')}
+  returning namespace, changes, longest_lifetime, ${nowSql('$4')} as now
+), entries as materialized (
+  select namespace, g.kind, g.id, g.not_before, changes - g.at as change, ${untilOf('g')} as until
+  from head, ${batch} as g(${BATCH_COLUMNS})
+), ${takeEntries}
+select json_build_object('changes', changes, 'timeline', ${timeline}, 'now', now,
+  'removed', (select count(*) from removed))::text from head`,
+
+    // The same for a batch with watermarks. The time is read when the lock is held: a watermark covers every session
+    // that was opened before. What started later than it reaches becomes entries of its own; the bound for that is from
+    // before the wait, so it is no later than that of the watermark.
+    revokeBefore: `with asked as materialized (
   select h.namespace, ${nowSql('$4')} + ${MOST_SET_BACK} as bound from ${heads} h where h.namespace = $1
 ), given as materialized (
   select a.namespace, a.bound, g.*, case g.kind
     when 'user' then ${newestStartOf('g.id', 'a.namespace')}
     when 'all' then ${newestStart('a.namespace')} end as newest
-  from asked a, json_to_recordset($5::text::json)
-    as g(at bigint, kind text, id text, not_before bigint, until bigint)
+  from asked a, ${batch} as g(${BATCH_COLUMNS})
 ), late as materialized (
   select l.sid, l.until, row_number() over () as step from (
     select s.sid, s.until from given g, ${lateSessions(`${leadSql('user', 's.namespace')} = ${leadSql('user', 'g.namespace')} and s.user_id = g.id`, 'g.bound')}
@@ -179,17 +195,10 @@ select json_build_object('changes', changes)::text from head`,
 ), entries as materialized (
   select namespace, kind, id, moment as not_before, changes - at as change,
     case when is_watermark then greatest(until, least(${FOREVER}, moment + longest_lifetime))
-      when kind = 'session' then coalesce(
-        (select s.until from ${sessions} s where s.namespace = $1 and s.sid = r.id),
-        greatest(until, least(${FOREVER}, now + longest_lifetime)))
-      else until end as until
+      else ${untilOf('r')} end as until
   from raised r
   union all select $1, 'session', sid, ${FOREVER}, changes - $6::bigint + 1 - step, until from head, late
-), taken as (
-  ${insert} select namespace, kind, id, not_before, until, change from entries ${merge}
-), removed as (
-  ${removeSessions('entries')}
-)
+), ${takeEntries}
 select json_build_object('changes', changes, 'timeline', ${timeline},
   'now', greatest(now, (select max(moment) from raised where is_watermark)),
   'removed', (select count(*) from removed))::text from head`,
@@ -226,6 +235,7 @@ select ((select count(*) from dropped) + (select count(*) from ended))::text`,
   }
 }
 
+const BATCH_COLUMNS = 'at bigint, kind text, id text, not_before bigint, until bigint'
 const PRUNE_LOCK = 7_036_872
 // For clocks that are not quite together.
 const MARGIN = 60_000
