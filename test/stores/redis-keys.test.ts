@@ -162,13 +162,13 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
       await store.sessions?.rotate(sids[at] ?? '', 0, rules)
     }
     const [revoked = '', rotated = '', presented = '', kept] = sids
-    await store.revoke([all('session', revoked, 0)])
+    await store.revoke([all('session', revoked, now)])
     expect((await store.sessions?.rotate(rotated, 0, rules))?.outcome).toBe('reused')
     expect((await store.sessions?.present(presented, 0, rules))?.outcome).toBe('reused')
     expect((await names()).filter((name) => /^[rs]:/.test(name)).toSorted()).toEqual(
       [...[revoked, rotated, presented].map((sid) => `r:s:${sid}`), `s:${kept}`].toSorted(),
     )
-    expect(await client.zrange(key('u:ada'), 0, -1)).toEqual([kept])
+    expect(await client.zrange(key('u:ada'), '0', '-1')).toEqual([kept])
     for (const sid of [revoked, rotated, presented]) {
       expect(await client.pttl(key(`r:s:${sid}`))).toBeGreaterThan(HOUR)
     }
