@@ -78,7 +78,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         ],
       )
       const late = String(reply[5])
-      const last = late === '' ? reply : await sweep(namespace.run, late)
+      const last = late === '' ? reply : await sweep((...call) => namespace.run(...call), late)
       namespace.notice(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },
