@@ -3,23 +3,14 @@ import type { StoreNeeds } from './store.js'
 /** Tells a process what its store lost. */
 export interface LossReporter {
   /** Remembers whom to tell, once each; for every `prepare`. */
-  listen(needs: StoreNeeds): void
+  readonly listen: (needs: StoreNeeds) => void
   /** One warning, and one call of everyone who listens; to be called after what may be affected is revoked. */
-  report(revokedBefore: number): void
+  readonly report: (revokedBefore: number) => void
 }
 
 /** The reporter of one store; `store` is its name in the warning. */
 export function createLossReporter(store: string, onWarning: (message: string) => void): LossReporter {
   const listeners = new Set<NonNullable<StoreNeeds['onLostData']>>()
-
-  // The store has done its part: whoever listens cannot make its answer fail.
-  const tell = (listener: () => void): void => {
-    try {
-      listener()
-    } catch (error) {
-      process.emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
-    }
-  }
 
   return {
     listen({ onLostData }) {
@@ -35,5 +26,14 @@ export function createLossReporter(store: string, onWarning: (message: string) =
       )
       for (const listener of listeners) tell(() => listener({ revokedBefore }))
     },
+  }
+}
+
+// The store has done its part: whoever listens cannot make its answer fail.
+function tell(listener: () => void): void {
+  try {
+    listener()
+  } catch (error) {
+    process.emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
   }
 }

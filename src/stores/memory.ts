@@ -101,10 +101,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
         sweep(1)
         return sessions.open(session)
       },
-      rotate: sessions.rotate,
-      present: sessions.present,
-      list: sessions.list,
-      get: sessions.get,
+      rotate: (sid, generation, rules) => sessions.rotate(sid, generation, rules),
+      present: (sid, generation, rules) => sessions.present(sid, generation, rules),
+      list: (user, page) => sessions.list(user, page),
+      get: (sid, rules) => sessions.get(sid, rules),
     },
     async close() {
       isClosed = true

@@ -64,9 +64,6 @@ export function lostDataContract(tests: StoreTests): void {
 
   test('what a listener throws changes nothing', async ({ store, wipe }) => {
     const { losses, needs } = collect()
-    const fail = (): void => {
-      throw new Error('a listener that fails')
-    }
     await store.prepare({ longestLifetime: HOUR, onLostData: fail })
     await store.prepare(needs)
     await wipe()
@@ -106,4 +103,8 @@ async function findWatermark(store: RevocationStore): Promise<number> {
   const [watermark] = await store.lookup([ALL])
   ok(watermark !== undefined, 'All sessions must be revoked')
   return watermark
+}
+
+function fail(): void {
+  throw new Error('a listener that fails')
 }

@@ -51,7 +51,6 @@ export function wrongClockContract(tests: StoreTests): void {
         // The feed has them all, and the position of the batch includes them.
         const { entries } = await readFrom(store, start)
         const own = entries.filter((found) => found.kind === 'session')
-        const byId = (one: { id: string }, other: { id: string }): number => (one.id < other.id ? -1 : 1)
         deepEqual(own.toSorted(byId), keys.map(({ id }) => ({ ...ends, id })).toSorted(byId))
         deepEqual((await store.feed(position, { waitMs: 0 })).entries, [])
 
@@ -110,4 +109,8 @@ export function wrongClockContract(tests: StoreTests): void {
       ['ended', 'ended', 'rotated'],
     )
   })
+}
+
+function byId(one: { readonly id: string }, other: { readonly id: string }): number {
+  return one.id < other.id ? -1 : 1
 }

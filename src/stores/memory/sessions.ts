@@ -164,7 +164,7 @@ export function createMemorySessions({
     },
     revokeAfter(user, moment) {
       if (user === null && newestOfAll <= moment) return
-      for (const session of [...startedAfter(user, moment)]) revoke(session)
+      for (const session of startedAfter(user, moment)) revoke(session)
     },
     removeRevoked(sid) {
       const session = sessions.get(sid)
