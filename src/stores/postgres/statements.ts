@@ -94,7 +94,6 @@ select ((select count(*) from dropped) + (select count(*) from ended))::text`,
   }
 }
 
-const BATCH_COLUMNS = 'at bigint, kind text, id text, not_before bigint, until bigint'
 const PRUNE_LOCK = 7_036_872
 // For clocks that are not quite together.
 const MARGIN = 60_000
