@@ -104,7 +104,7 @@ export class Handshakes {
     } catch (error) {
       const headers = { 'content-type': 'application/json; charset=utf-8' }
       if (isTokenError(error)) {
-        const answer = toErrorResponse(error, this.#tokens)
+        const answer = toErrorResponse(error, { config: this.#tokens.config })
         return { ...answer, headers: { ...answer.headers, ...headers }, body: JSON.stringify(answer.body) }
       }
       this.#logger.error(error)
