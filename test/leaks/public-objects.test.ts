@@ -15,7 +15,7 @@ const NOTHING_TO_SHOW = new Set(
   `toTimedId expiresAt issuedAt timeSinceIssued timeUntilExpiry hasScopes extraClaims isTokenError isWatermark addTime
   pollFeed judgeRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
-  CurrentSubject Payload Token OptionalAuth Public RequireScopes rememberUpgrade applicationContract storeContract
+  CurrentSubject Payload Token OptionalAuth Public RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
   createFrozenClock`.split(/\s+/),
 )
 
