@@ -3,9 +3,9 @@ import type { StoreNeeds } from './store.js'
 /** Tells a process what its store lost. */
 export interface LossReporter {
   /** Remembers whom to tell, once each; for every `prepare`. */
-  listen(needs: StoreNeeds): void
+  readonly listen: (needs: StoreNeeds) => void
   /** One warning, and one call of everyone who listens; to be called after what may be affected is revoked. */
-  report(revokedBefore: number): void
+  readonly report: (revokedBefore: number) => void
 }
 
 /** The reporter of one store; `store` is its name in the warning. */

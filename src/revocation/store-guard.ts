@@ -3,6 +3,7 @@ import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { isPromise } from '../promises.js'
 import { monotonicNow } from '../time.js'
+import { createCallLimit } from './call-limit.js'
 import { withDeadline } from './deadline.js'
 import { FOREVER, type RevocationKey } from './revocation.js'
 import { parseAnswers } from './revocation-keys.js'
@@ -40,17 +41,9 @@ export interface StoreGuardOptions {
   readonly emit: TokenEmitter['emit']
 }
 
-// So many questions may wait in a client while none is answered, and so many while some are; more are refused unasked.
-// Few, because a server that is back has to answer them all before the next one.
-const MOST_UNANSWERED = 200
-const MOST_PENDING = 10_000
-// How often one is let through all the same, to see whether the server is back; milliseconds, doubling to the longest.
-const PROBE_INTERVAL = 100
-const LONGEST_PROBE_INTERVAL = 1000
-// A call that is not settled after this long is lost, and nothing waits for it any more; milliseconds.
-const LOST_AFTER = 60_000
-// A process that starts may wait for its store longer than a request may; milliseconds.
+// A process that starts may wait for its store longer than a request may, and asks this often; milliseconds.
 const PATIENCE = 5000
+const READY_INTERVAL = 100
 // Lifetimes are told to the store in steps, or every token that lives a little longer would be a write.
 const LIFETIME_STEP = 3_600_000
 
@@ -77,59 +70,28 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   let announceAt = 0
   let announceInterval = 0
   let preparing: Preparation | null = null
-  let pending = 0
-  let isSilent = false
-  let answeredAt = 0
-  let probedAt = 0
-  let probeInterval = PROBE_INTERVAL
+  const tooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
+  const limit = createCallLimit(tooLate)
 
   // One function for all calls of `prepare`: the store keeps each listener once.
   const onLostData = (loss: LostData): void => emit('storeLostData', () => ({ ...loss }))
 
-  const assertAnswering = (): void => {
-    if (pending < (isSilent ? MOST_UNANSWERED : MOST_PENDING)) return
-    const now = monotonicNow()
-    if (now - probedAt < probeInterval) throw new Error('The store has stopped answering')
-    probedAt = now
-    probeInterval = Math.min(2 * probeInterval, LONGEST_PROBE_INTERVAL)
-  }
-
-  // Counts a call for as long as its client may hold on to it. What it returns makes the error of a call that is late.
   const track = (answer: Promise<unknown>): (() => Error) => {
-    const startedAt = monotonicNow()
-    let lost: NodeJS.Timeout | undefined
-    let isCounted = true
-    const forget = (): void => {
-      if (isCounted) pending--
-      isCounted = false
-    }
-    const settle = (): void => {
-      clearTimeout(lost)
-      forget()
-      answeredAt = monotonicNow()
-      isSilent = false
-      probeInterval = PROBE_INTERVAL
-    }
-    pending++
-    const announceNext = (): void => {
-      settle()
-      if (isUnannounced) announce()
-    }
-    answer.then(announceNext, settle)
-    return () => {
-      if (answeredAt < startedAt) isSilent = true
-      lost ??= setTimeout(forget, LOST_AFTER).unref()
-      return tooLate()
-    }
+    const createReason = limit.track(answer)
+    answer.then(
+      () => isUnannounced && announce(),
+      () => undefined,
+    )
+    return createReason
   }
 
   const ask = <Value>(
     run: (store: RevocationStore) => Value | PromiseLike<Value>,
   ): Value | Promise<Value> => {
-    assertAnswering()
+    limit.assertAnswering()
     const answer = run(store)
     if (!isPromise(answer)) {
-      isSilent = false
+      limit.noteAnswer()
       if (isUnannounced) announce()
       return answer
     }
@@ -137,8 +99,6 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     const promise = Promise.resolve(answer)
     return withDeadline(promise, timeoutMs, track(promise))
   }
-
-  const tooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
 
   // One at a time. What succeeds after its deadline is good for the calls that follow.
   const prepare = async (): Promise<void> => {
@@ -154,7 +114,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
   }
 
   const beginPreparing = (needs: number): Preparation => {
-    assertAnswering()
+    limit.assertAnswering()
     const prepareStore = async (): Promise<void> => {
       await store.prepare({ longestLifetime: needs, onLostData })
       prepared = Math.max(prepared, needs)
@@ -244,7 +204,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
     call,
     lookup(keys, lifetime) {
       // What every request asks, of a store that answers at once: nothing is wrapped, and nothing waited for.
-      if (prepared >= Math.max(0, lifetime) && pending === 0) {
+      if (prepared >= Math.max(0, lifetime) && limit.pending === 0) {
         const answer = askNow(keys)
         if (isPromise(answer)) return lookupLater(answer, keys)
         if (isUnannounced) announce()
@@ -266,7 +226,7 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
           if (cause instanceof ConfigurationError) throw cause
           if (monotonicNow() >= deadline) throw unavailable('prepare', cause)
         }
-        await sleep(PROBE_INTERVAL)
+        await sleep(READY_INTERVAL)
       }
     },
   }

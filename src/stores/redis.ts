@@ -87,8 +87,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         ],
       )
       const late = String(reply[5])
-      const last =
-        late === '' ? reply : await sweep((script, names, args) => namespace.run(script, names, args), late)
+      const last = late === '' ? reply : await sweep((...call) => namespace.run(...call), late)
       namespace.notice(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },

@@ -1,3 +1,4 @@
+import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
 import pg from 'pg'
@@ -85,6 +86,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       ...Object.fromEntries(
         guards.map(([name, Guard]) => [name, [Reflect.construct(Guard, [tokens]) as object]]),
       ),
+      TokenHealthIndicator: [new nest.TokenHealthIndicator(tokens)],
+      protectSockets: [nest.protectSockets(new WsAdapter(), tokens)],
       TokenExceptionFilter: [new nest.TokenExceptionFilter({ config })],
       TokenModule: [
         nest.TokenModule.forRoot({ config }),

@@ -58,15 +58,34 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
 
 // What makes tokens, ends them or looks on takes none; the last two say in their documentation that they do not ask.
 const NO_ENTRIES = [
-  ['config', 'keyId', 'ready', 'on', 'setSubjectGetter', 'setTokenBlocklist', 'setCallbackTokenBlocklist'],
-  ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions'],
-  ['logout', 'revokeToken', 'revokeSession', 'revokeOtherSessions', 'revokeUser', 'revokeKey', 'revokeAll'],
+  [
+    'config',
+    'keyId',
+    'ready',
+    'health',
+    'on',
+    'setSubjectGetter',
+    'setTokenBlocklist',
+    'setCallbackTokenBlocklist',
+  ],
+  ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions', 'getSession'],
+  [
+    'logout',
+    'logoutRequest',
+    'revokeToken',
+    'revokeSession',
+    'revokeOtherSessions',
+    'revokeUser',
+    'revokeKey',
+    'revokeAll',
+  ],
   ['getTokenFromRequest', 'verifyTokenWithoutRevocation'],
 ].flat()
 
 /** How a log-in can end. */
 const ENDS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
   logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verifyToken(accessToken)),
+  logoutRequest: (tokens, { accessToken }) => tokens.logoutRequest(withBearer(accessToken)),
   async revokeToken(tokens, { accessToken, refreshToken }) {
     await tokens.revokeToken(await tokens.verifyToken(accessToken))
     await tokens.revokeToken(await tokens.verifyToken(refreshToken, { type: 'refresh' }))

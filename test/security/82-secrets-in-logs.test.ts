@@ -98,7 +98,17 @@ describeAttacks('82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-
   ownAttack('every error that a request can cause, what listeners hear of it, and its answer', async () => {
     const heard: unknown[] = []
     const hear = (event: unknown): void => void heard.push(event)
-    const NAMES = ['issued', 'rejected', 'revoked', 'refreshed', 'reuseDetected', 'storeUnavailable'] as const
+    const NAMES = [
+      'issued',
+      'rejected',
+      'loggedIn',
+      'loggedOut',
+      'revoked',
+      'refreshed',
+      'reuseDetected',
+      'storeLostData',
+      'storeUnavailable',
+    ] as const
     for (const name of NAMES) subscribe(`tokenlib:${name}`, hear)
     try {
       const { tokens, clock } = createPatient({
@@ -108,7 +118,8 @@ describeAttacks('82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-
       for (const name of NAMES) tokens.on(name, hear)
       const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
       const { accessToken: access, refreshToken: refresh } = pair
-      const made = [access, refresh]
+      const other = tokens.createAccessToken({ uid: 'ada' })
+      const made = [access, refresh, other]
       const post = (headers: Record<string, string>): Request =>
         createRequest({ method: 'POST', cookies: { access_token_cookie: access }, headers })
       const attempts: readonly (() => Promise<unknown>)[] = [
@@ -121,7 +132,7 @@ describeAttacks('82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-
         () => tokens.freshTokenRequired(withBearer(access)),
         () => tokens.scopesRequired('write')(withBearer(access)),
         () => tokens.accessTokenRequired(post({})),
-        () => tokens.accessTokenRequired(post({ 'x-csrf-token': csrfOf(refresh) })),
+        () => tokens.accessTokenRequired(post({ 'x-csrf-token': csrfOf(other) })),
         () => tokens.accessTokenRequired(createRequest({ path: `/?token=${access}&token=${refresh}` })),
         () =>
           tokens.accessTokenRequired(

@@ -128,9 +128,9 @@ describeWithPostgres('tables of version 1', (url) => {
   test('are upgraded while processes of the old release go on', async () => {
     const old = await startOldProcess(pool, prefix)
     const sids: string[] = []
-    const progress = { isDone: false }
+    const migration = { isDone: false }
     const work = async (worker: number): Promise<void> => {
-      for (let round = 0; !progress.isDone || round < 20; round++) {
+      for (let round = 0; !migration.isDone || round < 20; round++) {
         const sid = await old.open(`user${worker}`, `w${worker}r${round}`.padEnd(14, 'A'))
         expect(await old.rotate(sid, 0)).toBe(1)
         expect(await old.list(`user${worker}`)).toContain(sid)
@@ -141,7 +141,7 @@ describeWithPostgres('tables of version 1', (url) => {
     }
     const workers = Promise.all([0, 1, 2, 3].map(work))
     await createPostgresStore(pool, { prefix }).migrate()
-    progress.isDone = true
+    migration.isDone = true
     await workers
     const store = await open()
     const found = await store.lookup(sids.map((id) => ({ kind: 'session' as const, id })))

@@ -164,8 +164,7 @@ export function createMemorySessions({
     },
     revokeAfter(user, moment) {
       if (user === null && newestOfAll <= moment) return
-      // A list of its own: revoking one removes it from what is walked.
-      for (const session of Array.from(startedAfter(user, moment))) revoke(session)
+      for (const session of startedAfter(user, moment)) revoke(session)
     },
     removeRevoked(sid) {
       const session = sessions.get(sid)

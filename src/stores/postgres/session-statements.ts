@@ -1,5 +1,5 @@
 import { FOREVER } from '../../revocation/revocation.js'
-import { isKnownHead, nowSql, OR_STANDBY } from './statements.js'
+import { isKnownHead, nowSql, OR_STANDBY } from './fragments.js'
 import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */

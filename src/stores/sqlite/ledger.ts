@@ -21,9 +21,9 @@ export interface Writing {
   readonly now: number
   readonly longestLifetime: number
   /** Merges an entry with what is there; one that raises nothing is no change. */
-  merge(entry: Revocation): void
+  readonly merge: (entry: Revocation) => void
   /** Merges a watermark, and revokes the sessions that started after it; returns the moment it was raised to. */
-  revokeBefore(given: Revocation): number
+  readonly revokeBefore: (given: Revocation) => number
   /** How far the history goes with what was merged so far. */
   known(): Known
 }

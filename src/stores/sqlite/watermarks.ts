@@ -7,7 +7,7 @@ export interface WatermarkContext {
   /** Epoch milliseconds. */
   readonly now: number
   readonly longestLifetime: number
-  merge(entry: Revocation): void
+  readonly merge: (entry: Revocation) => void
 }
 
 /**
