@@ -175,3 +175,18 @@ test('HDR-03 two credentials are two, with empty elements between them too', () 
   expect(() => readBearer('Bearer a,,Bearer b', 'Bearer')).toThrow('more than one')
   expect(readBearer('Bearer a,,b', 'Bearer')).toBe('a, b')
 })
+
+test.each(['Bearer x.y.z ', 'Bearer x.y.z\t', 'Bearer x.y.z \t '])(
+  'HDR-05 blanks behind a token are no part of it: %j',
+  (header) => {
+    expect(readBearer(header, 'Bearer')).toBe('x.y.z')
+  },
+)
+
+test('HDR-03 another scheme of the same length counts as no token', () => {
+  expect(readBearer('Digest x.y.z', 'Bearer')).toBeNull()
+})
+
+test('HDR-12 a parameter belongs to the credential before it, whatever its text', () => {
+  expect(readBearer('Bearer a, realm="b c"', 'Bearer')).toBe('a, realm="b c"')
+})

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, TokenConfig, type TokenConfigOptions } from '../../src/index.js'
+import { isOrigin } from '../../src/request/origin.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 
@@ -90,3 +91,10 @@ describe('JWT_CSRF_ORIGINS: configuration', () => {
     expect(() => Object.assign(tokens.config.JWT_CSRF_ORIGINS ?? [], list)).toThrow(TypeError)
   })
 })
+
+test.each([Symbol('s'), 7, null, undefined, [APP], { toString: () => APP }])(
+  'what is not a text is not an origin (%#)',
+  (value) => {
+    expect(isOrigin(value)).toBe(false)
+  },
+)

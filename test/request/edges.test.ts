@@ -53,6 +53,18 @@ describe('a Node request', () => {
     }
   })
 
+  test('a list of one value is that value, with raw headers and without', () => {
+    const headers = { authorization: ['Bearer a'] }
+    expect(header({ headers, rawHeaders: ['Authorization', 'Bearer a'] }, 'authorization')).toBe('Bearer a')
+    expect(header({ headers }, 'authorization')).toBe('Bearer a')
+  })
+
+  test('without a socket has no address', () => {
+    expect(toRequestView({ headers: {} }).ip).toBeNull()
+    expect(toRequestView({ headers: {}, socket: null }).ip).toBeNull()
+    expect(toRequestView({ headers: {}, socket: { remoteAddress: '192.0.2.1' } }).ip).toBe('192.0.2.1')
+  })
+
   test('headers of one name are put together up to a mebibyte, and then refused', () => {
     const half = 'x'.repeat(524_288)
     expect(header({ headers: { 'x-one': [half, half] } }, 'x-one')).toBe(`${half}, ${half}`)
