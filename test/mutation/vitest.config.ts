@@ -6,7 +6,13 @@ import { warmPool } from './warm-pool.js'
 // take milliseconds.
 const TESTS: Readonly<Record<string, readonly string[]>> = {
   claims: ['claims', 'manager/dependencies', 'sessions'],
-  sessions: ['sessions', 'revocation/store-guard', 'manager/revoke'],
+  sessions: [
+    'sessions',
+    'revocation/store-guard',
+    'manager/revoke',
+    'manager/config-texts',
+    'unknown-options',
+  ],
   revocation: ['revocation', 'stores/memory', 'sessions', 'manager/revoke'],
   manager: [
     'manager',

@@ -30,16 +30,19 @@ describe('an answer that is none is told with the operation and what is wrong wi
     ])
   })
 
-  test.each([undefined, null, {}, [undefined], [{ sid: 7 }]])('list: %j', async (answer) => {
-    const { tokens, unavailable } = createWith({ list: async () => answer as never })
-    expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
-    expect(unavailable).toEqual([
-      {
-        operation: 'list',
-        cause: new TypeError('sessions.list() must return an array of sessions'),
-      },
-    ])
-  })
+  test.each([undefined, null, {}, [undefined], [{ sid: 7 }], [{ sid: 's', user: 7 }]])(
+    'list: %j',
+    async (answer) => {
+      const { tokens, unavailable } = createWith({ list: async () => answer as never })
+      expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
+      expect(unavailable).toEqual([
+        {
+          operation: 'list',
+          cause: new TypeError('sessions.list() must return an array of sessions'),
+        },
+      ])
+    },
+  )
 
   test.each([
     undefined,
@@ -54,6 +57,27 @@ describe('an answer that is none is told with the operation and what is wrong wi
       {
         operation: 'rotate',
         cause: new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended'),
+      },
+    ])
+  })
+
+  test.each([undefined, {}, { sid: 's' }, { user: 'ada' }, []])('get: %j', async (answer) => {
+    const { tokens, unavailable } = createWith({ get: async () => answer as never })
+    expect(await outcomeOf(tokens.getSession('s'))).toBe('REVOCATION_UNAVAILABLE')
+    expect(unavailable).toEqual([
+      { operation: 'get', cause: new TypeError('sessions.get() must return a session or null') },
+    ])
+  })
+
+  test.each([undefined, null, {}, { outcome: 'rotated' }])('present: %j', async (answer) => {
+    const { tokens, unavailable } = createWith({ present: async () => answer as never })
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const presented = tokens.verifyToken(refreshToken, { type: 'refresh' })
+    expect(await outcomeOf(presented)).toBe('REVOCATION_UNAVAILABLE')
+    expect(unavailable).toEqual([
+      {
+        operation: 'present',
+        cause: new TypeError('sessions.present() must return an outcome: current, reused or ended'),
       },
     ])
   })
@@ -103,6 +127,82 @@ describe('what is listed', () => {
   })
 })
 
+describe('the other sessions of a user are revoked page by page', () => {
+  const OWN = { sub: 'ada', sid: 's3' }
+  const toPage = (first: number, length: number) =>
+    Array.from({ length }, (_, at) => ({ sid: `s${first + at}`, user: 'ada' }))
+
+  /** A manager on a store that answers with these pages, one after the other. */
+  function createPaged(...pages: object[][]) {
+    const asked: (string | null)[] = []
+    const { tokens, store } = createWith({
+      list: async (_user, { before }) => {
+        asked.push(before)
+        return (pages.shift() ?? []) as never
+      },
+    })
+    const batches: string[][] = []
+    const { revoke } = store
+    Object.assign(store, {
+      revoke: async (batch: readonly { readonly id: string }[]) => {
+        batches.push(batch.map(({ id }) => id))
+        return revoke(batch as never)
+      },
+    })
+    return { tokens, asked, batches }
+  }
+
+  test('a full page is followed by the next one, which may be empty', async () => {
+    for (const rest of [0, 1, 999]) {
+      const { tokens, asked, batches } = createPaged(toPage(0, 1000), toPage(1000, rest))
+      expect(await tokens.revokeOtherSessions(OWN)).toBe(999 + rest)
+      expect(asked).toEqual([null, 's999'])
+      expect(batches.flat()).toHaveLength(999 + rest)
+      expect(batches.flat()).not.toContain('s3')
+    }
+  })
+
+  test('where there are no others, nothing is revoked', async () => {
+    for (const page of [[], toPage(3, 1)]) {
+      const { tokens, asked, batches } = createPaged(page)
+      expect(await tokens.revokeOtherSessions(OWN)).toBe(0)
+      expect([asked, batches]).toEqual([[null], []])
+    }
+  })
+
+  test('a store that repeats the last session of a page is told so, instead of being asked for ever', async () => {
+    const { tokens, asked } = createPaged(toPage(0, 1000), toPage(999, 1000))
+    await expect(tokens.revokeOtherSessions(OWN)).rejects.toThrow(
+      new TypeError('sessions.list() must return the sessions after `before`, without that one'),
+    )
+    expect(asked).toEqual([null, 's999'])
+  })
+})
+
+describe('a mistake in a call is told by name', () => {
+  const { tokens } = createRevocable()
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    [
+      'a limit',
+      () => tokens.listSessions('ada', { limit: 0 }),
+      'limit must be a whole number from 1 to 1000',
+    ],
+    ['a page', () => tokens.listSessions('ada', { before: '' }), 'before must be a non-empty string'],
+    ['the user of a list', () => tokens.listSessions(''), 'uid must be a non-empty string'],
+    ['a session id', () => tokens.getSession(''), 'A session id must be a non-empty string'],
+    ['the user of a session', () => tokens.getSession('s', ''), 'uid must be a non-empty string'],
+    [
+      'a token of no session',
+      () => tokens.revokeOtherSessions({ sub: 'ada' } as never),
+      'The token belongs to no session',
+    ],
+    ['an actor', () => tokens.revokeAll({ actor: 7 as never }), 'actor must be a string'],
+  ])('%s', async (_what, call, message) => {
+    await expect(call()).rejects.toThrow(new TypeError(message))
+  })
+})
+
 test('a refresh that was second within the grace is told as a replay', async () => {
   const { tokens } = createRevocable()
   const refreshed: boolean[] = []
@@ -133,15 +233,19 @@ test('a session of the configured length asks nothing more of the store than the
 test.each([
   ['no session id', { gen: 0 }],
   ['no generation', { sid: 'abc' }],
-])('a genuine refresh token with %s belongs to no session', async (_what, part) => {
-  const { tokens } = createRevocable()
-  const claims = { sub: 'ada', type: 'refresh', jti: 'x', iat: NOW, exp: NOW + 60, ...part }
-  const input = [{ alg: 'HS256' }, claims]
-    .map((json) => Buffer.from(JSON.stringify(json)).toString('base64url'))
-    .join('.')
-  const token = `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
-  await expect(tokens.refresh(token)).rejects.toMatchObject({
-    code: 'TOKEN_INVALID',
-    message: 'Refresh token belongs to no session',
-  })
-})
+])(
+  'a genuine refresh token with %s belongs to no session, and is good for all but a refresh',
+  async (_what, part) => {
+    const { tokens } = createRevocable()
+    const claims = { sub: 'ada', type: 'refresh', jti: 'x', iat: NOW, exp: NOW + 60, ...part }
+    const input = [{ alg: 'HS256' }, claims]
+      .map((json) => Buffer.from(JSON.stringify(json)).toString('base64url'))
+      .join('.')
+    const token = `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+    expect(await outcomeOf(tokens.verifyToken(token, { type: 'refresh' }))).toBe('ok')
+    await expect(tokens.refresh(token)).rejects.toMatchObject({
+      code: 'TOKEN_INVALID',
+      message: 'Refresh token belongs to no session',
+    })
+  },
+)

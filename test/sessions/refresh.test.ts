@@ -32,6 +32,16 @@ test('refresh gives a pair of the next generation, with the claims of the old on
   expect(second.tokenType).toBe('bearer')
 })
 
+test('a refresh keeps the issuer that the pair was given', async () => {
+  const { tokens } = createRevocable({ JWT_ENCODE_ISSUER: 'me' })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' }, { issuer: 'other' })
+  const pair = await tokens.refresh(refreshToken)
+  expect([pair.accessToken, pair.refreshToken].map((token) => claimsOf(token)['iss'])).toEqual([
+    'other',
+    'other',
+  ])
+})
+
 test('refresh takes a request, and looks for the token where refresh tokens are', async () => {
   const { tokens } = createRevocable({
     JWT_TOKEN_LOCATION: ['headers'],
@@ -58,6 +68,8 @@ test('refresh may change the extra claims and the access token', async () => {
   const payload = await tokens.verifyToken(pair.accessToken)
   expect(payload).toMatchObject({ sub: 'ada', role: 'user', exp: NOW + 60 })
   expect(payload.scopes).toEqual(['less'])
+  expect(claimsOf(pair.refreshToken)).toMatchObject({ exp: NOW + 20 * 86_400 })
+  expect(claimsOf(pair.refreshToken)).not.toHaveProperty('scopes')
   expect(await outcomeOf(tokens.refresh(pair.refreshToken, { claims: { sub: 'eve' } }))).toMatch(/TypeError/)
   // What the program got wrong has cost the session nothing.
   expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
