@@ -20,3 +20,16 @@ export function settleQuietly<Value>(promise: Promise<Value>): Promise<Value> {
   void promise.catch(() => undefined)
   return promise
 }
+
+/** A promise that is settled later, from outside; it never counts as unhandled. */
+export interface Deferred<Value> {
+  readonly promise: Promise<Value>
+  readonly resolve: (value: Value | PromiseLike<Value>) => void
+}
+
+/** A promise and the function that settles it. */
+export function createDeferred<Value>(): Deferred<Value> {
+  let settle: Deferred<Value>['resolve'] | undefined
+  const promise = settleQuietly(new Promise<Value>((resolve) => (settle = resolve)))
+  return { promise, resolve: (value) => settle?.(value) }
+}

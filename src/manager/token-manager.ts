@@ -5,7 +5,7 @@ import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
 import { createEmitter } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { settleQuietly } from '../promises.js'
+import { createDeferred } from '../promises.js'
 import { readToken, toPlaces } from '../request/read-token.js'
 import type { RequestToken } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
@@ -180,11 +180,10 @@ export class TokenManager<
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
     const sessions = this.#store?.sessions ?? missingStore('refresh', 'a store that keeps sessions')
-    let settle: (outcome: Promise<void>) => void = () => undefined
-    const rotation = settleQuietly(new Promise<void>((resolve) => (settle = resolve)))
-    const refresher = createRefresher(this.#authenticator, this.#issuer, rotation)
+    const rotation = createDeferred<void>()
+    const refresher = createRefresher(this.#authenticator, this.#issuer, rotation.promise)
     const pair = sessions.refresh(refresher, source, options)
-    settle(pair.then(() => undefined))
+    rotation.resolve(pair.then(() => undefined))
     return pair
   }
 
