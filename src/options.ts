@@ -11,13 +11,19 @@ export function assertOptions(
   options: unknown,
   names: { readonly [name: string]: true | undefined },
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options) || isForeign(options)) {
     throw new TypeError(`The options of ${owner} must be an object`)
   }
   for (const name of Object.keys(options)) {
     if (!Object.hasOwn(names, name))
       throw new TypeError(unknownName('option', name, Object.keys(names), owner))
   }
+}
+
+// A request, a Map or a promise in the place of options has no names of its own, and would pass for "no options".
+function isForeign(options: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(options)
+  return prototype !== null && prototype !== Object.prototype && Object.keys(options).length === 0
 }
 
 /** The text for a name that does not exist; it suggests the nearest one that does. */

@@ -28,8 +28,22 @@ test.each([null, undefined, 'revocation', 7, true, [{}], () => ({})])(
   },
 )
 
-test('what an object inherits is not an option', () => {
-  expect(() => assertOptions('f()', Object.create({ revokation: 1 }) as object, NAMES)).not.toThrow()
+test.each([
+  new Map(),
+  new Date(),
+  new Request('http://localhost/'),
+  Promise.resolve(),
+  Object.create({ config: 1 }),
+])('an object of another kind does not pass for no options', (options: unknown) => {
+  expect(() => assertOptions('f()', options, NAMES)).toThrow(TypeError)
+})
+
+test('options may be made by a class, or without a prototype', () => {
+  class Options {
+    config = 1
+  }
+  expect(() => assertOptions('f()', new Options(), NAMES)).not.toThrow()
+  expect(() => assertOptions('f()', Object.create(null), NAMES)).not.toThrow()
 })
 
 test('a name without limit is compared only as far as needed', () => {

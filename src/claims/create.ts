@@ -100,7 +100,7 @@ export function createClaims(
     jti: createTimedId(context.start, context.random),
     iat,
   }
-  const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, exp)
+  const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, own)
   const issuer = options.issuer === undefined ? rules.issuer : assertIssuer(options.issuer)
   if (nbf !== null || rules.encodeNbf) claims['nbf'] = nbf ?? iat
   if (exp !== null) claims['exp'] = exp
@@ -148,6 +148,7 @@ export function toExpiry(
   return toEpochSeconds(expiresAt.getTime())
 }
 
+// Against the token's own expiry: that of its session is known only when it is too late to refuse.
 function toNotBefore(iat: number, notBefore: Date | Duration, exp: number | null): number {
   const isMoment = notBefore instanceof Date
   const nbf = isMoment ? toEpochSeconds(notBefore.getTime()) : iat + toWholeSeconds('notBefore', notBefore)

@@ -1,7 +1,7 @@
 import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { AccessTokenRequiredError, RefreshTokenRequiredError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
-import { isPromise, toRejection } from '../promises.js'
+import { isPromise, settleQuietly, toRejection } from '../promises.js'
 import { assertCsrf } from '../request/csrf.js'
 import type { PerType, ReadingRules } from '../request/locations.js'
 import { readNote, writeNote } from '../request/notes.js'
@@ -10,7 +10,6 @@ import type { RequestToken, TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Blocklist } from '../revocation/blocklist.js'
 import { assertNotRevoked, type RevocationSources } from '../revocation/check.js'
-import type { Sessions } from '../sessions/sessions.js'
 import type { StoreConnection } from '../sessions/token-store.js'
 import type { Clock } from '../time.js'
 import { reportRejection } from './report-rejection.js'
@@ -37,10 +36,10 @@ export interface TokenOrigin {
 /** A policy, with what only this library asks for. */
 export interface InternalPolicy extends TokenPolicy {
   /**
-   * `false` leaves a refresh token's place in its session unchecked: where the token is about to be rotated, and where
-   * it was checked before and the server itself looks again. A used token that is presented ends its session.
+   * The rotation of a refresh token that follows the check and presents the token to its session. Its outcome counts
+   * for the other dependencies of the request: to present a token that the same request has just used would be a reuse.
    */
-  readonly present?: boolean
+  readonly rotation?: Promise<void>
 }
 
 /** A policy, and the places where it looks for a token. */
@@ -200,14 +199,12 @@ function askOnce(
   for (let one = known; one !== undefined; one = one.before) if (one.token === token) return one.answer
   const sources = { store, isRevoked, timeoutMs: settings.revocationTimeoutMs }
   const unrevoked = ask(token, verified, origin, sources)
-  const isPresented = policy.present !== false && verified.payload.type === 'refresh'
-  const answer =
-    isPresented && store?.sessions ? assertCurrent(unrevoked, verified, origin, store.sessions) : unrevoked
+  const answer = presentToken(unrevoked, verified, policy, origin, store)
   // A store that answers at once may as well be asked again.
   if (origin !== null && (isRevoked !== null || answer !== undefined)) {
     writeNote(origin.view, authenticator, { token, answer, before: known })
   }
-  return answer
+  return policy.rotation === undefined ? answer : unrevoked
 }
 
 function ask(
@@ -224,14 +221,23 @@ function ask(
 }
 
 // A refresh token that was used before is refused wherever it comes, and ends its session (RFC 9700 §4.14.2).
-async function assertCurrent(
+function presentToken(
   unrevoked: void | Promise<void>,
   verified: VerifiedToken,
+  { rotation }: InternalPolicy,
   origin: TokenOrigin | null,
-  sessions: Sessions,
-): Promise<void> {
-  await unrevoked
-  await sessions.assertCurrent(verified, origin === null ? {} : { request: origin.view })
+  store: StoreConnection | null,
+): void | Promise<void> {
+  if (rotation !== undefined) return settleQuietly(afterwards(unrevoked, () => rotation))
+  const sessions = store?.sessions
+  if (!sessions || verified.payload.type !== 'refresh') return unrevoked
+  const client = origin === null ? {} : { request: origin.view }
+  return afterwards(unrevoked, () => sessions.assertCurrent(verified, client))
+}
+
+async function afterwards(first: void | Promise<void>, next: () => Promise<void>): Promise<void> {
+  await first
+  await next()
 }
 
 /** What was answered about a token of a request. */

@@ -1,4 +1,4 @@
-import { isPromise, toRejection } from '../promises.js'
+import { isPromise, settleQuietly, toRejection } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { readNote, writeNote } from '../request/notes.js'
 import type { RequestView } from '../request/view.js'
@@ -14,9 +14,11 @@ export type Answering<Given> = {
   readonly [Name in keyof Given]: Given[Name] extends (...given: never[]) => infer Value
     ? [Awaited<Value>] extends [never]
       ? Given[Name]
-      : [Awaited<Value>] extends [undefined | void]
-        ? ['A dependency must return a value, not', Awaited<Value>]
-        : Given[Name]
+      : 0 extends 1 & Awaited<Value>
+        ? Given[Name]
+        : [Awaited<Value>] extends [undefined | void]
+          ? ['A dependency must return a value, not', Awaited<Value>]
+          : Given[Name]
     : Given[Name]
 }
 
@@ -49,7 +51,11 @@ export function rememberPerRequest<Value>(
     writeNote(view, run, result)
     return result
   }
-  const dependency = async (request: RequestSource): Promise<Value> => check(request)
+  const dependency = (request: RequestSource): Promise<Value> => {
+    const answer = (async () => check(request))()
+    startedHere?.push(answer)
+    return answer
+  }
   ownChecks.set(dependency, check)
   return dependency
 }
@@ -69,15 +75,49 @@ function attempt<Value>(
 /** The check behind a dependency, whoever wrote it, or `TypeError`. */
 export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
   if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
-  const ask = (ownChecks.get(dependency) ?? dependency) as Dependency<Value>
+  const own = ownChecks.get(dependency) as Check<Value> | undefined
+  const run = own ?? watchStarted(dependency)
   return (request) => {
     try {
-      const value = ask(request)
+      const value = run(request)
       return isPromise(value) ? Promise.resolve(value).then(parseValue, rethrow) : parseValue(value)
     } catch (thrown) {
       return rethrow(thrown)
     }
   }
+}
+
+// What dependencies of this library were called by the one that runs, so that their promises can be told apart from
+// those that a handler drops.
+let startedHere: Promise<unknown>[] | null = null
+
+// A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
+// must not end the process as well: any request without a token could do that.
+function watchStarted<Value>(dependency: Dependency<Value>): Check<Value> {
+  return (request) => {
+    const outer = startedHere
+    const started: Promise<unknown>[] = []
+    startedHere = started
+    try {
+      const value = dependency(request)
+      if (value === undefined) for (const answer of started) void settleQuietly(answer)
+      else if (isPromise(value)) void quietIfNothing(value, started)
+      return value
+    } finally {
+      startedHere = outer
+    }
+  }
+}
+
+async function quietIfNothing(
+  value: PromiseLike<unknown>,
+  started: readonly Promise<unknown>[],
+): Promise<void> {
+  const isNothing = await Promise.resolve(value).then(
+    (found) => found === undefined,
+    () => false,
+  )
+  if (isNothing) for (const answer of started) void settleQuietly(answer)
 }
 
 /** One check of several dependencies, in the order they are written; the first that throws ends it. */

@@ -1,67 +1,132 @@
 import { isTokenError } from '../any-token-error.js'
 import type { TokenPayload, TokenType } from '../claims/payload.js'
-import { TokenDecodeError } from '../errors.js'
-import { assertCsrf } from '../request/csrf.js'
-import { readToken, toPlaces } from '../request/read-token.js'
-import type { RequestToken } from '../request/request-token.js'
+import { CsrfError, TokenDecodeError } from '../errors.js'
+import { readCookieValues } from '../request/cookies.js'
+import { assertCsrf, isFromOrigin } from '../request/csrf.js'
+import { readHeader } from '../request/limited.js'
+import { READERS, type ReadingRules } from '../request/locations.js'
+import { RequestToken, type TokenLocation } from '../request/request-token.js'
 import type { RequestView } from '../request/view.js'
 import type { Authenticator } from './authenticate.js'
+import { reportRejection } from './report-rejection.js'
 
 /**
- * The payloads of the tokens in a request that may be logged out: genuine ones, expired or revoked or not.
+ * The claims of every token in a request that may be logged out: genuine ones, expired or revoked or not.
  *
- * A log-out must work when the access token has expired, with the refresh token alone, and a second time. It only takes
- * rights away, so no more is asked than that the token is ours and that the request comes from the application itself:
- * of a cookie token that is its CSRF value. One token that passes is enough, since no other site could have sent it; if
- * none does, the CSRF error is thrown.
+ * A log-out must work when the access token has expired, with the refresh token alone, beside tokens that are none, and
+ * a second time. It only takes rights away, so no more is asked than that a token is ours and that the request comes
+ * from the application itself.
  */
-export async function readLogoutPayloads(
+export async function readLogoutClaims(
   authenticator: Authenticator,
   view: RequestView,
 ): Promise<readonly TokenPayload[]> {
   const { reading } = authenticator.settings
-  const payloads: TokenPayload[] = []
-  let refusal: unknown = null
-  for (const type of ['access', 'refresh'] as const) {
-    const found = await findToken(authenticator, view, type)
-    const payload = found && readGenuine(authenticator, found)
-    if (found === null || payload === null) continue
-    try {
-      await assertCsrf(view, found, payload, reading)
-      payloads.push(payload)
-    } catch (error) {
-      refusal ??= error
-    }
+  try {
+    const found = [
+      ...(await findTokens(view, 'access', reading)),
+      ...(await findTokens(view, 'refresh', reading)),
+    ]
+    const genuine = found.flatMap((token) => openToken(authenticator, token) ?? [])
+    await assertOwnRequest(view, genuine, reading)
+    return genuine.map(({ claims }) => claims)
+  } catch (error) {
+    reportRejection(authenticator, error)
+    throw error
   }
-  if (payloads.length === 0 && refusal !== null) throw refusal as Error
-  return payloads
 }
 
-// What cannot be read is no token that could be logged out: two cookies of one name, a body that is too large.
-async function findToken(
-  { settings: { reading } }: Authenticator,
+interface GenuineToken {
+  readonly found: RequestToken
+  readonly claims: TokenPayload
+}
+
+// What somebody else may have set beside the real one is tried too, but not without end.
+const MAX_COOKIE_VALUES = 8
+
+// All places, and what cannot be read in one of them does not hide what is in another.
+async function findTokens(
   view: RequestView,
   type: TokenType,
-): Promise<RequestToken | null> {
-  try {
-    return await readToken(view, toPlaces([type], reading.locations), reading)
-  } catch (error) {
-    return ignoreDecodeError(error)
+  reading: ReadingRules,
+): Promise<readonly RequestToken[]> {
+  const found: RequestToken[] = []
+  for (const location of reading.locations[type]) {
+    try {
+      found.push(...(await readPlace(view, type, location, reading)))
+    } catch (error) {
+      if (!isDecodeError(error)) throw error
+    }
   }
+  return found
 }
 
-function readGenuine({ verifier, now }: Authenticator, found: RequestToken): TokenPayload | null {
+async function readPlace(
+  view: RequestView,
+  type: TokenType,
+  location: TokenLocation,
+  reading: ReadingRules,
+): Promise<readonly RequestToken[]> {
+  if (location !== 'cookies') {
+    const token = await READERS[location](view, type, reading)
+    return token === null ? [] : [token]
+  }
+  const values = readCookieValues(readHeader(view, 'cookie', reading), reading.cookieName[type])
+  const csrf = view.header(reading.csrf.headerName[type])
+  return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
+}
+
+function openToken({ verifier }: Authenticator, found: RequestToken): GenuineToken | null {
   try {
-    const { payload } = verifier.verify(found.token, now(), true)
+    const { claims } = verifier.open(found.token)
     // A header or query has one place for both types; cookies and bodies have a name for each.
     const isNamed = found.location === 'cookies' || found.location === 'json'
-    return isNamed && payload.type !== found.type ? null : payload
+    return isNamed && claims.type !== found.type ? null : { found, claims }
   } catch (error) {
-    return ignoreDecodeError(error)
+    if (isDecodeError(error)) return null
+    throw error
   }
 }
 
-function ignoreDecodeError(error: unknown): null {
-  if (isTokenError(error) && error instanceof TokenDecodeError) return null
-  throw error
+// No page of another site can send a header or a JSON body to us; it can send a query, and the browser adds cookies.
+// Every cookie token needs its CSRF value, whatever the method, or belongs to a session whose other token has it.
+async function assertOwnRequest(
+  view: RequestView,
+  genuine: readonly GenuineToken[],
+  reading: ReadingRules,
+): Promise<void> {
+  if (!genuine.some(({ found }) => found.location === 'headers' || found.location === 'json')) {
+    assertNotCrossSite(view, reading)
+  }
+  const proved = new Set<string | undefined>()
+  const refused: { readonly sid: string | undefined; readonly error: unknown }[] = []
+  for (const { found, claims } of genuine.filter((token) => token.found.location === 'cookies')) {
+    try {
+      await assertCsrf(toUnsafe(view), found, claims, reading)
+      proved.add(claims.sid)
+    } catch (error) {
+      refused.push({ sid: claims.sid, error })
+    }
+  }
+  for (const { sid, error } of refused) if (sid === undefined || !proved.has(sid)) throw error as Error
+}
+
+// A request without tokens is answered with the deletion of cookies, which a browser may take from a request that another
+// site has started (Fetch §2.2.2: no page can change these headers).
+function assertNotCrossSite(view: RequestView, { locations, csrf }: ReadingRules): void {
+  const usesCookies = locations.access.includes('cookies') || locations.refresh.includes('cookies')
+  if (!usesCookies || !csrf.protect) return
+  const site = view.header('sec-fetch-site')
+  const isBrowser = site !== null || view.header('origin') !== null
+  const isOwn = csrf.origins.length > 0 ? isFromOrigin(view, csrf.origins) : site !== 'cross-site'
+  if (isBrowser && !isOwn) throw new CsrfError('The request comes from another origin')
+}
+
+// A log-out changes something, also by GET: an empty method needs a CSRF value.
+function toUnsafe(view: RequestView): RequestView {
+  return { method: '', url: view.url, header: (name) => view.header(name), body: () => view.body() }
+}
+
+function isDecodeError(error: unknown): boolean {
+  return isTokenError(error) && error instanceof TokenDecodeError
 }

@@ -4,11 +4,14 @@ import { type Authenticator, authenticate, authenticateToken, createGuard } from
 import type { TokenIssuer } from './issue.js'
 import { reportRejection } from './report-rejection.js'
 
-/** The manager's part in a refresh; the recipe comes with the store. */
-export function createRefresher(authenticator: Authenticator, issuer: TokenIssuer): Refresher {
+/** The manager's part in one refresh, whose outcome is `rotation`; the recipe comes with the store. */
+export function createRefresher(
+  authenticator: Authenticator,
+  issuer: TokenIssuer,
+  rotation: Promise<void>,
+): Refresher {
   const { settings } = authenticator
-  // The rotation that follows checks the token's place in its session.
-  const guard = createGuard({ type: 'refresh', present: false }, settings)
+  const guard = createGuard({ type: 'refresh', rotation }, settings)
   return {
     identityClaim: settings.identityClaim,
     issuer,

@@ -1,7 +1,8 @@
+import { isTokenError } from '../any-token-error.js'
 import type { StandardClaims } from '../claims/payload.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter, TokenEventName, TokenListener } from '../events.js'
-import type { LogoutPayload, RevocablePayload, Revoker } from '../revocation/revoker.js'
+import { type LogoutPayload, parseText, type RevocablePayload, type Revoker } from '../revocation/revoker.js'
 import { type ActorOptions, parseActor } from '../sessions/session-client.js'
 import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
 import type { StoreConnection, StoreHealth } from '../sessions/token-store.js'
@@ -77,9 +78,10 @@ export abstract class RevocableTokens {
     return this.#sessions('listSessions').listSessions(uid, options)
   }
 
-  /** One live session, or `null`; with a `uid`, only if it is that user's. */
-  async getSession(id: string, uid?: string): Promise<SessionInfo | null> {
-    return this.#sessions('getSession').getSession(id, uid)
+  /** One live session, or `null`; with a `uid`, only if it is that user's. A `uid` that is `undefined` is a `TypeError`. */
+  async getSession(id: string, ...owner: [uid?: string]): Promise<SessionInfo | null> {
+    const sessions = this.#sessions('getSession')
+    return owner.length === 0 ? sessions.getSession(id) : sessions.getSession(id, parseText('uid', owner[0]))
   }
 
   /** Revokes every session of the token's user but its own; returns how many they were. */
@@ -91,10 +93,15 @@ export abstract class RevocableTokens {
     return this.#sessions('revokeOtherSessions').revokeOtherSessions(payload, origin)
   }
 
-  // For the event alone; a session that is over already has no user any more.
+  // For the event alone: a session that is over already has no user any more, and a read that fails changes nothing.
   async #readSubject(sid: string): Promise<string | null> {
-    const session = await this.#store?.sessions?.getSession(sid)
-    return session?.sub ?? null
+    try {
+      const session = await this.#store?.sessions?.getSession(sid)
+      return session?.sub ?? null
+    } catch (error) {
+      if (isTokenError(error)) return null
+      throw error
+    }
   }
 
   #revoker(method: string): Revoker {

@@ -1,10 +1,11 @@
 import { type RandomBytes, systemRandom } from '../claims/ids.js'
 import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
-import type { AnyClaims, TokenPayload, TokenType } from '../claims/payload.js'
+import type { AnyClaims, StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
 import { createEmitter } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import { createDeferred } from '../promises.js'
 import { readToken, toPlaces } from '../request/read-token.js'
 import type { RequestToken } from '../request/request-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
@@ -30,7 +31,7 @@ import {
   type TokenPolicy,
 } from './policy.js'
 import { createRefresher } from './refresher.js'
-import { readLogoutPayloads } from './logout-request.js'
+import { readLogoutClaims } from './logout-request.js'
 import { missingStore, RevocableTokens } from './revocable-tokens.js'
 import { resolveSettings } from './settings.js'
 import {
@@ -179,28 +180,25 @@ export class TokenManager<
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
     const sessions = this.#store?.sessions ?? missingStore('refresh', 'a store that keeps sessions')
-    return sessions.refresh(createRefresher(this.#authenticator, this.#issuer), source, options)
+    const rotation = createDeferred<void>()
+    const refresher = createRefresher(this.#authenticator, this.#issuer, rotation.promise)
+    const pair = sessions.refresh(refresher, source, options)
+    rotation.resolve(pair.then(() => undefined))
+    return pair
   }
 
   /**
-   * Ends the session of whatever token a request carries: the access or the refresh token, expired or not. Returns its
-   * payload, or `null` when there was nothing to end. Rejects for a cookie without its CSRF value, and when the store
-   * is unavailable; in every other case the cookies can be deleted.
+   * Ends the session of every genuine token in a request, expired or not. Returns the claims of the first one, or `null`
+   * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
+   * the store is unavailable; in every other case the cookies can be deleted.
    */
-  async logoutRequest(
-    request: RequestSource,
-    options: ActorOptions = {},
-  ): Promise<TokenPayload<Output> | null> {
+  async logoutRequest(request: RequestSource, options: ActorOptions = {}): Promise<StandardClaims | null> {
     const revoker = this.#store?.revoker ?? missingStore('logoutRequest')
     const origin = parseActor('logoutRequest()', options, request)
-    const payloads = await readLogoutPayloads(this.#authenticator, toRequestView(request))
-    const ended = new Set<string>()
-    for (const payload of payloads) {
-      const id = payload.sid ?? payload.jti ?? ''
-      if (!ended.has(id)) await revoker.logout(payload, origin)
-      ended.add(id)
-    }
-    return (payloads[0] ?? null) as TokenPayload<Output> | null
+    const found = await readLogoutClaims(this.#authenticator, toRequestView(request))
+    const sessions = new Map(found.map((claims) => [claims.sid ?? claims.jti, claims]))
+    for (const claims of sessions.values()) await revoker.logout(claims, origin)
+    return found[0] ?? null
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */

@@ -65,6 +65,7 @@ function assertValue(
 
 // The browser writes both headers, and no page can change them (Fetch §2.2.2). Compared to the letter: no browser sends
 // another case or several values, and a request without either header is not known to come from a page of ours.
-function isFromOrigin(view: RequestView, origins: readonly string[]): boolean {
+/** Whether the browser says that a request comes from one of these origins, or from the application's own. */
+export function isFromOrigin(view: RequestView, origins: readonly string[]): boolean {
   return view.header('sec-fetch-site') === 'same-origin' || origins.includes(view.header('origin') ?? '')
 }

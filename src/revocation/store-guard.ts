@@ -138,6 +138,9 @@ export function createStoreGuard(store: RevocationStore, options: StoreGuardOpti
         LONGEST_ANNOUNCE_INTERVAL,
       )
       unavailable('prepare', cause)
+      // A process that only makes tokens asks the store nothing: it tries again by itself.
+      const timer: Partial<NodeJS.Timeout> = setTimeout(announce, LONGEST_ANNOUNCE_INTERVAL)
+      timer.unref?.()
     })
   }
 

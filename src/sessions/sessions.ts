@@ -6,6 +6,7 @@ import type { JwsHeader } from '../jws/verify.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RequestSource } from '../request/request-source.js'
 import type { RevocableToken } from '../revocation/check.js'
+import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/list-page.js'
 import { addTime, FOREVER } from '../revocation/revocation.js'
 import { readStoredId, toStoredId } from '../revocation/revocation-keys.js'
 import { parseText, type Revoker } from '../revocation/revoker.js'
@@ -136,8 +137,9 @@ export function createSessions(
     const rotation = await store.call('rotate', async (target) => {
       const limits = { graceMs, idleMs, ...client }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
-      if (answer?.outcome === 'reused') reportReuse(payload, answer.generation, client)
-      return parseRotation(answer, presented)
+      const parsed = parseRotation(answer, presented)
+      if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, client)
+      return parsed
     })
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
     if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
@@ -172,8 +174,9 @@ export function createSessions(
       const client = readSessionClient(from)
       const { outcome } = await store.call('present', async (target) => {
         const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
-        if (answer?.outcome === 'reused') reportReuse(payload, answer.generation, client)
-        return parsePresentation(answer)
+        const parsed = parsePresentation(answer)
+        if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, client)
+        return parsed
       })
       if (outcome === 'ended') throw new RevokedTokenError(payload, header)
       if (outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
@@ -182,12 +185,11 @@ export function createSessions(
 
     async listSessions(uid, options) {
       assertOptions('listSessions()', options, LIST_OPTIONS)
-      const { limit = MAX_PAGE, before } = options
-      if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-        throw new TypeError(`limit must be a whole number from 1 to ${MAX_PAGE}`)
-      }
-      const last = before === undefined ? null : parseText('before', before)
-      return (await list(parseText('uid', uid), { limit, before: last, idleMs })).map(toInfo)
+      const { limit = MAX_LIST_LIMIT, before = null } = options
+      const page = { limit, before, idleMs }
+      // Here too: what a client sent as a cursor is not a fault of the store.
+      parseListOptions(page)
+      return (await list(parseText('uid', uid), page)).map(toInfo)
     },
     async getSession(id, uid) {
       const sid = toStoredId(parseText('A session id', id))
@@ -203,7 +205,11 @@ export function createSessions(
       let before: string | null = null
       for (;;) {
         // Those that were not used for too long are revoked as well: another manager may allow them more time.
-        const page: readonly StoredSession[] = await list(sub, { limit: MAX_PAGE, before, idleMs: FOREVER })
+        const page: readonly StoredSession[] = await list(sub, {
+          limit: MAX_LIST_LIMIT,
+          before,
+          idleMs: FOREVER,
+        })
         if (page.some(({ sid }) => sid === before)) {
           throw new TypeError('sessions.list() must return the sessions after `before`, without that one')
         }
@@ -211,7 +217,7 @@ export function createSessions(
         if (others.length > 0) await revoker.revokeSessions(others, sub, origin)
         count += others.length
         before = page.at(-1)?.sid ?? null
-        if (page.length < MAX_PAGE || before === null) return count
+        if (page.length < MAX_LIST_LIMIT || before === null) return count
       }
     },
   }
@@ -221,9 +227,6 @@ function sessionsOf({ sessions }: { readonly sessions?: SessionStore }): Session
   if (sessions === undefined) throw new TypeError('The store keeps no sessions')
   return sessions
 }
-
-// What one call of a store returns at most.
-const MAX_PAGE = 1000
 
 function parseOpened(answer: OpenedSession): OpenedSession {
   if (typeof answer?.sid === 'string' && answer.sid !== '') return answer
@@ -248,9 +251,10 @@ function isSession(answer: StoredSession): boolean {
 function parsePresentation(answer: Presentation): Presentation {
   switch (answer?.outcome) {
     case 'current':
-    case 'reused':
     case 'ended':
       return answer
+    case 'reused':
+      if (Number.isSafeInteger(answer.generation)) return answer
   }
   throw new TypeError('sessions.present() must return an outcome: current, reused or ended')
 }
@@ -258,8 +262,10 @@ function parsePresentation(answer: Presentation): Presentation {
 function parseRotation(answer: Rotation, presented: number): Rotation {
   switch (answer?.outcome) {
     case 'ended':
-    case 'reused':
       return answer
+    case 'reused':
+      if (Number.isSafeInteger(answer.generation)) return answer
+      break
     case 'rotated':
     case 'replayed':
       if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer

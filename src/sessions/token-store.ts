@@ -39,8 +39,10 @@ export interface StoreHealth {
 }
 
 /** Throws `ConfigurationError` unless a store has these methods. */
-export function assertMethods(store: object, methods: readonly string[]): void {
-  const missing = methods.filter((method) => typeof store[method as never] !== 'function')
+export function assertMethods(store: object, methods: readonly string[], prefix = ''): void {
+  const missing = methods
+    .filter((method) => typeof store[method as never] !== 'function')
+    .map((method) => prefix + method)
   if (missing.length === 0) return
   throw new ConfigurationError(
     `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,

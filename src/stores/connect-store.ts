@@ -15,6 +15,9 @@ import { monotonicNow } from '../time.js'
 /** The `connect` of every store: deadlines, revoking and sessions on top of what the store itself can do. */
 export const connectStore: ConnectStore = (store, options) => {
   assertMethods(store, ['prepare', 'revoke', 'lookup', 'feed', 'prune', 'close'])
+  if (store.sessions !== undefined) {
+    assertMethods(store.sessions, ['open', 'rotate', 'present', 'list', 'get'], 'sessions.')
+  }
   const rules = resolveRules(options)
   const { now, retentionMs } = rules
   const guard = createStoreGuard(store, rules)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { CreateTokenOptions } from '../../src/index.js'
+import type { CreateTokenOptions, TokenConfigOptions } from '../../src/index.js'
 import { createManager, NOW, openToken } from '../helpers/manager.js'
+import { createRevocable } from '../helpers/revocable.js'
 
 const DAY = 86_400
 
@@ -293,4 +294,47 @@ describe('pairs', () => {
     expect(bytes).toHaveLength(16)
     expect(bytes.readUIntBE(0, 6)).toBe(NOW * 1000 + 123)
   })
+})
+
+describe('issuer and notBefore of one token', () => {
+  const claimsOf = (options: CreateTokenOptions, fields: TokenConfigOptions = {}) =>
+    openToken(createManager(fields).tokens.createAccessToken({ uid: 'u' }, options)).claims
+
+  test('win over the configuration', () => {
+    expect(claimsOf({ issuer: 'own' }, { JWT_ENCODE_ISSUER: 'configured' })).toMatchObject({ iss: 'own' })
+    expect(claimsOf({ notBefore: '5m' })).toMatchObject({ nbf: NOW + 300, exp: NOW + 900 })
+    expect(claimsOf({ notBefore: 60 }, { JWT_ENCODE_NBF: false })).toMatchObject({ nbf: NOW + 60 })
+    expect(claimsOf({ notBefore: new Date((NOW - 60) * 1000) })).toMatchObject({ nbf: NOW - 60 })
+    expect(claimsOf({}, { JWT_ENCODE_NBF: false })).not.toHaveProperty('nbf')
+  })
+
+  test.each<[string, CreateTokenOptions]>([
+    ['an empty issuer', { issuer: '' }],
+    ['an issuer that is no text', { issuer: 7 as never }],
+    ['a moment that is none', { notBefore: new Date(Number.NaN) }],
+    ['a duration that is none', { notBefore: 'soon' }],
+    ['no duration at all', { notBefore: 0 }],
+    ['a start at the expiry', { notBefore: '15m' }],
+    ['a start after the expiry', { notBefore: '1h', expiresIn: '30m' }],
+  ])('%s is refused', (_, options) => {
+    expect(() => claimsOf(options)).toThrow(TypeError)
+  })
+
+  test('a token that never expires may begin at any time', () => {
+    expect(claimsOf({ notBefore: '52w', expiresIn: false })).not.toHaveProperty('exp')
+  })
+})
+
+test('a refresh near the end of a session is not refused for a late start of its access token', async () => {
+  const { tokens, clock } = createRevocable({ JWT_REFRESH_TOKEN_EXPIRES: '1h', JWT_REFRESH_GRACE: 0 })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  clock.seconds += 3300
+  const next = await tokens.refresh(refreshToken, { access: { notBefore: '10m' } })
+  expect(openToken(next.accessToken).claims).toMatchObject({ nbf: NOW + 3900, exp: NOW + 3600 })
+})
+
+test('a refreshed pair keeps its issuer', async () => {
+  const { tokens } = createRevocable({ JWT_ENCODE_ISSUER: 'configured' })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' }, { issuer: 'own' })
+  expect(openToken((await tokens.refresh(refreshToken)).accessToken).claims['iss']).toBe('own')
 })

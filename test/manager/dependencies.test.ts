@@ -8,6 +8,7 @@ import {
   InsufficientScopeError,
   MissingTokenError,
   RefreshTokenRequiredError,
+  type RequestSource,
   SubjectNotFoundError,
   TokenConfig,
   TokenManager,
@@ -378,6 +379,32 @@ describe('a dependency that returns nothing is refused', () => {
   ])('%s', async (_, dependency) => {
     await expect((async () => toGuard([dependency])(request()))()).rejects.toThrow(TypeError)
     await expect((async () => toInjector({ nothing: dependency })(request()))()).rejects.toThrow(TypeError)
+  })
+
+  test('and the promise that it dropped does not end the process', async () => {
+    const unhandled: unknown[] = []
+    const hear = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', hear)
+    try {
+      for (const slip of [
+        (given: RequestSource) => {
+          void tokens.accessTokenRequired(given)
+        },
+        async (given: RequestSource) => {
+          void tokens.accessTokenRequired(given)
+        },
+      ] as Dependency<unknown>[]) {
+        await expect((async () => toGuard([slip])(request()))()).rejects.toThrow(TypeError)
+      }
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(unhandled).toEqual([])
+      // What a handler drops by itself still counts: nobody has refused its request.
+      void tokens.accessTokenRequired(request())
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(unhandled).toMatchObject([{ code: 'TOKEN_MISSING' }])
+    } finally {
+      process.off('unhandledRejection', hear)
+    }
   })
 
   test.each([null, false, 0, ''])('%j is a value', async (value) => {

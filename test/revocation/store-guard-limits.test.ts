@@ -212,6 +212,15 @@ describe('what the store is told of lifetimes', () => {
       expect(told).toEqual([HOUR, 2 * HOUR, 2 * HOUR])
     })
 
+    test('is told again by itself, in a process that asks nothing and makes no such token any more', async () => {
+      const { told, mend } = await createDeaf()
+      mend()
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(told).toEqual([HOUR, 2 * HOUR, 2 * HOUR])
+      await vi.advanceTimersByTimeAsync(100_000)
+      expect(told).toHaveLength(3)
+    })
+
     test.each([
       ['at once', () => 1],
       ['later', async () => 1],

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import type { SessionStore, TokenStore } from '../../src/index.js'
 import { NOW } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
@@ -136,10 +137,14 @@ describe('pages', () => {
     await expect(createRevocable().tokens.listSessions('ada', { limit })).rejects.toThrow(TypeError)
   })
 
-  test('a page that begins nowhere is refused', async () => {
-    for (const before of ['', 7 as never]) {
-      await expect(createRevocable().tokens.listSessions('ada', { before })).rejects.toThrow(TypeError)
+  test('a page that begins nowhere is refused, and the store is not to blame', async () => {
+    const { tokens } = createRevocable()
+    const faults: unknown[] = []
+    tokens.on('storeUnavailable', (event) => faults.push(event))
+    for (const before of ['', 'garbage', 7 as never]) {
+      await expect(tokens.listSessions('ada', { before })).rejects.toThrow(TypeError)
     }
+    expect(faults).toEqual([])
   })
 })
 
@@ -176,5 +181,33 @@ describe('getSession', () => {
     clock.seconds += 86_400
     expect(await tokens.getSession(other)).toBeNull()
     for (const id of ['', 7 as never]) await expect(tokens.getSession(id)).rejects.toThrow(TypeError)
+    for (const uid of [undefined, '', null as never]) {
+      await expect(tokens.getSession(other, uid)).rejects.toThrow(TypeError)
+    }
   })
 })
+
+test('a session can be revoked by its id while the store cannot tell whose it is', async () => {
+  const { tokens: opener, store, clock } = createRevocable()
+  const { accessToken } = await opener.createTokenPair({ uid: 'ada' })
+  const { sid = '' } = await opener.verifyToken(accessToken)
+  const get = () => Promise.reject(new Error('gone'))
+  const broken: TokenStore = { ...store, sessions: { ...(store.sessions as SessionStore), get } }
+  const { tokens } = createRevocable({}, { store: broken, clock })
+  const revoked: unknown[] = []
+  tokens.on('revoked', (event) => revoked.push(event))
+  await tokens.revokeSession(sid)
+  expect(revoked).toMatchObject([{ kind: 'session', id: sid, sub: null }])
+  expect(await outcomeOf(opener.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+})
+
+test.each(['open', 'rotate', 'present', 'list', 'get'] as const)(
+  'a store of sessions without %s is refused',
+  (method) => {
+    const { store } = createRevocable()
+    const { [method]: _missing, ...sessions } = store.sessions as SessionStore
+    expect(() => createRevocable({}, { store: { ...store, sessions } as TokenStore })).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
+    )
+  },
+)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { TokenConfigOptions, TokenEvents } from '../../src/index.js'
-import { withBearer } from '../helpers/manager.js'
+import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
@@ -71,6 +71,68 @@ describe('whatever token of the session is there ends it', () => {
   })
 })
 
+describe('what stands beside the token does not hide it', () => {
+  const cookieHeader = (cookies: Record<string, string>) =>
+    Object.entries(cookies)
+      .map(([name, value]) => `${name}=${value}`)
+      .join('; ')
+
+  test('a header that is no token', async () => {
+    const { tokens, access, refresh, csrf, isOver } = await logIn()
+    const headers = { authorization: 'Bearer garbage', 'x-csrf-token': csrf }
+    await tokens.logoutRequest(createRequest({ method: 'POST', cookies: { ...access, ...refresh }, headers }))
+    expect(await isOver()).toBe(true)
+  })
+
+  test('cookies of the same names that somebody else has set', async () => {
+    const { tokens, access, csrf, isOver } = await logIn()
+    const cookie = `access_token_cookie=tossed; ${cookieHeader(access)}`
+    await tokens.logoutRequest(createRequest({ method: 'POST', headers: { cookie, 'x-csrf-token': csrf } }))
+    expect(await isOver()).toBe(true)
+  })
+
+  test('so many of them that each would cost time', async () => {
+    const { tokens, access, csrf } = await logIn()
+    const others = Array.from({ length: 8 }, (_, at) => `access_token_cookie=${at}`).join('; ')
+    const cookie = `${others}; ${cookieHeader(access)}`
+    const request = createRequest({ method: 'POST', headers: { cookie, 'x-csrf-token': csrf } })
+    expect(await tokens.logoutRequest(request)).toBeNull()
+  })
+
+  test('a token of another user in the header: both end', async () => {
+    const { tokens, access, csrf, loggedOut, isOver } = await logIn()
+    const { accessToken } = await tokens.createTokenPair({ uid: 'grace' })
+    const headers = { authorization: `Bearer ${accessToken}`, 'x-csrf-token': csrf }
+    await tokens.logoutRequest(createRequest({ method: 'POST', cookies: access, headers }))
+    expect(loggedOut.map(({ sub }) => sub).toSorted()).toEqual(['ada', 'grace'])
+    expect(await isOver()).toBe(true)
+  })
+
+  test('a body whose members are no texts', async () => {
+    const { tokens, access, csrf, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['json', 'cookies'] })
+    const request = createRequest({
+      method: 'POST',
+      cookies: access,
+      headers: { 'content-type': 'application/json', 'x-csrf-token': csrf },
+      body: JSON.stringify({ access_token: 1, refresh_token: [] }),
+    })
+    await tokens.logoutRequest(request)
+    expect(await isOver()).toBe(true)
+  })
+
+  test('a token that is not valid yet, or for another audience, is logged out all the same', async () => {
+    const { tokens, store, clock } = await logIn()
+    const early = tokens.createAccessToken({ uid: 'ada' }, { notBefore: '5m' })
+    await tokens.logoutRequest(withBearer(early))
+    clock.seconds += 400
+    expect(await outcomeOf(tokens.verifyToken(early))).toBe('TOKEN_REVOKED')
+    const strict = createRevocable({ JWT_DECODE_AUDIENCE: 'new' }, { clock, store }).tokens
+    const old = await tokens.createTokenPair({ uid: 'ada' }, { audience: 'old' })
+    expect((await strict.logoutRequest(withBearer(old.accessToken)))?.sub).toBe('ada')
+    expect(await outcomeOf(tokens.refresh(old.refreshToken))).toBe('TOKEN_REVOKED')
+  })
+})
+
 describe('a log-out that has nothing left to do resolves, so that the cookies can be deleted', () => {
   test('again, after the session is over', async () => {
     const { tokens, post, csrf, access } = await logIn()
@@ -81,12 +143,14 @@ describe('a log-out that has nothing left to do resolves, so that the cookies ca
   test('no token, a forged one, one of another manager, two cookies of one name', async () => {
     const { tokens, post, access } = await logIn()
     const forged = `${access.access_token_cookie.slice(0, -4)}AAAA`
+    const foreign = createManager({ JWT_SECRET_KEY: `${SECRET}!` }).tokens.createAccessToken({ uid: 'ada' })
     const twice = createRequest({
       method: 'POST',
       headers: { cookie: `access_token_cookie=a; access_token_cookie=b` },
     })
     expect(await tokens.logoutRequest(post({}))).toBeNull()
     expect(await tokens.logoutRequest(post({ access_token_cookie: forged }))).toBeNull()
+    expect(await tokens.logoutRequest(withBearer(foreign))).toBeNull()
     expect(await tokens.logoutRequest(twice)).toBeNull()
   })
 })
@@ -100,6 +164,59 @@ describe('nobody else can log a user out', () => {
       'CSRF_MISMATCH',
     )
     expect(loggedOut).toEqual([])
+    expect(await isOver()).toBe(false)
+  })
+
+  test('a link needs the CSRF value as well: the method does not matter', async () => {
+    const { tokens, access, isOver } = await logIn()
+    expect(await outcomeOf(tokens.logoutRequest(createRequest({ cookies: access })))).toBe('CSRF_MISSING')
+    expect(await isOver()).toBe(false)
+  })
+
+  test('a request of another site that brings no cookies would still delete them', async () => {
+    const { tokens } = await logIn()
+    const from = (headers: Record<string, string>) => createRequest({ method: 'POST', headers })
+    expect(await outcomeOf(tokens.logoutRequest(from({ 'sec-fetch-site': 'cross-site' })))).toBe(
+      'CSRF_MISMATCH',
+    )
+    expect(await outcomeOf(tokens.logoutRequest(from({ 'sec-fetch-site': 'same-origin' })))).toBe('ok')
+    const listed = createRevocable({
+      JWT_TOKEN_LOCATION: 'cookies',
+      JWT_CSRF_ORIGINS: ['https://app.example'],
+    }).tokens
+    expect(await outcomeOf(listed.logoutRequest(from({ origin: 'https://evil.example' })))).toBe(
+      'CSRF_MISMATCH',
+    )
+    expect(await outcomeOf(listed.logoutRequest(from({ origin: 'https://app.example' })))).toBe('ok')
+    expect(await outcomeOf(listed.logoutRequest(from({})))).toBe('ok')
+    const bearer = createRevocable({ JWT_TOKEN_LOCATION: 'headers' }).tokens
+    expect(await outcomeOf(bearer.logoutRequest(from({ 'sec-fetch-site': 'cross-site' })))).toBe('ok')
+  })
+
+  test("an attacker's own token in the query does not speak for the victim's cookies", async () => {
+    const { tokens, access, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['query', 'cookies'] })
+    const path = `/?token=${tokens.createAccessToken({ uid: 'mallory' })}`
+    expect(
+      await outcomeOf(tokens.logoutRequest(createRequest({ method: 'POST', path, cookies: access }))),
+    ).toBe('CSRF_MISSING')
+    expect(await isOver()).toBe(false)
+  })
+
+  test('a refusal is told to those who listen', async () => {
+    const { tokens, post, access } = await logIn()
+    const codes: string[] = []
+    tokens.on('rejected', ({ code }) => codes.push(code))
+    await outcomeOf(tokens.logoutRequest(post(access)))
+    expect(codes).toEqual(['CSRF_MISSING'])
+  })
+
+  test('the cookies of two sessions need the CSRF values of both', async () => {
+    const { tokens, pair, refresh, isOver } = await logIn()
+    const access = await tokens.createTokenPair({ uid: 'grace' })
+    const mixed = { ...refresh, access_token_cookie: access.accessToken }
+    const request = (csrf: string) =>
+      createRequest({ method: 'POST', cookies: mixed, headers: { 'x-csrf-token': csrf } })
+    expect(await outcomeOf(tokens.logoutRequest(request(csrfOf(pair.refreshToken))))).toBe('CSRF_MISMATCH')
     expect(await isOver()).toBe(false)
   })
 

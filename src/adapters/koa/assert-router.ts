@@ -53,6 +53,11 @@ function assertGuarded(router: LayeredRouter, layer: Layer, guard: unknown, rout
   const layers = router.stack
     .slice(0, router.stack.indexOf(route))
     .filter((other) => !isRoute(other) && other.stack.includes(guard))
+  if (typeof route.path !== 'string' && !layers.some(matchesAll)) {
+    throw new TypeError(
+      `Nobody can say whether the guard runs for every spelling of ${String(route.path)}: put the guard on the route`,
+    )
+  }
   const spellings = spell(route)
   const open = spellings.filter((path) => !layers.some(({ regexp }) => regexp.test(path)))
   const path = String(route.path)
@@ -75,6 +80,10 @@ function assertGuarded(router: LayeredRouter, layer: Layer, guard: unknown, rout
         'or create the router with sensitive: true',
     )
   }
+}
+
+function matchesAll({ regexp }: Layer): boolean {
+  return ['/', '/a', '/A/b', '/a/B/'].every((path) => regexp.test(path))
 }
 
 // `router.use('/', guard)` and `router.use('/admin/', guard)` match that one path, and none below it.

@@ -1,6 +1,13 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext } from '@nestjs/common'
 import type { TokenType } from '../../claims/payload.js'
-import { type Answering, type Check, type Dependency, toCheck, toGuard } from '../../manager/dependencies.js'
+import {
+  type Answering,
+  type Check,
+  type Dependency,
+  type DependencyValue,
+  toCheck,
+  toGuard,
+} from '../../manager/dependencies.js'
 import { typeOf } from '../../manager/dependency-types.js'
 import { toView } from './request-view.js'
 
@@ -23,8 +30,10 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
 }
 
 /** A parameter with the value of a dependency; the route does not run when that throws. */
-export function Depends<Value>(dependency: Dependency<Value>): ParameterFor<Value> {
-  return resolve(toCheck(dependency)) as unknown as ParameterFor<Value>
+export function Depends<Given extends Dependency<unknown>>(
+  dependency: Given & Answering<readonly [Given]>[0],
+): ParameterFor<DependencyValue<Given>> {
+  return resolve(toCheck<unknown>(dependency)) as unknown as ParameterFor<DependencyValue<Given>>
 }
 
 /** What `enforce` gives to Nest. */
