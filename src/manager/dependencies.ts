@@ -92,7 +92,7 @@ export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
 let startedHere: Promise<unknown>[] | null = null
 
 // A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
-// must not end the process as well: any request without a token could do that.
+// must not end the process as well, since every request without a token could cause it.
 function watchStarted<Value>(dependency: Dependency<Value>): Check<Value> {
   return (request) => {
     const outer = startedHere
