@@ -81,6 +81,15 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await opened.store.sessions.list('user4', LIST)).toHaveLength(10)
   })
 
+  test('of a user are revoked even if the newest start is not known', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const sids = await openAhead(opened, 7)
+    await client.hdel('{tokenlib:tokenlib}:meta', 'newest')
+    await opened.store.revoke([{ kind: 'user', id: 'user3', notBefore: 0, until: 0 }])
+    expect(await countRevoked(opened, sids)).toBe(1)
+  })
+
   test('are told from log-ins that come during the walk', async () => {
     const { client } = await start()
     const opened = await open(client)

@@ -122,7 +122,7 @@ end
 -- Sessions that started later than a watermark reaches: those of a user at once, and those of all by SWEEP.
 local all, late = merged['a:'], ''
 for member, entry in pairs(merged) do
-  if string.sub(member, 1, 1) == 'u' and newest > entry.notBefore then
+  if string.sub(member, 1, 1) == 'u' then
     local after = redis.call('ZRANGEBYSCORE', base .. member, '(' .. text(entry.notBefore), '+inf')
     local entries, users = revocable(after, function(_, sid) return not merged['s:' .. sid] end)
     for _, found in ipairs(entries) do raise(found) end

@@ -3,6 +3,9 @@ import type { Reply } from './client.js'
 import { SWEEP } from './revocation-scripts.js'
 import type { Script } from './script.js'
 
+// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+// node: each of them would walk through a part of the sessions only.
+
 /** Runs a script, given the names of its keys and its own arguments. */
 export type Run = (
   script: Script,
@@ -21,7 +24,7 @@ export async function sweep(run: Run, late: string): Promise<readonly Reply[]> {
   let server = ''
   for (;;) {
     const args = [createNonce(systemRandom), moment, rest.join(':'), cursor, server]
-    const reply = await run(SWEEP, ['log', 'past', 'marks'], args)
+    const reply = await run(SWEEP, ['log', 'past', 'marks', 'absent'], args)
     cursor = String(reply[4])
     server = String(reply[5])
     if (cursor === '0') return reply
