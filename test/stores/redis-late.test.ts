@@ -6,7 +6,7 @@ import type { RevocationStore } from '../../src/revocation/store.js'
 import { SWEEP } from '../../src/stores/redis/revocation-scripts.js'
 import { systemClock } from '../../src/time.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
-import { ALL, HOUR, LIST, RULES, session, start } from './redis-fixture.js'
+import { ALL, HOUR, LIST, RULES, session, start, token } from './redis-fixture.js'
 
 const EVERYTHING = { ...ALL, notBefore: 0, until: 0 }
 const ENDED = { outcome: 'ended' }
@@ -161,6 +161,24 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     const next = await opened.store.sessions.open(session())
     expect((await opened.store.sessions.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
   })
+
+  for (const lost of [['meta'], ['meta', 'log']]) {
+    for (const kind of ['user', 'all'] as const) {
+      test(`are revoked with everything else by ${kind}, after a loss of ${lost.join(' and ')}`, async () => {
+        const { client } = await start()
+        const opened = await open(client)
+        await opened.store.revoke([token('a')])
+        const sids = await openAhead(opened, 5)
+        await client.del(...lost.map((name) => `{tokenlib:tokenlib}:${name}`))
+        await opened.store.revoke([{ kind, id: kind === 'user' ? 'user3' : '', notBefore: 0, until: 0 }])
+        expect(await countRevoked(opened, sids)).toBe(5)
+        const next = await opened.store.sessions.open(session())
+        expect(next.startedAt).toBeLessThan(systemClock() + HOUR / 2)
+        expect((await opened.store.sessions.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+        expect(await opened.countSweeps(() => opened.store.revoke([EVERYTHING]))).toBe(0)
+      })
+    }
+  }
 
   test('are revoked by the next call, when that was cut short', async () => {
     const { client } = await start()

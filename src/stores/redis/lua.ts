@@ -26,6 +26,8 @@ local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or
 -- The start of the newest session: a clock that was set back must not make a watermark miss it. While sessions that
 -- started later than a watermark reaches are being revoked one by one, theirs is in 'late'.
 local newest = math.max(tonumber(state[7]) or 0, tonumber(string.match(state[8] or '', '^%d+')) or 0)
+-- After a loss of 'meta' nobody knows it, until a walk through all sessions has ended.
+local isNewestUnknown = string.sub(state[8] or '', 1, 1) == '-'
 
 local now = tonumber(ARGV[2])
 if not now then
@@ -204,10 +206,14 @@ local function revocable(sids, isMeant)
   return entries, users
 end
 
+local function mayStartLater(moment)
+  return isNewestUnknown or newest > moment
+end
+
 -- Sessions started later than a watermark of all reaches: whoever sees to them goes by what this returns. What is
 -- opened from now on is told apart by its count of changes, which is no less than the one in 'late'.
 local function beginSweep(moment)
-  local late = text(newest) .. ':' .. text(changes)
+  local late = (isNewestUnknown and '-' or text(newest)) .. ':' .. text(changes)
   redis.call('HSET', meta, 'newest', text(moment), 'late', late)
   return text(moment) .. ':' .. late
 end

@@ -35,8 +35,11 @@ if isSound and isKnown and not isRaised and #short == 0 then return refusal() or
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
+  if not state[7] then isNewestUnknown = true end
 end
 local isLost = isDamaged or (ARGV[1] ~= '' and ARGV[1] ~= epoch)
+-- The count is lost: one that is larger than any before tells sessions from before the loss from those after it.
+if isLost and not state[3] then changes = math.max(changes, now) end
 local all = fetch({ base .. 'r:a:' })[1]
 local keys, raised, same, gone = {}, {}, {}, {}
 for at, member in ipairs(short) do keys[at] = base .. 'r:' .. member end
@@ -72,7 +75,7 @@ end
 remove(marks, gone)
 mark(same)
 if #raised > 0 then append(raised, ARGV[4]) end
-if isLost and newest > tonumber(revokedBefore) then late = beginSweep(tonumber(revokedBefore)) end
+if isLost and mayStartLater(tonumber(revokedBefore)) then late = beginSweep(tonumber(revokedBefore)) end
 return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
 `,
 )
@@ -129,7 +132,7 @@ for member, entry in pairs(merged) do
     for sid, user in pairs(users) do removed[sid] = user end
   end
 end
-local isSwept = all and newest > all.notBefore
+local isSwept = all and mayStartLater(all.notBefore)
 -- A change of its own, by which sessions from before it are told from those after it.
 if isSwept then raise(all) end
 
