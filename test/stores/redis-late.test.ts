@@ -52,7 +52,10 @@ async function openAhead({ store, setAhead }: Opened, count: number): Promise<st
   return opened.map(({ sid }) => sid)
 }
 
-async function countRevoked({ store }: Opened, sids: readonly string[]): Promise<number> {
+async function countRevoked(
+  { store }: { readonly store: Pick<RevocationStore, 'lookup'> },
+  sids: readonly string[],
+): Promise<number> {
   const found = await store.lookup(sids.map((id) => ({ kind: 'session', id })))
   return found.filter((notBefore) => notBefore === FOREVER).length
 }
@@ -179,6 +182,57 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
       })
     }
   }
+
+  for (const lost of ['log', 'meta']) {
+    for (const by of ['the same process', 'the next process']) {
+      test(`are revoked by ${by}, when the walk after a loss of ${lost} was cut short at the start`, async () => {
+        const { client } = await start()
+        const sids = await openAhead(await open(client), MANY)
+        await client.del(`{tokenlib:tokenlib}:${lost}`)
+        const warnings: string[] = []
+        let sweeps = 0
+        const create = () => {
+          const call = async (command: string, args: string[]) => {
+            if (args[0] === SWEEP.digest && ++sweeps === 2) throw new Error('connection lost')
+            return client.call(command, ...args)
+          }
+          return createRedisStore({ call }, { onWarning: (message) => void warnings.push(message) })
+        }
+        const first = create()
+        await expect(first.prepare({ longestLifetime: HOUR })).rejects.toThrow('connection lost')
+        expect(warnings).toHaveLength(0)
+        const store = by === 'the same process' ? first : create()
+        await store.prepare({ longestLifetime: HOUR })
+        expect(warnings).toHaveLength(1)
+        expect(await countRevoked({ store }, sids)).toBe(MANY)
+        await store.prepare({ longestLifetime: HOUR })
+        await create().prepare({ longestLifetime: HOUR })
+        expect(warnings).toHaveLength(1)
+      })
+    }
+  }
+
+  test('are revoked and reported, when the last answer of the walk was lost', async () => {
+    const { client } = await start()
+    const sids = await openAhead(await open(client), 5)
+    await client.del('{tokenlib:tokenlib}:log')
+    const warnings: string[] = []
+    let isCut = false
+    const call = async (command: string, args: string[]) => {
+      const reply = (await client.call(command, ...args)) as string[]
+      // The server does not know the script yet.
+      if (args[0] === SWEEP.source && !isCut) {
+        isCut = true
+        throw new Error('connection lost')
+      }
+      return reply
+    }
+    const store = createRedisStore({ call }, { onWarning: (message) => void warnings.push(message) })
+    await expect(store.prepare({ longestLifetime: HOUR })).rejects.toThrow('connection lost')
+    await store.prepare({ longestLifetime: HOUR })
+    expect(await countRevoked({ store }, sids)).toBe(5)
+    expect(warnings).toHaveLength(1)
+  })
 
   test('are revoked by the next call, when that was cut short', async () => {
     const { client } = await start()

@@ -20,7 +20,7 @@ export const HEAD: string = `
 local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
 local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
 local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
-local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late')
+local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late', 'lost')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
 -- The start of the newest session: a clock that was set back must not make a watermark miss it. While sessions that

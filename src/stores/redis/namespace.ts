@@ -56,6 +56,8 @@ export function createNamespace(
   let preparing: Promise<void> | null = null
   // The history that a loss was reported with: several calls may find the same loss at once.
   let reported = ''
+  // The moment of a loss that was found, and is not reported yet.
+  let unreported = ''
 
   // A script without the retries after a loss; what is lost meanwhile, the next call finds.
   const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
@@ -71,6 +73,7 @@ export function createNamespace(
       const reply = (await runScript(send, PREPARE, keys, args).catch(explain)) as readonly Reply[]
       const [revokedBefore, late] = reply.slice(4).map(String)
       progress = reply[3]
+      unreported = revokedBefore || unreported
       let found = toSeen(reply)
       if (late) {
         const run = async (script: Script, names: readonly string[], rest: readonly string[]) => {
@@ -82,10 +85,11 @@ export function createNamespace(
       }
       // Not before: where revoking was cut short, the next call has to find the loss again.
       notice(found, true)
-      if (revokedBefore && reported !== found.epoch) {
+      if (unreported && reported !== found.epoch) {
         reported = found.epoch
-        losses.report(Number(revokedBefore))
+        losses.report(Number(unreported))
       }
+      unreported = ''
     } while (progress === 'more')
   }
 

@@ -14,6 +14,8 @@ const RAISE_STEPS = 1000
  *
  * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
  *
+ * A loss is kept in 'lost' until the walk of SWEEP has ended: where it was cut short, the next process goes on with it.
+ *
  * Answers with the epoch, the count of batches, the last nonce, 'more' or 'end'; after a loss with the moment that
  * everything is revoked up to, else ''; and what SWEEP has to go by, or '' where it has nothing to do.
  */
@@ -27,11 +29,14 @@ local isSound = epoch and not isOldCopy and isCounted and isWhole()
 -- What is there is not whole, so something is missing, also for a caller that knows nothing yet.
 local isDamaged = not isSound and (state[1] or redis.call('EXISTS', base .. 'epoch', log, marks) > 0)
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
+-- Another call found a loss and began to walk through the sessions, and the walk has not ended. A caller that knows
+-- this history has done its part.
+local lost = isSound and ARGV[1] ~= epoch and state[8] and state[9]
 local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
 local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
 local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
-if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
+if isSound and isKnown and not lost and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
@@ -75,7 +80,12 @@ end
 remove(marks, gone)
 mark(same)
 if #raised > 0 then append(raised, ARGV[4]) end
-if isLost and mayStartLater(tonumber(revokedBefore)) then late = beginSweep(tonumber(revokedBefore)) end
+if isLost and mayStartLater(tonumber(revokedBefore)) then
+  late = beginSweep(tonumber(revokedBefore))
+  redis.call('HSET', meta, 'lost', revokedBefore)
+elseif lost and not isLost then
+  revokedBefore, late = lost, lost .. ':' .. state[8]
+end
 return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
 `,
 )
@@ -178,7 +188,7 @@ local entries, users = revocable(sids, function(row)
 end)
 if #entries > 0 then append(entries, ARGV[3]) end
 for sid, user in pairs(users) do removeSession(sid, user) end
-if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late') end
+if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
 return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
 `,
 )
