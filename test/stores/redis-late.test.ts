@@ -93,6 +93,33 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await countRevoked(opened, sids)).toBe(1)
   })
 
+  for (const kind of ['user', 'all'] as const) {
+    test(`and that had ended by that clock are kept, and revoked by ${kind}`, async () => {
+      const { client } = await start()
+      const opened = await open(client)
+      const { store } = opened
+      opened.setAhead(3 * HOUR)
+      const until = systemClock() + HOUR
+      const { sid } = await store.sessions.open({ ...session(), expiresAt: until, until })
+      for (const name of [`s:${sid}`, 'u:ada']) {
+        expect(await client.pttl(`{tokenlib:tokenlib}:${name}`)).toBeGreaterThan(HOUR / 2)
+      }
+      opened.setAhead(0)
+      await store.revoke([{ kind, id: kind === 'user' ? 'ada' : '', notBefore: 0, until: 0 }])
+      expect(await countRevoked(opened, [sid])).toBe(1)
+    })
+  }
+
+  test('and that had ended by that clock stay revoked when it is set back', async () => {
+    const { client } = await start()
+    const { store, setAhead } = await open(client)
+    setAhead(3 * HOUR)
+    const until = systemClock() + HOUR
+    const { sid } = await store.sessions.open({ ...session(), expiresAt: until, until })
+    await store.revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
+    expect(await client.pttl(`{tokenlib:tokenlib}:r:s:${sid}`)).toBeGreaterThan(HOUR / 2)
+  })
+
   test('are told from log-ins that come during the walk', async () => {
     const { client } = await start()
     const opened = await open(client)

@@ -52,6 +52,12 @@ local function lifetime(ends)
   if ends < FOREVER then return math.max(1000, ends + MARGIN - now) end
 end
 
+-- How long a session is kept, given its end. If it has ended by this clock, the clock may be ahead of the processes,
+-- which accept its tokens: it is kept as long as any token may live.
+local function keptUntil(ends)
+  return ends > now and ends or reach(now)
+end
+
 -- A replica refuses this write of nothing, so that only a primary ever answers. So does a primary that lost the
 -- replicas it was told to have. One that cannot write to its disk still knows everything.
 local function refusal()
@@ -194,7 +200,7 @@ local function revocable(sids, isMeant)
   for at, packed in ipairs(fetch(rows)) do
     local row = packed and cmsgpack.unpack(packed)
     if row and not users[sids[at]] and isMeant(row, sids[at]) then
-      entries[#entries + 1] = { member = 's:' .. sids[at], notBefore = FOREVER, ends = row[6] }
+      entries[#entries + 1] = { member = 's:' .. sids[at], notBefore = FOREVER, ends = keptUntil(row[6]) }
       users[sids[at]] = row[1]
       keys[#keys + 1] = base .. 'r:s:' .. sids[at]
     end

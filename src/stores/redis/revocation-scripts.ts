@@ -115,7 +115,7 @@ for at = 4, #ARGV, 3 do
   elseif string.sub(member, 1, 1) == 's' then
     local sid = string.sub(member, 3)
     local row = session(sid)
-    ends = row and row[6] or math.max(ends, reach(now))
+    ends = row and keptUntil(row[6]) or math.max(ends, reach(now))
     if row then removed[sid] = row[1] end
   end
   local entry = merged[member]
