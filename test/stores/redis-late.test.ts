@@ -154,6 +154,48 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
   })
 
+  test('are revoked by one walk, however often it is repeated meanwhile', async () => {
+    const { client } = await start()
+    const [opened, other] = [await open(client), await open(client)]
+    const { store, setAhead, onSweep, countSweeps } = opened
+    const sids = await openAhead(opened, MANY)
+    const repeats: Promise<unknown>[] = []
+    const later: string[] = []
+    onSweep(async () => {
+      // A repeat in the same millisecond as a log-in does not reach it, and begins a walk of its own.
+      setAhead(repeats.length + 1)
+      repeats.push(store.revoke([EVERYTHING]))
+      later.push((await store.sessions.open(session('grace'))).sid)
+    })
+    const sweeps = await countSweeps(() => store.revoke([EVERYTHING]))
+    onSweep(async () => undefined)
+    expect(await countSweeps(() => Promise.all(repeats))).toBe(0)
+    expect(sweeps).toBeLessThan(MANY / 100)
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+    expect(await countRevoked(opened, later)).toBe(0)
+    // What was opened after the last repeat is still good.
+    expect((await store.sessions.rotate(String(later.at(-1)), 0, RULES)).outcome).toBe('rotated')
+    expect(await other.countSweeps(() => other.store.revoke([EVERYTHING]))).toBe(0)
+  })
+
+  test('are revoked by another walk, when more of them were opened meanwhile', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const { store, onSweep, countSweeps } = opened
+    const sids = await openAhead(opened, MANY)
+    const more: string[] = []
+    let repeat: Promise<unknown> | undefined
+    onSweep(async (count) => {
+      if (count !== 2) return
+      more.push(...(await openAhead(opened, 5)))
+      repeat = store.revoke([EVERYTHING])
+    })
+    await store.revoke([EVERYTHING])
+    await repeat
+    expect(await countRevoked(opened, [...sids, ...more])).toBe(MANY + 5)
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
+  })
+
   test('are revoked by two processes at once', async () => {
     const { client } = await start()
     const [one, two] = [await open(client), await open(client)]

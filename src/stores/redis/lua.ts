@@ -217,8 +217,10 @@ local function mayStartLater(moment)
 end
 
 -- Sessions started later than a watermark of all reaches: whoever sees to them goes by what this returns. What is
--- opened from now on is told apart by its count of changes, which is no less than the one in 'late'.
+-- opened from now on is told apart by its count of changes, which is no less than the one in 'late'. A walk that has
+-- begun and not ended is enough, if the watermark reaches all sessions that were opened since.
 local function beginSweep(moment)
+  if state[8] and (tonumber(state[7]) or 0) <= moment then return text(moment) .. ':' .. state[8] end
   local late = (isNewestUnknown and '-' or text(newest)) .. ':' .. text(changes)
   redis.call('HSET', meta, 'newest', text(moment), 'late', late)
   return text(moment) .. ':' .. late

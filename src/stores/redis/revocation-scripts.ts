@@ -41,6 +41,8 @@ if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
   if not state[7] then isNewestUnknown = true end
+  -- A walk that began before the loss goes by counts that may be lost.
+  state[8] = false
 end
 local isLost = isDamaged or (ARGV[1] ~= '' and ARGV[1] ~= epoch)
 -- The count is lost: one that is larger than any before tells sessions from before the loss from those after it.
