@@ -57,7 +57,7 @@ function toPem(field: string, material: unknown): string {
   }
   return material.replaceAll(PEM_BLOCK, (_, label: string, body: string) => {
     const base64 = body.replaceAll(/\\[nr]|\s/g, '')
-    const lines = base64.match(/.{1,64}/g) ?? []
-    return [`\n-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----\n`].join('\n')
+    const lines = base64.replaceAll(/.{1,64}/g, '$&\n')
+    return `\n-----BEGIN ${label}-----\n${lines}-----END ${label}-----\n`
   })
 }

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Logger } from '@nestjs/common'
 import { isTokenError } from '../../any-token-error.js'
 import { toErrorResponse } from '../../http/error-response.js'
@@ -120,5 +120,6 @@ function isServerResponse(response: object): response is ServerResponse {
 
 function toHttp(status: number, headers: Readonly<Record<string, string>>, body: string): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n')
+  // RFC 9112 §4: the reason phrase may be empty, and clients ignore it.
+  return [`HTTP/1.1 ${status} `, ...lines, '', body].join('\r\n')
 }

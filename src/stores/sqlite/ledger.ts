@@ -120,6 +120,8 @@ export function createLedger(
       const context = { now: at, longestLifetime, merge }
       const isLost = known !== null && known.epoch !== epoch
       const lostBefore = isLost ? revokeBefore(ALL, context) : null
+      // A copy from before an upgrade lacks the tables that came with it.
+      if (isLost) createTables(database, tables)
       const answer = work({
         ...context,
         revokeBefore: (given) => revokeBefore(given, context),
