@@ -74,27 +74,6 @@ describe('the claims of a new token', () => {
     expect(openToken(createManager().tokens.createAccessToken({ uid: 'u' })).claims).not.toHaveProperty('aud')
   })
 
-  test('the issuer of the call wins over that of the configuration', () => {
-    for (const options of [{ JWT_ENCODE_ISSUER: 'me' }, {}]) {
-      const { tokens } = createManager(options)
-      expect(openToken(tokens.createAccessToken({ uid: 'u' }, { issuer: 'other' })).claims['iss']).toBe(
-        'other',
-      )
-    }
-  })
-
-  test('notBefore is a date or a duration from now, also without JWT_ENCODE_NBF', () => {
-    for (const JWT_ENCODE_NBF of [true, false]) {
-      const { tokens } = createManager({ JWT_ENCODE_NBF })
-      const nbf = (options: CreateTokenOptions) =>
-        openToken(tokens.createAccessToken({ uid: 'u' }, options)).claims['nbf']
-      expect(nbf({ notBefore: '5m' })).toBe(NOW + 300)
-      expect(nbf({ notBefore: new Date((NOW + 77) * 1000) })).toBe(NOW + 77)
-      expect(nbf({ notBefore: 899, expiresIn: 900 })).toBe(NOW + 899)
-      expect(nbf({ notBefore: '30d', expiresIn: false })).toBe(NOW + 30 * DAY)
-    }
-  })
-
   test('a token is refused before its notBefore, and accepted from then on', () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' }, { notBefore: '5m' })

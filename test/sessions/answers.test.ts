@@ -188,7 +188,11 @@ describe('a mistake in a call is told by name', () => {
       () => tokens.listSessions('ada', { limit: 0 }),
       'limit must be a whole number from 1 to 1000',
     ],
-    ['a page', () => tokens.listSessions('ada', { before: '' }), 'before must be a non-empty string'],
+    [
+      'a page',
+      () => tokens.listSessions('ada', { before: '' }),
+      'before must be the id of a session, or null',
+    ],
     ['the user of a list', () => tokens.listSessions(''), 'uid must be a non-empty string'],
     ['a session id', () => tokens.getSession(''), 'A session id must be a non-empty string'],
     ['the user of a session', () => tokens.getSession('s', ''), 'uid must be a non-empty string'],
