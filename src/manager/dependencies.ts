@@ -9,18 +9,22 @@ export type Dependency<Value> = (request: RequestSource) => Value | Promise<Valu
 /** A dependency of this library: always a promise, and the same work only once for a request. */
 export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 
-/** The dependencies given, except that one whose value is always `undefined` does not compile: it checks nothing. */
-export type Answering<Given> = {
-  readonly [Name in keyof Given]: Given[Name] extends (...given: never[]) => infer Value
-    ? [Awaited<Value>] extends [never]
-      ? Given[Name]
-      : 0 extends 1 & Awaited<Value>
-        ? Given[Name]
-        : [Awaited<Value>] extends [undefined | void]
-          ? ['A dependency must return a value, not', Awaited<Value>]
-          : Given[Name]
-    : Given[Name]
+/**
+ * The dependencies of these values, by name or position. One whose value is always `undefined` does not compile: it
+ * checks nothing that anybody waits for.
+ */
+export type Dependencies<Values> = {
+  readonly [Name in keyof Values]: Dependency<Values[Name]> & Answering<Values[Name]>
 }
+
+/** What a dependency must be beside a function, so that one whose value is always `undefined` does not compile. */
+export type Answering<Value> = [Value] extends [never]
+  ? unknown
+  : 0 extends 1 & Value
+    ? unknown
+    : [Value] extends [undefined | void]
+      ? ['A dependency must return a value, not', Value]
+      : unknown
 
 /** What a dependency returns, awaited. */
 export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
