@@ -130,7 +130,13 @@ export function toGuard(dependencies: readonly Dependency<unknown>[]): Check<voi
   const guard = (request: RequestSource, from: number): void | Promise<void> => {
     for (let at = from; at < checks.length; at++) {
       const value = checks[at]?.(request)
-      if (isPromise(value)) return value.then(() => guard(request, at + 1))
+      if (isPromise(value)) {
+        return value.then((later) => {
+          assertPassed(later)
+          return guard(request, at + 1)
+        })
+      }
+      assertPassed(value)
     }
   }
   return (request) => guard(request, 0)
@@ -152,6 +158,12 @@ export function toInjector<Dependencies extends NamedDependencies>(
     return values
   }
   return (request) => gather(request, {}, 0) as DependencyValues<Dependencies>
+}
+
+// Guards of other libraries return `false` to refuse. Here only a throw refuses, and the value of a guard is dropped.
+function assertPassed(value: unknown): void {
+  if (value !== false && !(value instanceof Error)) return
+  throw new TypeError('A dependency that refuses a request must throw an error, not return one or false')
 }
 
 // A route must not stay open by a slip of the pen.

@@ -53,7 +53,7 @@ local function lifetime(ends)
 end
 
 -- How long a session is kept, given its end. If it has ended by this clock, the clock may be ahead of the processes,
--- which accept its tokens, so it is kept for as long as a token may live.
+-- which accept its tokens: it is kept for the longest lifetime.
 local function keptUntil(ends)
   return ends > now and ends or reach(now)
 end
