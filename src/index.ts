@@ -54,7 +54,7 @@ export type { JwsHeader } from './jws/verify.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {
-  Answering,
+  Dependencies,
   Dependency,
   DependencyValue,
   DependencyValues,

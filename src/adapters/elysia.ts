@@ -7,8 +7,7 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import {
-  type Answering,
-  type Dependency,
+  type Dependencies,
   type DependencyValues,
   type NamedDependencies,
   toGuard,
@@ -26,21 +25,21 @@ export interface RouteContext {
 }
 
 /** A hook that lets a request on only after every dependency has passed; for `beforeHandle` or `transform`. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
 ): (context: RouteContext) => Promise<void> {
   const guard = toGuard(dependencies)
   return hideSource(async (context) => guard(toView(context)))
 }
 
 /** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
-export function inject<Given extends NamedDependencies>(
-  dependencies: Given & Answering<Given>,
-): (context: RouteContext) => Promise<DependencyValues<Given>>
+export function inject<Values extends Record<string, unknown>>(
+  dependencies: Dependencies<Values>,
+): (context: RouteContext) => Promise<Readonly<Values>>
 /** A handler that receives the values of its dependencies first. */
-export function inject<Given extends NamedDependencies, Expected = Context, Answer = unknown>(
-  dependencies: Given & Answering<Given>,
-  handler: (values: DependencyValues<Given>, context: Expected) => Answer | Promise<Answer>,
+export function inject<Values extends Record<string, unknown>, Expected = Context, Answer = unknown>(
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, context: Expected) => Answer | Promise<Answer>,
 ): (context: Expected & RouteContext) => Promise<Answer>
 export function inject(
   dependencies: NamedDependencies,

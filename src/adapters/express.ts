@@ -3,8 +3,7 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  type Answering,
-  type Dependency,
+  type Dependencies,
   type DependencyValues,
   type NamedDependencies,
   toGuard,
@@ -23,9 +22,7 @@ export interface LocalsGuard<Values> {
 }
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
-): Guard {
+export function enforce<Values extends readonly unknown[]>(...dependencies: Dependencies<Values>): Guard {
   const guard = toGuard(dependencies)
   return async (req, _res, next) => {
     try {
@@ -39,17 +36,17 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
 }
 
 /** Middleware that puts the values of dependencies into `res.locals`, typed. */
-export function inject<Given extends NamedDependencies>(
-  dependencies: Given & Answering<Given>,
-): LocalsGuard<DependencyValues<Given>>
+export function inject<Values extends Record<string, unknown>>(
+  dependencies: Dependencies<Values>,
+): LocalsGuard<Readonly<Values>>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends NamedDependencies,
+  Values extends Record<string, unknown>,
   Req extends IncomingMessage = Request,
   Res extends ServerResponse = Response,
 >(
-  dependencies: Given & Answering<Given>,
-  handler: (values: DependencyValues<Given>, req: Req, res: Res, next: NextFunction) => unknown,
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, req: Req, res: Res, next: NextFunction) => unknown,
 ): (req: Req, res: Res, next: NextFunction) => Promise<void>
 export function inject(
   dependencies: NamedDependencies,

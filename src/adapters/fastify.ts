@@ -17,8 +17,7 @@ import type {
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  type Answering,
-  type Dependency,
+  type Dependencies,
   type DependencyValues,
   type NamedDependencies,
   toGuard,
@@ -44,8 +43,8 @@ export type FastifyGuard = (
 ) => void | Promise<void>
 
 /** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
 ): FastifyGuard {
   const guard = toGuard(dependencies)
   return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
@@ -56,7 +55,7 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
 
 /** A route handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends NamedDependencies,
+  Values extends Record<string, unknown>,
   Server extends RawServerBase = RawServerDefault,
   RawRequest extends RawRequestDefaultExpression<Server> = RawRequestDefaultExpression<Server>,
   RawReply extends RawReplyDefaultExpression<Server> = RawReplyDefaultExpression<Server>,
@@ -66,9 +65,9 @@ export function inject<
   Provider extends FastifyTypeProvider = FastifyTypeProviderDefault,
   Logger extends FastifyBaseLogger = FastifyBaseLogger,
 >(
-  dependencies: Given & Answering<Given>,
+  dependencies: Dependencies<Values>,
   handler: InjectedHandler<
-    DependencyValues<Given>,
+    Readonly<Values>,
     RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
   >,
 ): RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>

@@ -4,14 +4,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import {
-  type Answering,
-  type Dependency,
-  type DependencyValues,
-  type NamedDependencies,
-  toGuard,
-  toInjector,
-} from '../manager/dependencies.js'
+import { type Dependencies, toGuard, toInjector } from '../manager/dependencies.js'
 
 /**
  * A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request,
@@ -27,9 +20,7 @@ type Wrap = <Rest extends readonly unknown[], Given extends Request>(
 ) => FetchHandler<Rest, Given>
 
 /** Wraps a handler so that it runs only after every dependency has passed. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
-): Wrap {
+export function enforce<Values extends readonly unknown[]>(...dependencies: Dependencies<Values>): Wrap {
   const guard = toGuard(dependencies)
   return (handler) =>
     async (request, ...rest) => {
@@ -40,12 +31,12 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
 
 /** A handler that receives the values of its dependencies first. */
 export function inject<
-  Needed extends NamedDependencies,
+  Values extends Record<string, unknown>,
   Rest extends readonly unknown[] = [],
   Given extends Request = Request,
 >(
-  dependencies: Needed & Answering<Needed>,
-  handler: (values: DependencyValues<Needed>, request: Given, ...rest: Rest) => Response | Promise<Response>,
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, request: Given, ...rest: Rest) => Response | Promise<Response>,
 ): FetchHandler<Rest, Given> {
   const resolve = toInjector(dependencies)
   return async (request, ...rest) => handler(await resolve(request), request, ...rest)

@@ -5,21 +5,14 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import {
-  type Answering,
-  type Dependency,
-  type DependencyValues,
-  type NamedDependencies,
-  toGuard,
-  toInjector,
-} from '../manager/dependencies.js'
+import { type Dependencies, toGuard, toInjector } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
 import { rememberView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
 ): Middleware {
   const guard = toGuard(dependencies)
   return async (event, next) => {
@@ -30,12 +23,12 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
 
 /** An event handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends NamedDependencies,
+  Values extends Record<string, unknown>,
   Expected extends EventHandlerRequest = EventHandlerRequest,
   Answer = unknown,
 >(
-  dependencies: Given & Answering<Given>,
-  handler: (values: DependencyValues<Given>, event: H3Event<Expected>) => Answer | Promise<Answer>,
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
   const resolve = toInjector(dependencies)
   return async (event) => handler(await resolve(toView(event)), event)

@@ -2,7 +2,7 @@ import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  type Answering,
+  type Dependencies,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
@@ -17,8 +17,8 @@ import { rememberView, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
 ): MiddlewareHandler {
   const guard = toGuard(dependencies)
   return async (c, next) => {
@@ -29,18 +29,18 @@ export function enforce<Needed extends readonly Dependency<unknown>[]>(
 }
 
 /** Middleware that puts the values of dependencies into `c.var`, typed. */
-export function inject<Given extends NamedDependencies>(
-  dependencies: Given & Answering<Given>,
-): MiddlewareHandler<{ Variables: DependencyValues<Given> }>
+export function inject<Values extends Record<string, unknown>>(
+  dependencies: Dependencies<Values>,
+): MiddlewareHandler<{ Variables: Readonly<Values> }>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
-  Given extends NamedDependencies,
+  Values extends Record<string, unknown>,
   Answer extends Response | Promise<Response>,
   E extends Env = Env,
   Path extends string = string,
 >(
-  dependencies: Given & Answering<Given>,
-  handler: (values: DependencyValues<Given>, c: Context<E, Path>) => Answer,
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, c: Context<E, Path>) => Answer,
 ): (c: Context<E, Path>) => Answer | Promise<Awaited<Answer>>
 export function inject(
   dependencies: NamedDependencies,

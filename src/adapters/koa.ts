@@ -2,8 +2,7 @@ import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
-  type Answering,
-  type Dependency,
+  type Dependencies,
   type DependencyValues,
   type NamedDependencies,
   toGuard,
@@ -24,8 +23,8 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 ) => Promise<void>
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
 ): KoaMiddleware {
   const guard = toGuard(dependencies)
   return markGuard((ctx: ExtendableContext, next: Next) => {
@@ -45,13 +44,13 @@ async function goOn(pending: Promise<void>, next: Next): Promise<void> {
 }
 
 /** Middleware that puts the values of dependencies into `ctx.state`, typed. */
-export function inject<Given extends NamedDependencies>(
-  dependencies: Given & Answering<Given>,
-): KoaMiddleware<ParameterizedContext<DependencyValues<Given>, unknown>>
+export function inject<Values extends Record<string, unknown>>(
+  dependencies: Dependencies<Values>,
+): KoaMiddleware<ParameterizedContext<Readonly<Values>, unknown>>
 /** A handler that receives the values of its dependencies first. */
-export function inject<Given extends NamedDependencies, Ctx extends ExtendableContext = Context>(
-  dependencies: Given & Answering<Given>,
-  handler: (values: DependencyValues<Given>, ctx: Ctx, next: Next) => unknown,
+export function inject<Values extends Record<string, unknown>, Ctx extends ExtendableContext = Context>(
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, ctx: Ctx, next: Next) => unknown,
 ): KoaMiddleware<Ctx>
 export function inject(
   dependencies: NamedDependencies,

@@ -1,7 +1,14 @@
 import type { OptionNames } from '../options.js'
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
-import { isNonEmptyString, isStringOrList, parseScopes, RESERVED_CLAIMS, type TokenType } from './payload.js'
+import {
+  isNonEmptyString,
+  isScope,
+  isStringOrList,
+  parseScopes,
+  RESERVED_CLAIMS,
+  type TokenType,
+} from './payload.js'
 import { assertExtraClaims, type ClaimsSchema } from './schema.js'
 import { assertSerializable, type JsonValue } from './serializable.js'
 
@@ -191,8 +198,4 @@ function assertIssuer(issuer: string): string {
 function assertAudience(audience: string | readonly string[]): string | readonly string[] {
   if (!isStringOrList(audience)) throw new TypeError('audience must be a string or a list of strings')
   return audience
-}
-
-function isScope(value: unknown): value is string {
-  return isNonEmptyString(value) && !value.includes(' ')
 }

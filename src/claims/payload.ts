@@ -40,6 +40,9 @@ export type TokenPayload<Extra = AnyClaims> = StandardClaims & Readonly<Extra>
 /** Whether a value is a string with something in it. */
 export const isNonEmptyString = (value: unknown): value is string => isString(value) && value !== ''
 
+/** Whether a value is a scope (RFC 6749 §3.3): a string with something in it, and no spaces. */
+export const isScope = (value: unknown): value is string => isNonEmptyString(value) && !value.includes(' ')
+
 /** Whether a value is a string, or a list of strings. */
 export const isStringOrList = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(isString) : isString(value)

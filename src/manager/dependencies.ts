@@ -9,18 +9,22 @@ export type Dependency<Value> = (request: RequestSource) => Value | Promise<Valu
 /** A dependency of this library: always a promise, and the same work only once for a request. */
 export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 
-/** The dependencies given, except that one whose value is always `undefined` does not compile: it checks nothing. */
-export type Answering<Given> = {
-  readonly [Name in keyof Given]: Given[Name] extends (...given: never[]) => infer Value
-    ? [Awaited<Value>] extends [never]
-      ? Given[Name]
-      : 0 extends 1 & Awaited<Value>
-        ? Given[Name]
-        : [Awaited<Value>] extends [undefined | void]
-          ? ['A dependency must return a value, not', Awaited<Value>]
-          : Given[Name]
-    : Given[Name]
+/**
+ * The dependencies of these values, by name or position. One whose value is always `undefined` does not compile: it
+ * checks nothing that anybody waits for.
+ */
+export type Dependencies<Values> = {
+  readonly [Name in keyof Values]: Dependency<Values[Name]> & Answering<Values[Name]>
 }
+
+/** What a dependency must be beside a function, so that one whose value is always `undefined` does not compile. */
+export type Answering<Value> = [Value] extends [never]
+  ? unknown
+  : 0 extends 1 & Value
+    ? unknown
+    : [Value] extends [undefined | void]
+      ? ['A dependency must return a value, not', Value]
+      : unknown
 
 /** What a dependency returns, awaited. */
 export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
@@ -92,7 +96,7 @@ export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
 let startedHere: Promise<unknown>[] | null = null
 
 // A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
-// must not end the process as well: any request without a token could do that.
+// must not end the process as well, since every request without a token could cause it.
 function watchStarted<Value>(dependency: Dependency<Value>): Check<Value> {
   return (request) => {
     const outer = startedHere
@@ -126,7 +130,13 @@ export function toGuard(dependencies: readonly Dependency<unknown>[]): Check<voi
   const guard = (request: RequestSource, from: number): void | Promise<void> => {
     for (let at = from; at < checks.length; at++) {
       const value = checks[at]?.(request)
-      if (isPromise(value)) return value.then(() => guard(request, at + 1))
+      if (isPromise(value)) {
+        return value.then((later) => {
+          assertPassed(later)
+          return guard(request, at + 1)
+        })
+      }
+      assertPassed(value)
     }
   }
   return (request) => guard(request, 0)
@@ -148,6 +158,12 @@ export function toInjector<Dependencies extends NamedDependencies>(
     return values
   }
   return (request) => gather(request, {}, 0) as DependencyValues<Dependencies>
+}
+
+// Guards of other libraries return `false` to refuse. Here only a throw refuses, and the value of a guard is dropped.
+function assertPassed(value: unknown): void {
+  if (value !== false && !(value instanceof Error)) return
+  throw new TypeError('A dependency that refuses a request must throw an error, not return one or false')
 }
 
 // A route must not stay open by a slip of the pen.

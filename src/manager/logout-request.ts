@@ -22,16 +22,17 @@ export async function readLogoutClaims(
   view: RequestView,
 ): Promise<readonly TokenPayload[]> {
   const { reading } = authenticator.settings
+  let genuine: readonly GenuineToken[] = []
   try {
     const found = [
       ...(await findTokens(view, 'access', reading)),
       ...(await findTokens(view, 'refresh', reading)),
     ]
-    const genuine = found.flatMap((token) => openToken(authenticator, token) ?? [])
+    genuine = found.flatMap((token) => openToken(authenticator, token) ?? [])
     await assertOwnRequest(view, genuine, reading)
     return genuine.map(({ claims }) => claims)
   } catch (error) {
-    reportRejection(authenticator, error)
+    reportRejection(authenticator, error, genuine[0]?.claims)
     throw error
   }
 }
@@ -88,16 +89,15 @@ function openToken({ verifier }: Authenticator, found: RequestToken): GenuineTok
   }
 }
 
-// No page of another site can send a header or a JSON body to us; it can send a query, and the browser adds cookies.
-// Every cookie token needs its CSRF value, whatever the method, or belongs to a session whose other token has it.
+// No page of another site can send a header or a JSON body to us, nor a CSRF value; it can send a query, and the browser
+// adds cookies. Every cookie token needs its CSRF value, whatever the method, or belongs to a session whose other token
+// has it.
 async function assertOwnRequest(
   view: RequestView,
   genuine: readonly GenuineToken[],
   reading: ReadingRules,
 ): Promise<void> {
-  if (!genuine.some(({ found }) => found.location === 'headers' || found.location === 'json')) {
-    assertNotCrossSite(view, reading)
-  }
+  if (genuine.every(({ found }) => found.location === 'query')) assertNotCrossSite(view, reading)
   const proved = new Set<string | undefined>()
   const refused: { readonly sid: string | undefined; readonly error: unknown }[] = []
   for (const { found, claims } of genuine.filter((token) => token.found.location === 'cookies')) {

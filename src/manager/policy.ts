@@ -1,4 +1,4 @@
-import { isNonEmptyString, type StandardClaims, type TokenType } from '../claims/payload.js'
+import { isScope, type StandardClaims, type TokenType } from '../claims/payload.js'
 import { hasScopes } from '../claims/read-payload.js'
 import {
   AccessTokenRequiredError,
@@ -84,8 +84,8 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, PolicyField>> = {
   fresh: flag,
   scopes: {
     // An empty list would demand nothing.
-    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isNonEmptyString),
-    expected: 'a list of at least one scope, each a non-empty string',
+    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isScope),
+    expected: 'a list of at least one scope, each a non-empty string without spaces',
   },
   locations: {
     isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),

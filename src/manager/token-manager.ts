@@ -108,8 +108,9 @@ export class TokenManager<
   declare readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
+    // First what does not exist: it is often the configuration under another name.
+    if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS)
     assertConfig(options)
-    assertOptions('new TokenManager()', options, MANAGER_OPTIONS)
     const {
       config,
       claims = null,

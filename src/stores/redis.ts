@@ -12,7 +12,7 @@ import { readEntry, readFeed, toPosition } from './redis/feed.js'
 import { createNamespace, toMember } from './redis/namespace.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createSessions } from './redis/sessions.js'
-import { sweep } from './redis/sweep.js'
+import { createSweep } from './redis/sweep.js'
 
 export type { RedisClient } from './redis/client.js'
 
@@ -54,6 +54,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
   const send = createSend(client)
   const losses = createLossReporter('Redis', warn)
   const namespace = createNamespace(send, name, { clock, losses })
+  const sweep = createSweep()
   let checked: Promise<void> | undefined
 
   const check = (): Promise<void> =>
@@ -87,7 +88,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         ],
       )
       const late = String(reply[5])
-      const last = late === '' ? reply : await sweep((...call) => namespace.run(...call), late)
+      const last = late === '' ? reply : await sweep(namespace.run, String(reply[0]), late)
       namespace.notice(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },

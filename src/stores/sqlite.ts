@@ -35,6 +35,7 @@ const OPTIONS: OptionNames<SqliteStoreOptions> = { clock: true, onWarning: true,
  */
 export function createSqliteStore(database: SqliteDatabase, options: SqliteStoreOptions = {}): TokenStore {
   assertOptions('createSqliteStore()', options, OPTIONS)
+  assertHandle(database)
   const tables = toTables(options.prefix ?? 'tokenlib_')
   const clock = options.clock ?? systemClock
   const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
@@ -94,6 +95,13 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
       opened?.housekeeping.stop()
     },
   }
+}
+
+function assertHandle(database: Partial<SqliteDatabase> | null | undefined): void {
+  if (typeof database?.exec === 'function' && typeof database.prepare === 'function') return
+  throw new ConfigurationError(
+    'createSqliteStore needs an open database, not its path: createSqliteStore(new DatabaseSync(path))',
+  )
 }
 
 function cannotWrite(cause: unknown): ConfigurationError {

@@ -409,6 +409,15 @@ describe('a dependency that returns nothing is refused', () => {
 
   test.each([null, false, 0, ''])('%j is a value', async (value) => {
     expect(await toInjector({ value: () => value })(request())).toEqual({ value })
+    if (value === false) return
     await expect((async () => toGuard([async () => value])(request()))()).resolves.toBeUndefined()
+  })
+
+  test('a guard that answers false or with an error, instead of throwing one, is refused', async () => {
+    for (const value of [false, new Error('no')]) {
+      for (const slip of [() => value, async () => value]) {
+        await expect((async () => toGuard([slip])(request()))()).rejects.toThrow(TypeError)
+      }
+    }
   })
 })

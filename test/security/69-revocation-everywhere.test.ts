@@ -211,7 +211,9 @@ describeAttacks('69 a revoked token on another way in (CVE-2020-10594, GHSA-339w
     const inherited = Object.create({ skipRevocation: true }) as object
     await expect(tokens.verifyToken(accessToken, inherited)).rejects.toThrow(TypeError)
     expect(() => tokens.require(inherited)).toThrow(TypeError)
-    const withOwn = Object.assign(Object.create({ skipRevocation: true }) as object, { type: 'access' })
+    const withOwn = Object.assign(Object.create({ skipRevocation: true }) as object, {
+      type: 'access' as const,
+    })
     expect(await outcomeOf(tokens.verifyToken(accessToken, withOwn))).toBe('TOKEN_REVOKED')
     expect(await outcomeOf(tokens.require(withOwn)(withBearer(accessToken)))).toBe('TOKEN_REVOKED')
     expect(await outcomeOf(tokens.verifyToken(accessToken, { skipRevocation: true }))).toBe('ok')

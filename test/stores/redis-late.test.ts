@@ -6,7 +6,7 @@ import type { RevocationStore } from '../../src/revocation/store.js'
 import { SWEEP } from '../../src/stores/redis/revocation-scripts.js'
 import { systemClock } from '../../src/time.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
-import { ALL, HOUR, LIST, RULES, session, start } from './redis-fixture.js'
+import { ALL, HOUR, LIST, RULES, session, start, token } from './redis-fixture.js'
 
 const EVERYTHING = { ...ALL, notBefore: 0, until: 0 }
 const ENDED = { outcome: 'ended' }
@@ -52,7 +52,10 @@ async function openAhead({ store, setAhead }: Opened, count: number): Promise<st
   return opened.map(({ sid }) => sid)
 }
 
-async function countRevoked({ store }: Opened, sids: readonly string[]): Promise<number> {
+async function countRevoked(
+  { store }: { readonly store: Pick<RevocationStore, 'lookup'> },
+  sids: readonly string[],
+): Promise<number> {
   const found = await store.lookup(sids.map((id) => ({ kind: 'session', id })))
   return found.filter((notBefore) => notBefore === FOREVER).length
 }
@@ -79,6 +82,42 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await countRevoked(opened, sids)).toBe(10)
     expect(await opened.store.sessions.list('user3', LIST)).toEqual([])
     expect(await opened.store.sessions.list('user4', LIST)).toHaveLength(10)
+  })
+
+  test('of a user are revoked even if the newest start is not known', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const sids = await openAhead(opened, 7)
+    await client.hdel('{tokenlib:tokenlib}:meta', 'newest')
+    await opened.store.revoke([{ kind: 'user', id: 'user3', notBefore: 0, until: 0 }])
+    expect(await countRevoked(opened, sids)).toBe(1)
+  })
+
+  for (const kind of ['user', 'all'] as const) {
+    test(`and that had ended by that clock are kept, and revoked by ${kind}`, async () => {
+      const { client } = await start()
+      const opened = await open(client)
+      const { store } = opened
+      opened.setAhead(3 * HOUR)
+      const until = systemClock() + HOUR
+      const { sid } = await store.sessions.open({ ...session(), expiresAt: until, until })
+      for (const name of [`s:${sid}`, 'u:ada']) {
+        expect(await client.pttl(`{tokenlib:tokenlib}:${name}`)).toBeGreaterThan(HOUR / 2)
+      }
+      opened.setAhead(0)
+      await store.revoke([{ kind, id: kind === 'user' ? 'ada' : '', notBefore: 0, until: 0 }])
+      expect(await countRevoked(opened, [sid])).toBe(1)
+    })
+  }
+
+  test('and that had ended by that clock stay revoked when it is set back', async () => {
+    const { client } = await start()
+    const { store, setAhead } = await open(client)
+    setAhead(3 * HOUR)
+    const until = systemClock() + HOUR
+    const { sid } = await store.sessions.open({ ...session(), expiresAt: until, until })
+    await store.revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
+    expect(await client.pttl(`{tokenlib:tokenlib}:r:s:${sid}`)).toBeGreaterThan(HOUR / 2)
   })
 
   test('are told from log-ins that come during the walk', async () => {
@@ -112,6 +151,48 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     await store.revoke([{ kind: 'user', id: 'grace', notBefore: 0, until: 0 }])
     expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBeGreaterThan(1)
     expect(await countRevoked(opened, sids)).toBe(MANY)
+    expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
+  })
+
+  test('are revoked by one walk, however often it is repeated meanwhile', async () => {
+    const { client } = await start()
+    const [opened, other] = [await open(client), await open(client)]
+    const { store, setAhead, onSweep, countSweeps } = opened
+    const sids = await openAhead(opened, MANY)
+    const repeats: Promise<unknown>[] = []
+    const later: string[] = []
+    onSweep(async () => {
+      // A repeat in the same millisecond as a log-in does not reach it, and begins a walk of its own.
+      setAhead(repeats.length + 1)
+      repeats.push(store.revoke([EVERYTHING]))
+      later.push((await store.sessions.open(session('grace'))).sid)
+    })
+    const sweeps = await countSweeps(() => store.revoke([EVERYTHING]))
+    onSweep(async () => undefined)
+    expect(await countSweeps(() => Promise.all(repeats))).toBe(0)
+    expect(sweeps).toBeLessThan(MANY / 100)
+    expect(await countRevoked(opened, sids)).toBe(MANY)
+    expect(await countRevoked(opened, later)).toBe(0)
+    // What was opened after the last repeat is still good.
+    expect((await store.sessions.rotate(String(later.at(-1)), 0, RULES)).outcome).toBe('rotated')
+    expect(await other.countSweeps(() => other.store.revoke([EVERYTHING]))).toBe(0)
+  })
+
+  test('are revoked by another walk, when more of them were opened meanwhile', async () => {
+    const { client } = await start()
+    const opened = await open(client)
+    const { store, onSweep, countSweeps } = opened
+    const sids = await openAhead(opened, MANY)
+    const more: string[] = []
+    let repeat: Promise<unknown> | undefined
+    onSweep(async (count) => {
+      if (count !== 2) return
+      more.push(...(await openAhead(opened, 5)))
+      repeat = store.revoke([EVERYTHING])
+    })
+    await store.revoke([EVERYTHING])
+    await repeat
+    expect(await countRevoked(opened, [...sids, ...more])).toBe(MANY + 5)
     expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
   })
 
@@ -151,6 +232,75 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await countRevoked(opened, sids)).toBe(MANY)
     const next = await opened.store.sessions.open(session())
     expect((await opened.store.sessions.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+  })
+
+  for (const lost of [['meta'], ['meta', 'log']]) {
+    for (const kind of ['user', 'all'] as const) {
+      test(`are revoked with everything else by ${kind}, after a loss of ${lost.join(' and ')}`, async () => {
+        const { client } = await start()
+        const opened = await open(client)
+        await opened.store.revoke([token('a')])
+        const sids = await openAhead(opened, 5)
+        await client.del(...lost.map((name) => `{tokenlib:tokenlib}:${name}`))
+        await opened.store.revoke([{ kind, id: kind === 'user' ? 'user3' : '', notBefore: 0, until: 0 }])
+        expect(await countRevoked(opened, sids)).toBe(5)
+        const next = await opened.store.sessions.open(session())
+        expect(next.startedAt).toBeLessThan(systemClock() + HOUR / 2)
+        expect((await opened.store.sessions.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+        expect(await opened.countSweeps(() => opened.store.revoke([EVERYTHING]))).toBe(0)
+      })
+    }
+  }
+
+  for (const lost of ['log', 'meta']) {
+    for (const by of ['the same process', 'the next process']) {
+      test(`are revoked by ${by}, when the walk after a loss of ${lost} was cut short at the start`, async () => {
+        const { client } = await start()
+        const sids = await openAhead(await open(client), MANY)
+        await client.del(`{tokenlib:tokenlib}:${lost}`)
+        const warnings: string[] = []
+        let sweeps = 0
+        const create = () => {
+          const call = async (command: string, args: string[]) => {
+            if (args[0] === SWEEP.digest && ++sweeps === 2) throw new Error('connection lost')
+            return client.call(command, ...args)
+          }
+          return createRedisStore({ call }, { onWarning: (message) => void warnings.push(message) })
+        }
+        const first = create()
+        await expect(first.prepare({ longestLifetime: HOUR })).rejects.toThrow('connection lost')
+        expect(warnings).toHaveLength(0)
+        const store = by === 'the same process' ? first : create()
+        await store.prepare({ longestLifetime: HOUR })
+        expect(warnings).toHaveLength(1)
+        expect(await countRevoked({ store }, sids)).toBe(MANY)
+        await store.prepare({ longestLifetime: HOUR })
+        await create().prepare({ longestLifetime: HOUR })
+        expect(warnings).toHaveLength(1)
+      })
+    }
+  }
+
+  test('are revoked and reported, when the last answer of the walk was lost', async () => {
+    const { client } = await start()
+    const sids = await openAhead(await open(client), 5)
+    await client.del('{tokenlib:tokenlib}:log')
+    const warnings: string[] = []
+    let isCut = false
+    const call = async (command: string, args: string[]) => {
+      const reply = (await client.call(command, ...args)) as string[]
+      // The server does not know the script yet.
+      if (args[0] === SWEEP.source && !isCut) {
+        isCut = true
+        throw new Error('connection lost')
+      }
+      return reply
+    }
+    const store = createRedisStore({ call }, { onWarning: (message) => void warnings.push(message) })
+    await expect(store.prepare({ longestLifetime: HOUR })).rejects.toThrow('connection lost')
+    await store.prepare({ longestLifetime: HOUR })
+    expect(await countRevoked({ store }, sids)).toBe(5)
+    expect(warnings).toHaveLength(1)
   })
 
   test('are revoked by the next call, when that was cut short', async () => {

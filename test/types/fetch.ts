@@ -100,6 +100,13 @@ enforce(tokens.accessTokenRequired, () => undefined)
 // @ts-expect-error nor can it be injected
 inject({ payload: tokens.accessTokenRequired, nothing: () => {} }, () => new Response())
 enforce(tokens.accessTokenOptional, () => null)
+// The request of a dependency that is written in place has its type.
+enforce(async (request) => tokens.accessTokenRequired(request))
+inject({ found: async (request) => tokens.getTokenFromRequest(request) }, ({ found }) =>
+  Response.json(found?.location ?? null),
+)
+declare const anything: () => ReturnType<typeof JSON.parse>
+enforce(anything)
 enforce(() => {
   throw new Error('nobody')
 })

@@ -3,8 +3,8 @@ import type { TokenType } from '../../claims/payload.js'
 import {
   type Answering,
   type Check,
+  type Dependencies,
   type Dependency,
-  type DependencyValue,
   toCheck,
   toGuard,
 } from '../../manager/dependencies.js'
@@ -23,17 +23,15 @@ type ParameterAt<Method, Index extends number> = Method extends (...parameters: 
   : never
 
 /** For `@UseGuards`: lets a request on only after every dependency has passed. */
-export function enforce<Needed extends readonly Dependency<unknown>[]>(
-  ...dependencies: Needed & Answering<Needed>
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
 ): CanActivate {
   return new DependencyGuard(dependencies)
 }
 
 /** A parameter with the value of a dependency; the route does not run when that throws. */
-export function Depends<Given extends Dependency<unknown>>(
-  dependency: Given & Answering<readonly [Given]>[0],
-): ParameterFor<DependencyValue<Given>> {
-  return resolve(toCheck<unknown>(dependency)) as unknown as ParameterFor<DependencyValue<Given>>
+export function Depends<Value>(dependency: Dependency<Value> & Answering<Value>): ParameterFor<Value> {
+  return resolve(toCheck<unknown>(dependency)) as unknown as ParameterFor<Value>
 }
 
 /** What `enforce` gives to Nest. */

@@ -6,7 +6,7 @@ import {
   type Type,
   UseGuards,
 } from '@nestjs/common'
-import type { TokenPayload } from '../../claims/payload.js'
+import { isScope, type TokenPayload } from '../../claims/payload.js'
 import { type Dependency, toCheck } from '../../manager/dependencies.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { readNote, writeNote } from '../../request/notes.js'
@@ -101,7 +101,9 @@ export class TokenGuard extends ManagerGuard {
 
 /** Guards a route or a controller: the access token must carry every one of the scopes. */
 export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
-  if (scopes.length === 0) throw new TypeError('At least one scope is needed')
+  if (scopes.length === 0 || !scopes.every(isScope)) {
+    throw new TypeError('@RequireScopes takes at least one scope, each a non-empty string without spaces')
+  }
   return UseGuards(
     class ScopesGuard extends ManagerGuard {
       #check: Check | undefined

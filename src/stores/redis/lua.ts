@@ -20,12 +20,14 @@ export const HEAD: string = `
 local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
 local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
 local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
-local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late')
+local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late', 'lost')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
 -- The start of the newest session: a clock that was set back must not make a watermark miss it. While sessions that
 -- started later than a watermark reaches are being revoked one by one, theirs is in 'late'.
 local newest = math.max(tonumber(state[7]) or 0, tonumber(string.match(state[8] or '', '^%d+')) or 0)
+-- After a loss of 'meta' nobody knows it, until a walk through all sessions has ended.
+local isNewestUnknown = string.sub(state[8] or '', 1, 1) == '-'
 
 local now = tonumber(ARGV[2])
 if not now then
@@ -48,6 +50,12 @@ end
 -- How long a key is kept, or nil for ever.
 local function lifetime(ends)
   if ends < FOREVER then return math.max(1000, ends + MARGIN - now) end
+end
+
+-- How long a session is kept, given its end. If it has ended by this clock, the clock may be ahead of the processes,
+-- which accept its tokens: it is kept for the longest lifetime.
+local function keptUntil(ends)
+  return ends > now and ends or reach(now)
 end
 
 -- A replica refuses this write of nothing, so that only a primary ever answers. So does a primary that lost the
@@ -192,7 +200,7 @@ local function revocable(sids, isMeant)
   for at, packed in ipairs(fetch(rows)) do
     local row = packed and cmsgpack.unpack(packed)
     if row and not users[sids[at]] and isMeant(row, sids[at]) then
-      entries[#entries + 1] = { member = 's:' .. sids[at], notBefore = FOREVER, ends = row[6] }
+      entries[#entries + 1] = { member = 's:' .. sids[at], notBefore = FOREVER, ends = keptUntil(row[6]) }
       users[sids[at]] = row[1]
       keys[#keys + 1] = base .. 'r:s:' .. sids[at]
     end
@@ -204,10 +212,16 @@ local function revocable(sids, isMeant)
   return entries, users
 end
 
+local function mayStartLater(moment)
+  return isNewestUnknown or newest > moment
+end
+
 -- Sessions started later than a watermark of all reaches: whoever sees to them goes by what this returns. What is
--- opened from now on is told apart by its count of changes, which is no less than the one in 'late'.
+-- opened from now on is told apart by its count of changes, which is no less than the one in 'late'. A walk that has
+-- begun and not ended is enough, if the watermark reaches all sessions that were opened since.
 local function beginSweep(moment)
-  local late = text(newest) .. ':' .. text(changes)
+  if state[8] and (tonumber(state[7]) or 0) <= moment then return text(moment) .. ':' .. state[8] end
+  local late = (isNewestUnknown and '-' or text(newest)) .. ':' .. text(changes)
   redis.call('HSET', meta, 'newest', text(moment), 'late', late)
   return text(moment) .. ':' .. late
 end

@@ -6,7 +6,7 @@ import { type Clock, createCheckedClock } from '../../time.js'
 import type { Reply, Send } from './client.js'
 import { PREPARE } from './revocation-scripts.js'
 import { runScript, type Script } from './script.js'
-import { sweep } from './sweep.js'
+import { createSweep, type Run } from './sweep.js'
 
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
@@ -17,7 +17,7 @@ export interface Namespace {
   /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
-  run(script: Script, names: readonly string[], args: readonly string[]): Promise<readonly Reply[]>
+  readonly run: Run
   /** The values of keys, as the primary has them, in the history that this process knows. */
   read(names: readonly string[]): Promise<readonly Reply[]>
 }
@@ -52,10 +52,14 @@ export function createNamespace(
   // How far this process has seen a history: its random name, its count of batches, and the nonce of the last one. A
   // history that has another batch there is not the one that was seen, however long it is by now.
   let seen: Seen = { epoch: '', batches: 0, nonce: '' }
+  // Not the one of the store, whose walks may wait for `prepare`.
+  const sweep = createSweep()
   let longest = 0
   let preparing: Promise<void> | null = null
   // The history that a loss was reported with: several calls may find the same loss at once.
   let reported = ''
+  // The moment of a loss that was found, and is not reported yet.
+  let unreported = ''
 
   // A script without the retries after a loss; what is lost meanwhile, the next call finds.
   const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
@@ -71,6 +75,7 @@ export function createNamespace(
       const reply = (await runScript(send, PREPARE, keys, args).catch(explain)) as readonly Reply[]
       const [revokedBefore, late] = reply.slice(4).map(String)
       progress = reply[3]
+      unreported = revokedBefore || unreported
       let found = toSeen(reply)
       if (late) {
         const run = async (script: Script, names: readonly string[], rest: readonly string[]) => {
@@ -78,14 +83,15 @@ export function createNamespace(
           if (answer === null) throw new Error('The data of the Redis store was removed again')
           return answer
         }
-        found = toSeen(await sweep(run, late))
+        found = toSeen(await sweep(run, found.epoch, late))
       }
       // Not before: where revoking was cut short, the next call has to find the loss again.
       notice(found, true)
-      if (revokedBefore && reported !== found.epoch) {
+      if (unreported && reported !== found.epoch) {
         reported = found.epoch
-        losses.report(Number(revokedBefore))
+        losses.report(Number(unreported))
       }
+      unreported = ''
     } while (progress === 'more')
   }
 

@@ -14,6 +14,8 @@ const RAISE_STEPS = 1000
  *
  * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
  *
+ * A loss is kept in 'lost' until the walk of SWEEP has ended: where it was cut short, the next process goes on with it.
+ *
  * Answers with the epoch, the count of batches, the last nonce, 'more' or 'end'; after a loss with the moment that
  * everything is revoked up to, else ''; and what SWEEP has to go by, or '' where it has nothing to do.
  */
@@ -27,16 +29,24 @@ local isSound = epoch and not isOldCopy and isCounted and isWhole()
 -- What is there is not whole, so something is missing, also for a caller that knows nothing yet.
 local isDamaged = not isSound and (state[1] or redis.call('EXISTS', base .. 'epoch', log, marks) > 0)
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
+-- Another call found a loss and began to walk through the sessions, and the walk has not ended. A caller that knows
+-- this history has done its part.
+local lost = isSound and ARGV[1] ~= epoch and state[8] and state[9]
 local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
 local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
 local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
-if isSound and isKnown and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
+if isSound and isKnown and not lost and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
+  if not state[7] then isNewestUnknown = true end
+  -- A walk that began before the loss goes by counts that may be lost.
+  state[8] = false
 end
 local isLost = isDamaged or (ARGV[1] ~= '' and ARGV[1] ~= epoch)
+-- The count is lost: one that is larger than any before tells sessions from before the loss from those after it.
+if isLost and not state[3] then changes = math.max(changes, now) end
 local all = fetch({ base .. 'r:a:' })[1]
 local keys, raised, same, gone = {}, {}, {}, {}
 for at, member in ipairs(short) do keys[at] = base .. 'r:' .. member end
@@ -72,7 +82,12 @@ end
 remove(marks, gone)
 mark(same)
 if #raised > 0 then append(raised, ARGV[4]) end
-if isLost and newest > tonumber(revokedBefore) then late = beginSweep(tonumber(revokedBefore)) end
+if isLost and mayStartLater(tonumber(revokedBefore)) then
+  late = beginSweep(tonumber(revokedBefore))
+  redis.call('HSET', meta, 'lost', revokedBefore)
+elseif lost and not isLost then
+  revokedBefore, late = lost, lost .. ':' .. state[8]
+end
 return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
 `,
 )
@@ -102,7 +117,7 @@ for at = 4, #ARGV, 3 do
   elseif string.sub(member, 1, 1) == 's' then
     local sid = string.sub(member, 3)
     local row = session(sid)
-    ends = row and row[6] or math.max(ends, reach(now))
+    ends = row and keptUntil(row[6]) or math.max(ends, reach(now))
     if row then removed[sid] = row[1] end
   end
   local entry = merged[member]
@@ -122,14 +137,14 @@ end
 -- Sessions that started later than a watermark reaches: those of a user at once, and those of all by SWEEP.
 local all, late = merged['a:'], ''
 for member, entry in pairs(merged) do
-  if string.sub(member, 1, 1) == 'u' and newest > entry.notBefore then
+  if string.sub(member, 1, 1) == 'u' then
     local after = redis.call('ZRANGEBYSCORE', base .. member, '(' .. text(entry.notBefore), '+inf')
     local entries, users = revocable(after, function(_, sid) return not merged['s:' .. sid] end)
     for _, found in ipairs(entries) do raise(found) end
     for sid, user in pairs(users) do removed[sid] = user end
   end
 end
-local isSwept = all and newest > all.notBefore
+local isSwept = all and mayStartLater(all.notBefore)
 -- A change of its own, by which sessions from before it are told from those after it.
 if isSwept then raise(all) end
 
@@ -175,7 +190,7 @@ local entries, users = revocable(sids, function(row)
 end)
 if #entries > 0 then append(entries, ARGV[3]) end
 for sid, user in pairs(users) do removeSession(sid, user) end
-if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late') end
+if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
 return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
 `,
 )

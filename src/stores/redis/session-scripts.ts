@@ -33,7 +33,7 @@ for _ = 1, 8 do
   moment = (moment - digit) / 64
 end
 
-local list, row, kept = base .. 'u:' .. ARGV[3], base .. 's:' .. sid, lifetime(tonumber(ARGV[6]))
+local list, row, kept = base .. 'u:' .. ARGV[3], base .. 's:' .. sid, lifetime(keptUntil(tonumber(ARGV[6])))
 local left, count, gone = redis.call('PTTL', list), redis.call('ZCARD', list), {}
 if count > 0 then
   local one, two, three = string.byte(sid, -3, -1)

@@ -15,13 +15,32 @@ export type Run = (
  *
  * `late` is what the script that began it answered: the watermark, and what tells sessions from before and after it.
  */
-export async function sweep(run: Run, late: string): Promise<readonly Reply[]> {
-  const [moment = '', ...rest] = late.split(':')
+export type Sweep = (run: Run, epoch: string, late: string) => Promise<readonly Reply[]>
+
+// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+// node: each of them would walk through a part of the sessions only.
+const NAMES = ['log', 'past', 'marks', 'absent']
+
+/** Walks through the sessions, at most once at a time for each marker: a repeat waits for the walk under way. */
+export function createSweep(): Sweep {
+  const underWay = new Map<string, Promise<readonly Reply[]>>()
+
+  return (run, epoch, late) => {
+    const [moment = '', ...rest] = late.split(':')
+    const marker = rest.join(':')
+    const key = `${epoch}|${marker}`
+    const walk = underWay.get(key) ?? walkAll(run, moment, marker).finally(() => underWay.delete(key))
+    underWay.set(key, walk)
+    return walk
+  }
+}
+
+async function walkAll(run: Run, moment: string, marker: string): Promise<readonly Reply[]> {
   let cursor = '0'
   let server = ''
   for (;;) {
-    const args = [createNonce(systemRandom), moment, rest.join(':'), cursor, server]
-    const reply = await run(SWEEP, ['log', 'past', 'marks'], args)
+    const args = [createNonce(systemRandom), moment, marker, cursor, server]
+    const reply = await run(SWEEP, NAMES, args)
     cursor = String(reply[4])
     server = String(reply[5])
     if (cursor === '0') return reply
