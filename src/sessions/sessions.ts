@@ -193,7 +193,7 @@ export function createSessions(
     },
     async getSession(id, uid) {
       const sid = toStoredId(parseText('A session id', id))
-      const owner = uid === undefined ? null : toStoredId(parseText('uid', uid))
+      const owner = uid === undefined ? null : toStoredId(uid)
       const found = await store.call('get', async (target) =>
         parseFound(await sessionsOf(target).get(sid, { idleMs })),
       )
