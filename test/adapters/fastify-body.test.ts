@@ -144,6 +144,8 @@ describe('a guard that looks for the body before it is parsed', () => {
     const body = JSON.stringify({ ...BODY, filler: 'x'.repeat(500_000) })
     const response = await fetch(url, { method: 'POST', headers, body })
     await expect(response.json()).resolves.toMatchObject({ statusCode: 500 })
+    // The client may still be sending, and Fastify would wait for that.
+    app.server.closeAllConnections()
     await app.close()
   })
 
@@ -157,6 +159,7 @@ describe('a guard that looks for the body before it is parsed', () => {
     const headers = { 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: chunked, duplex: 'half' } as RequestInit
     expect((await fetch(url, init)).status).toBe(500)
+    app.server.closeAllConnections()
     await app.close()
   })
 
