@@ -201,6 +201,11 @@ describe('a mistake in a call is told by name', () => {
       () => tokens.revokeOtherSessions({ sub: 'ada' } as never),
       'The token belongs to no session',
     ],
+    [
+      'the session of a log-out',
+      () => tokens.logout({ sub: 'ada', sid: '' } as never),
+      'A session id must be a non-empty string',
+    ],
     ['an actor', () => tokens.revokeAll({ actor: 7 as never }), 'actor must be a string'],
   ])('%s', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(new TypeError(message))
