@@ -58,6 +58,7 @@ export type {
   Dependency,
   DependencyValue,
   DependencyValues,
+  PayloadOf,
   TokenDependency,
 } from './manager/dependencies.js'
 export type { ReadTokenOptions, TokenPolicy } from './manager/policy.js'

@@ -29,6 +29,10 @@ export type Answering<Value> = [Value] extends [never]
 /** What a dependency returns, awaited. */
 export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
 
+/** The payload that the dependencies of a manager return: `PayloadOf<typeof tokens>`. */
+export type PayloadOf<Manager extends { readonly accessTokenRequired: Dependency<unknown> }> =
+  DependencyValue<Manager['accessTokenRequired']>
+
 /** Several dependencies, by the names their values are to have. */
 export type NamedDependencies = Readonly<Record<string, Dependency<unknown>>>
 

@@ -16,6 +16,7 @@ import {
 import { type Dependency, MissingTokenError, type RequestToken, type TokenPayload } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
+import { createRevocable } from '../helpers/revocable.js'
 
 const { tokens, clock } = createManager()
 const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 }, { scopes: ['read'] })
@@ -60,6 +61,29 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       await expect((await send(path, { token: TOKEN })).text()).resolves.toBe('ran')
       route.mockClear()
     }
+  })
+
+  test('RefreshTokenGuard refuses a refresh token that was used before, and its session ends', async () => {
+    @Controller()
+    class Routes {
+      @Get('refresh')
+      @UseGuards(RefreshTokenGuard)
+      refresh() {
+        return 'ran'
+      }
+    }
+    const { tokens: kept } = createRevocable({ JWT_REFRESH_GRACE: 0 })
+    const { send } = await serve([Routes], {
+      platform,
+      ...handled,
+      imports: [TokenModule.forRoot({ tokens: kept })],
+    })
+    const first = await kept.createTokenPair({ uid: 'ada' })
+    expect((await send('/refresh', { token: first.refreshToken })).status).toBe(200)
+    const next = await kept.refresh(first.refreshToken)
+    const refused = await send('/refresh', { token: first.refreshToken })
+    expect([refused.status, await refused.json()]).toMatchObject([401, { code: 'REFRESH_TOKEN_REUSED' }])
+    expect((await send('/refresh', { token: next.refreshToken })).status).toBe(401)
   })
 
   test('enforce runs its dependencies in order, and stops at the first that throws', async () => {

@@ -54,7 +54,7 @@ describe('a secret that anyone can look up', () => {
   })
 
   test('zeros within a text count', () => {
-    expect(() => build(`${'0123456789abcde'}\0${'ABCDEFGHIJKLMNOP'}`)).not.toThrow()
+    expect(() => build('0123456789abcde\0ABCDEFGHIJKLMNOP')).not.toThrow()
   })
 
   test('is refused as the previous secret, too', () => {

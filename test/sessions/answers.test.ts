@@ -198,7 +198,7 @@ describe('a mistake in a call is told by name', () => {
     ['the user of a session', () => tokens.getSession('s', ''), 'uid must be a non-empty string'],
     [
       'a token of no session',
-      () => tokens.revokeOtherSessions({ sub: 'ada' } as never),
+      () => tokens.revokeOtherSessions({ sub: 'ada' }),
       'The token belongs to no session',
     ],
     [
