@@ -207,7 +207,7 @@ describe('a mistake in a call is told by name', () => {
     ],
     [
       'the session of a log-out',
-      () => tokens.logout({ sub: 'ada', sid: '' } as never),
+      () => tokens.logout({ sub: 'ada', sid: '' }),
       'A session id must be a non-empty string',
     ],
     [
