@@ -22,6 +22,15 @@ describe('what the callback says', () => {
     expect(seen).toEqual([token, token])
   })
 
+  test('a callback that throws refuses, with its error as the cause', async () => {
+    const { tokens, token } = create()
+    const cause = new Error('ECONNREFUSED')
+    tokens.setCallbackTokenBlocklist(() => {
+      throw cause
+    })
+    await expect(tokens.verifyToken(token)).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE', cause })
+  })
+
   test('REV-18 the error holds the header and payload of the revoked token, out of sight of logs', async () => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(() => true)

@@ -31,6 +31,71 @@ function createGuard(prepare: () => Promise<void> = async () => {}, longestLifet
   return { guard, told, unavailable, ask }
 }
 
+test('an announcement that is under way is not begun again, and its failure is told once', async () => {
+  let fail: (error: Error) => void = () => {}
+  let isFirst = true
+  const { guard, told, unavailable } = createGuard(async () => {
+    if (isFirst) return void (isFirst = false)
+    await new Promise((_, reject) => (fail = reject))
+  })
+  await guard.ready()
+  for (let count = 0; count < 3; count++) guard.expect(HOUR)
+  await vi.advanceTimersByTimeAsync(0)
+  expect(told).toEqual([0, HOUR])
+  const cause = new Error('ECONNREFUSED')
+  fail(cause)
+  await vi.advanceTimersByTimeAsync(0)
+  expect(unavailable).toEqual([{ operation: 'prepare', cause }])
+})
+
+test('a shorter lifetime that is acknowledged late does not hide that a longer one was not', async () => {
+  const attempts: { resolve: () => void; reject: (error: Error) => void }[] = []
+  const { guard, told, ask } = createGuard(() => {
+    if (told.length === 1) return Promise.resolve()
+    return new Promise((resolve, reject) => void attempts.push({ resolve, reject }))
+  })
+  await guard.ready()
+  guard.expect(HOUR)
+  guard.expect(2 * HOUR)
+  attempts[0]?.resolve()
+  await vi.advanceTimersByTimeAsync(0)
+  attempts[1]?.reject(new Error('ECONNREFUSED'))
+  await vi.advanceTimersByTimeAsync(1)
+  expect(told).toEqual([0, HOUR, 2 * HOUR])
+  expect(await ask(() => true)).toBe('ok')
+  expect(told).toEqual([0, HOUR, 2 * HOUR, 2 * HOUR])
+})
+
+test('a store that stopped answering is not asked for a token, nor while it was not prepared', async () => {
+  let asked = 0
+  const unavailable: string[] = []
+  const store = {
+    prepare: async () => {},
+    lookup() {
+      asked++
+      return never
+    },
+  } as unknown as RevocationStore
+  const guard = createStoreGuard(store, {
+    timeoutMs: TIMEOUT,
+    longestLifetime: 0,
+    emit: (_name, create) => void unavailable.push((create() as { operation: string }).operation),
+  })
+  const lookUp = () => outcomeOf((async () => guard.lookup([], 0))())
+  const first = lookUp()
+  await vi.advanceTimersByTimeAsync(TIMEOUT)
+  expect([await first, unavailable]).toEqual(['REVOCATION_UNAVAILABLE', ['lookup']])
+  await vi.advanceTimersByTimeAsync(1000)
+  const late = lookUp()
+  await vi.advanceTimersByTimeAsync(TIMEOUT)
+  expect(await late).toBe('REVOCATION_UNAVAILABLE')
+  const outcomes = Array.from({ length: 300 }, lookUp)
+  await vi.advanceTimersByTimeAsync(TIMEOUT)
+  expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
+  // One more than the limit: the first one beyond is the first probe.
+  expect(asked).toBe(201)
+})
+
 describe('questions that nobody answers', () => {
   /** A guard with so many questions under way, the first of which is late already. */
   async function createSilent(questions: number) {

@@ -49,6 +49,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
     {},
     { outcome: 'rotated', generation: 1, expiresAt: 0.5 },
     { outcome: 'replayed', generation: 2, expiresAt: 1 },
+    { outcome: 'reused' },
   ])('rotate: %j', async (answer) => {
     const { tokens, unavailable } = createWith({ rotate: async () => answer as never })
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
@@ -69,18 +70,21 @@ describe('an answer that is none is told with the operation and what is wrong wi
     ])
   })
 
-  test.each([undefined, null, {}, { outcome: 'rotated' }])('present: %j', async (answer) => {
-    const { tokens, unavailable } = createWith({ present: async () => answer as never })
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const presented = tokens.verifyToken(refreshToken, { type: 'refresh' })
-    expect(await outcomeOf(presented)).toBe('REVOCATION_UNAVAILABLE')
-    expect(unavailable).toEqual([
-      {
-        operation: 'present',
-        cause: new TypeError('sessions.present() must return an outcome: current, reused or ended'),
-      },
-    ])
-  })
+  test.each([undefined, null, {}, { outcome: 'rotated' }, { outcome: 'reused' }])(
+    'present: %j',
+    async (answer) => {
+      const { tokens, unavailable } = createWith({ present: async () => answer as never })
+      const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+      const presented = tokens.verifyToken(refreshToken, { type: 'refresh' })
+      expect(await outcomeOf(presented)).toBe('REVOCATION_UNAVAILABLE')
+      expect(unavailable).toEqual([
+        {
+          operation: 'present',
+          cause: new TypeError('sessions.present() must return an outcome: current, reused or ended'),
+        },
+      ])
+    },
+  )
 
   test('a store that no longer keeps sessions', async () => {
     const { tokens, store, unavailable } = createWith({})
@@ -200,6 +204,21 @@ describe('a mistake in a call is told by name', () => {
       'a token of no session',
       () => tokens.revokeOtherSessions({ sub: 'ada' }),
       'The token belongs to no session',
+    ],
+    [
+      'the session of a log-out',
+      () => tokens.logout({ sub: 'ada', sid: '' }),
+      'A session id must be a non-empty string',
+    ],
+    [
+      'an option of a list',
+      () => tokens.listSessions('ada', { limits: 1 } as never),
+      'Unknown option "limits" of listSessions(); did you mean "limit"?',
+    ],
+    [
+      'an option of a refresh',
+      () => tokens.refresh('a.b.c', { claim: {} } as never),
+      'Unknown option "claim" of refresh(); did you mean "claims"?',
     ],
     ['an actor', () => tokens.revokeAll({ actor: 7 as never }), 'actor must be a string'],
   ])('%s', async (_what, call, message) => {
