@@ -8,7 +8,7 @@ import {
   type TokenManager,
   type TokenPair,
   type TokenPayload,
-  type TokenStore,
+  type RevocationStore,
 } from 'tokenlib'
 import { createCallbackLogins, createStoredLogins } from './logins.js'
 
@@ -32,7 +32,7 @@ export interface IssuedTokens {
 }
 
 /** The application on a store; without one, on a callback over a set of tokens. */
-export function createApplication(store?: TokenStore): Application {
+export function createApplication(store?: RevocationStore): Application {
   const config = new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] || randomBytes(32) })
   const logins = store === undefined ? createCallbackLogins(config) : createStoredLogins(config, store)
   const { tokens } = logins

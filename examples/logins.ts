@@ -6,7 +6,7 @@ import {
   TokenManager,
   type TokenPair,
   type TokenPayload,
-  type TokenStore,
+  type RevocationStore,
 } from 'tokenlib'
 
 /** How log-ins begin, go on and end. */
@@ -19,9 +19,9 @@ export interface Logins {
 }
 
 /** Log-ins in a store: every process that shares it knows them, and one that is killed forgets none. */
-export function createStoredLogins(config: TokenConfig, store: TokenStore): Logins {
+export function createStoredLogins(config: TokenConfig, store: RevocationStore): Logins {
   let checks = 0
-  const counted: TokenStore = {
+  const counted: RevocationStore = {
     ...store,
     lookup(keys) {
       checks++

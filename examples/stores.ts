@@ -2,7 +2,7 @@ import { type EventEmitter, once } from 'node:events'
 import { resolve } from 'node:path'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
-import type { TokenStore } from 'tokenlib'
+import type { RevocationStore } from 'tokenlib'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { createPostgresStore } from 'tokenlib/stores/postgres'
 import { createRedisStore } from 'tokenlib/stores/redis'
@@ -11,7 +11,7 @@ import type { StoreChoice } from './options.js'
 
 /** A store, and how to leave it: a store never closes the client that it was given. */
 export interface OpenStore {
-  readonly store: TokenStore
+  readonly store: RevocationStore
   close(): Promise<void>
 }
 

@@ -62,13 +62,20 @@ export type {
   TokenDependency,
 } from './manager/dependencies.js'
 export type { ReadTokenOptions, TokenPolicy } from './manager/policy.js'
-export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
-export { CLOSE_UNAUTHORIZED, type ClosableSocket } from './manager/watched-sockets.js'
-export type { RevocableTokens } from './manager/revocable-tokens.js'
-export type { SubjectGetter } from './manager/subjects.js'
-export { type JsonClaims, TokenManager, type TokenManagerOptions } from './manager/token-manager.js'
+export {
+  type AuthenticatedUpgrade,
+  CLOSE_UNAUTHORIZED,
+  type ClosableSocket,
+  type UpgradePolicy,
+} from './manager/sockets.js'
+export {
+  type JsonClaims,
+  type SubjectGetter,
+  TokenManager,
+  type TokenManagerOptions,
+} from './manager/token-manager.js'
 export type { NodeRequest } from './request/node-view.js'
-export { RequestToken, type TokenLocation } from './request/request-token.js'
+export { RequestToken, type TokenLocation } from './request/read-token.js'
 export type { RequestSource } from './request/request-source.js'
 export type { RequestView } from './request/view.js'
 export type {
@@ -76,54 +83,18 @@ export type {
   RevocationContext,
   TokenBlocklistCallback,
 } from './revocation/blocklist.js'
-export {
-  addTime,
-  FOREVER,
-  isWatermark,
-  MOST_AHEAD,
-  MOST_SET_BACK,
-  raiseWatermark,
-  type Revocation,
-  type RevocationKey,
-  type RevocationKind,
-} from './revocation/revocation.js'
-export type { RevocableToken } from './revocation/check.js'
-export { type ListPage, MAX_LIST_LIMIT, parseListOptions } from './revocation/list-page.js'
-export { pollFeed } from './revocation/poll-feed.js'
-export type { LogoutPayload, RevocablePayload, Revoker } from './revocation/revoker.js'
-export { judgeRotation, type RotationState, type RotationVerdict } from './revocation/rotation.js'
+export type { RevocationKind } from './revocation/revocation.js'
+export type { LogoutPayload, RevocablePayload } from './revocation/revoker.js'
+export type { RevocationStore, SessionClient } from './revocation/store.js'
+export type { StoreHealth } from './sessions/connect-store.js'
 export type {
-  ListOptions,
-  NewSession,
-  OpenedSession,
-  Presentation,
-  Rotation,
-  RotationOptions,
-  SessionClient,
-  SessionStore,
-  StoredSession,
-} from './revocation/session-store.js'
-export type {
-  FeedOptions,
-  FeedPage,
-  LookupAnswer,
-  LostData,
-  Position,
-  RevocationStore,
-  Revoked,
-  StoreNeeds,
-} from './revocation/store.js'
-export type { ConnectionOptions } from './sessions/connection-options.js'
-export type { RefreshOptions } from './sessions/refresh.js'
-export type { ActorOptions, SessionClientOptions } from './sessions/session-client.js'
-export type {
-  ListSessionsOptions,
-  SessionInfo,
-  Sessions,
-  SessionState,
-  VerifiedRefreshToken,
-} from './sessions/sessions.js'
-export type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from './sessions/token-pair.js'
-export type { ConnectStore, StoreConnection, StoreHealth, TokenStore } from './sessions/token-store.js'
-export type { EventOrigin, TokenEmitter, TokenEventName, TokenEvents, TokenListener } from './events.js'
+  ActorOptions,
+  CreateTokenPairOptions,
+  PairTokenOptions,
+  RefreshOptions,
+  SessionClientOptions,
+  TokenPair,
+} from './sessions/options.js'
+export type { ListSessionsOptions, SessionInfo } from './sessions/sessions.js'
+export type { EventOrigin, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

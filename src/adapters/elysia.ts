@@ -7,16 +7,15 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import {
+  createEnforcer,
+  createInjector,
   type Dependencies,
   type DependencyValues,
   type NamedDependencies,
-  toGuard,
-  toInjector,
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
-import { FetchView } from '../request/fetch-view.js'
-import { rememberView } from '../request/request-source.js'
-import type { RequestView } from '../request/view.js'
+import { FetchView, readFetchHeader } from '../request/fetch-view.js'
+import { rememberView, type RequestView } from '../request/view.js'
 
 /** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for a guard. */
 export interface RouteContext {
@@ -28,8 +27,10 @@ export interface RouteContext {
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): (context: RouteContext) => Promise<void> {
-  const guard = toGuard(dependencies)
-  return hideSource(async (context) => guard(toView(context)))
+  const enforcer = createEnforcer(dependencies, readFetchHeader)
+  return hideSource(async (context) => {
+    if (!enforcer.passes(context.request)) await enforcer.enforce(toView(context))
+  })
 }
 
 /** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
@@ -45,9 +46,11 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, context: RouteContext) => unknown,
 ): (context: RouteContext) => Promise<unknown> {
-  const resolve = toInjector(dependencies)
-  if (handler === undefined) return hideSource(async (context) => resolve(toView(context)))
-  return async (context) => handler(await resolve(toView(context)), context)
+  const injector = createInjector(dependencies, readFetchHeader)
+  const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> =>
+    injector.pass(context.request) ?? injector.resolve(toView(context))
+  if (handler === undefined) return hideSource(resolve)
+  return async (context) => handler(await resolve(context), context)
 }
 
 /** For `onError`: token errors become RFC 6750 answers, others are left to Elysia. */

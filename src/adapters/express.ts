@@ -3,42 +3,49 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  createEnforcer,
+  createInjector,
   type Dependencies,
   type DependencyValues,
   type NamedDependencies,
-  toGuard,
-  toInjector,
 } from '../manager/dependencies.js'
+import { readSingleHeader } from '../request/node-view.js'
 import { toRequestView } from '../request/request-source.js'
 
 /** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
-export type Guard = (req: IncomingMessage, res: ServerResponse, next: NextFunction) => Promise<void>
+export type ExpressMiddleware = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: NextFunction,
+) => void | Promise<void>
 
-/** A guard that tells the handlers beside it what it puts into `res.locals`. */
-export interface LocalsGuard<Values> {
+/** Middleware that tells the handlers beside it what it puts into `res.locals`. */
+export interface LocalsMiddleware<Values> {
   // Of several signatures the last is inferred from, and any may match: a `RequestHandler` takes this one too.
-  (req: IncomingMessage, res: ServerResponse, next: NextFunction): Promise<void>
-  (req: IncomingMessage, res: { locals: Values }, next: NextFunction): Promise<void>
+  (req: IncomingMessage, res: ServerResponse, next: NextFunction): void | Promise<void>
+  (req: IncomingMessage, res: { locals: Values }, next: NextFunction): void | Promise<void>
 }
 
 /** Middleware that lets a request on only after every dependency has passed. */
-export function enforce<Values extends readonly unknown[]>(...dependencies: Dependencies<Values>): Guard {
-  const guard = toGuard(dependencies)
-  return async (req, _res, next) => {
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
+): ExpressMiddleware {
+  const enforcer = createEnforcer(dependencies, readSingleHeader)
+  const enforceAndContinue = async (req: IncomingMessage, next: NextFunction): Promise<void> => {
     try {
-      const pending = guard(toRequestView(req))
-      if (pending !== undefined) await pending
+      await enforcer.enforce(toRequestView(req))
     } catch (error) {
       return next(toError(error))
     }
     next()
   }
+  return (req, _res, next) => (enforcer.passes(req) ? next() : enforceAndContinue(req, next))
 }
 
 /** Middleware that puts the values of dependencies into `res.locals`, typed. */
 export function inject<Values extends Record<string, unknown>>(
   dependencies: Dependencies<Values>,
-): LocalsGuard<Readonly<Values>>
+): LocalsMiddleware<Readonly<Values>>
 /** A handler that receives the values of its dependencies first. */
 export function inject<
   Values extends Record<string, unknown>,
@@ -57,10 +64,10 @@ export function inject(
     next: NextFunction,
   ) => unknown,
 ): RequestHandler {
-  const resolve = toInjector(dependencies)
+  const injector = createInjector(dependencies, readSingleHeader)
   return async (req, res, next): Promise<void> => {
     try {
-      const values = await resolve(toRequestView(req))
+      const values = injector.pass(req) ?? (await injector.resolve(toRequestView(req)))
       if (handler !== undefined) return void (await handler(values, req, res, next))
       Object.assign(res.locals, values)
     } catch (error) {

@@ -17,15 +17,14 @@ import type {
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  createEnforcer,
+  createInjector,
   type Dependencies,
   type DependencyValues,
   type NamedDependencies,
-  toGuard,
-  toInjector,
 } from '../manager/dependencies.js'
-import { isPromise } from '../promises.js'
-import { markGuard } from './fastify/describe-security.js'
-import { toWrappedView, type WrappedRequest } from '../request/wrapped-node-view.js'
+import { markGuarded } from './fastify/describe-security.js'
+import { readSingleHeader, toWrappedView, type WrappedRequest } from '../request/node-view.js'
 
 export { describeSecurity } from './fastify/describe-security.js'
 
@@ -36,7 +35,7 @@ type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
 ) => ReturnType<Method>
 
 /** A hook that calls `done`, or returns a promise where something must be waited for. */
-export type FastifyGuard = (
+export type FastifyHook = (
   request: WrappedRequest,
   reply?: unknown,
   done?: () => void,
@@ -45,11 +44,11 @@ export type FastifyGuard = (
 /** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
-): FastifyGuard {
-  const guard = toGuard(dependencies)
-  return markGuard((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
-    const pending = guard(toWrappedView(request))
-    return pending === undefined ? done?.() : pending
+): FastifyHook {
+  const enforcer = createEnforcer(dependencies, readSingleHeader)
+  return markGuarded((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
+    if (done !== undefined && enforcer.passes(request.raw)) return done()
+    return enforcer.enforce(toWrappedView(request))
   }, dependencies)
 }
 
@@ -75,12 +74,14 @@ export function inject(
   dependencies: NamedDependencies,
   handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
 ): RouteHandlerMethod {
-  const resolve = toInjector(dependencies)
-  return markGuard(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
-    const values = resolve(toWrappedView(request))
-    if (!isPromise(values)) return handler.call(this, values, request, reply)
+  const injector = createInjector(dependencies, readSingleHeader)
+  return markGuarded(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    const known = injector.pass(request.raw)
+    if (known !== null) return handler.call(this, known, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
-    return values.then((later) => handler.call(this, later, request, reply) ?? reply)
+    return injector
+      .resolve(toWrappedView(request))
+      .then((values) => handler.call(this, values, request, reply) ?? reply)
   }, Object.values(dependencies))
 }
 

@@ -4,7 +4,9 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import { type Dependencies, toGuard, toInjector } from '../manager/dependencies.js'
+import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
+import { readFetchHeader } from '../request/fetch-view.js'
+import { toRequestView } from '../request/request-source.js'
 
 /**
  * A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request,
@@ -21,10 +23,10 @@ type Wrap = <Rest extends readonly unknown[], Given extends Request>(
 
 /** Wraps a handler so that it runs only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(...dependencies: Dependencies<Values>): Wrap {
-  const guard = toGuard(dependencies)
+  const enforcer = createEnforcer(dependencies, readFetchHeader)
   return (handler) =>
     async (request, ...rest) => {
-      await guard(request)
+      if (!enforcer.passes(request)) await enforcer.enforce(toRequestView(request))
       return handler(request, ...rest)
     }
 }
@@ -38,8 +40,11 @@ export function inject<
   dependencies: Dependencies<Values>,
   handler: (values: Readonly<Values>, request: Given, ...rest: Rest) => Response | Promise<Response>,
 ): FetchHandler<Rest, Given> {
-  const resolve = toInjector(dependencies)
-  return async (request, ...rest) => handler(await resolve(request), request, ...rest)
+  const injector = createInjector(dependencies, readFetchHeader)
+  return async (request, ...rest) => {
+    const values = injector.pass(request) ?? (await injector.resolve(toRequestView(request)))
+    return handler(values, request, ...rest)
+  }
 }
 
 /** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */

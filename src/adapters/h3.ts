@@ -5,18 +5,17 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import { type Dependencies, toGuard, toInjector } from '../manager/dependencies.js'
-import { FetchView } from '../request/fetch-view.js'
-import { rememberView } from '../request/request-source.js'
-import type { RequestView } from '../request/view.js'
+import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
+import { FetchView, readFetchHeader } from '../request/fetch-view.js'
+import { rememberView, type RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): Middleware {
-  const guard = toGuard(dependencies)
+  const enforcer = createEnforcer(dependencies, readFetchHeader)
   return async (event, next) => {
-    await guard(toView(event))
+    if (!enforcer.passes(event.req)) await enforcer.enforce(toView(event))
     return next()
   }
 }
@@ -30,8 +29,8 @@ export function inject<
   dependencies: Dependencies<Values>,
   handler: (values: Readonly<Values>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
-  const resolve = toInjector(dependencies)
-  return async (event) => handler(await resolve(toView(event)), event)
+  const injector = createInjector(dependencies, readFetchHeader)
+  return async (event) => handler(injector.pass(event.req) ?? (await injector.resolve(toView(event))), event)
 }
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */

@@ -2,28 +2,25 @@ import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  createEnforcer,
+  createInjector,
   type Dependencies,
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
-  toGuard,
-  toInjector,
 } from '../manager/dependencies.js'
-import { isPromise } from '../promises.js'
 import { isForm, isJson } from '../request/body.js'
-import { FetchView } from '../request/fetch-view.js'
-import { readNote, writeNote } from '../request/notes.js'
-import { rememberView, toRequestView } from '../request/request-source.js'
-import type { RequestView } from '../request/view.js'
+import { FetchView, readFetchHeader } from '../request/fetch-view.js'
+import { toRequestView } from '../request/request-source.js'
+import { attach, readAttached, rememberView, type RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): MiddlewareHandler {
-  const guard = toGuard(dependencies)
+  const enforcer = createEnforcer(dependencies, readFetchHeader)
   return async (c, next) => {
-    const pending = guard(toView(c))
-    if (pending !== undefined) await pending
+    if (!enforcer.passes(c.req.raw)) await enforcer.enforce(toView(c))
     await next()
   }
 }
@@ -46,15 +43,12 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
-  const resolve = toInjector(dependencies)
-  return (c, next) => {
-    const go = (values: DependencyValues<NamedDependencies>): Response | Promise<Response | void> => {
-      if (handler !== undefined) return handler(values, c)
-      for (const [name, value] of Object.entries(values)) c.set(name, value)
-      return next()
-    }
-    const values = resolve(toView(c))
-    return (isPromise(values) ? values.then(go) : go(values)) as Promise<Response>
+  const injector = createInjector(dependencies, readFetchHeader)
+  return async (c, next) => {
+    const values = injector.pass(c.req.raw) ?? (await injector.resolve(toView(c)))
+    if (handler !== undefined) return handler(values, c)
+    for (const [name, value] of Object.entries(values)) c.set(name, value)
+    return next() as Promise<never>
   }
 }
 
@@ -62,7 +56,7 @@ export function inject(
 export function fromContext<Value>(select: (c: Context) => Dependency<Value>): Dependency<Value> {
   const selected = new WeakMap<Context, Dependency<Value>>()
   return (request) => {
-    const c = readNote(toRequestView(request), toView) as Context | undefined
+    const c = readAttached(toRequestView(request), toView) as Context | undefined
     if (c === undefined) {
       throw new TypeError('fromContext works only on routes with enforce or inject of tokenlib/hono')
     }
@@ -100,7 +94,7 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 function toView(c: Context): RequestView {
   const view = rememberView(c.req.raw, () => new HonoView(c))
   // Not only when the view is new: another application may have been given the same request.
-  if (readNote(view, toView) !== c) writeNote(view, toView, c)
+  if (readAttached(view, toView) !== c) attach(view, toView, c)
   return view
 }
 

@@ -2,17 +2,15 @@ import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa
 import { isTokenError } from '../any-token-error.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
+  createEnforcer,
+  createInjector,
   type Dependencies,
   type DependencyValues,
   type NamedDependencies,
-  toGuard,
-  toInjector,
 } from '../manager/dependencies.js'
-import { isPromise, toRejection } from '../promises.js'
-import { NodeView } from '../request/node-view.js'
-import { rememberView } from '../request/request-source.js'
-import type { RequestView } from '../request/view.js'
-import { assertRouterOf, markGuard } from './koa/assert-router.js'
+import { NodeView, readSingleHeader } from '../request/node-view.js'
+import { rememberView, type RequestView } from '../request/view.js'
+import { assertRouterOf, markGuarded } from './koa/assert-router.js'
 
 export { assertRouter, type LayeredRouter } from './koa/assert-router.js'
 
@@ -26,21 +24,12 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): KoaMiddleware {
-  const guard = toGuard(dependencies)
-  return markGuard((ctx: ExtendableContext, next: Next) => {
-    try {
-      assertRouterOf(ctx)
-      const pending = guard(toView(ctx))
-      return pending === undefined ? next() : goOn(pending, next)
-    } catch (error) {
-      return toRejection(error)
-    }
+  const enforcer = createEnforcer(dependencies, readSingleHeader)
+  return markGuarded(async (ctx: ExtendableContext, next: Next) => {
+    assertRouterOf(ctx)
+    if (!enforcer.passes(ctx.req)) await enforcer.enforce(toView(ctx))
+    await next()
   })
-}
-
-async function goOn(pending: Promise<void>, next: Next): Promise<void> {
-  await pending
-  await next()
 }
 
 /** Middleware that puts the values of dependencies into `ctx.state`, typed. */
@@ -56,20 +45,13 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
-  const resolve = toInjector(dependencies)
-  return markGuard((ctx: Context, next: Next) => {
-    const go = async (values: DependencyValues<NamedDependencies>): Promise<void> => {
-      if (handler !== undefined) return void (await handler(values, ctx, next))
-      Object.assign(ctx.state, values)
-      await next()
-    }
-    try {
-      assertRouterOf(ctx)
-      const values = resolve(toView(ctx))
-      return isPromise(values) ? values.then(go) : go(values)
-    } catch (error) {
-      return toRejection(error)
-    }
+  const injector = createInjector(dependencies, readSingleHeader)
+  return markGuarded(async (ctx: Context, next: Next) => {
+    assertRouterOf(ctx)
+    const values = injector.pass(ctx.req) ?? (await injector.resolve(toView(ctx)))
+    if (handler !== undefined) return void (await handler(values, ctx, next))
+    Object.assign(ctx.state, values)
+    await next()
   })
 }
 

@@ -11,6 +11,16 @@ export interface ClaimRules {
   readonly allowExpired?: boolean
 }
 
+/** Whether `assertClaims` holds. */
+export function isCurrent(claims: StandardClaims, rules: ClaimRules, now: number): boolean {
+  const { exp, nbf, iat, iss, aud } = claims
+  if (exp !== undefined && now >= exp + rules.leeway && rules.allowExpired !== true) return false
+  if (nbf !== undefined && now < nbf - rules.leeway) return false
+  if (iat !== undefined && now < iat - rules.leeway) return false
+  if (rules.issuer !== null && iss !== rules.issuer) return false
+  return rules.audience.length === 0 || isForAudience(aud, rules.audience)
+}
+
 /** Throws unless `exp`, `nbf`, `iat`, `iss` and `aud` hold at `now`, in epoch seconds (fractions allowed). */
 export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: number): void {
   const { exp, nbf, iat, iss, aud } = claims

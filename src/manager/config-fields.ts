@@ -1,7 +1,7 @@
 import type { Algorithm } from '../jws/algorithms.js'
 import type { KeyMaterial } from '../jws/asymmetric.js'
 import type { SecretMaterial } from '../jws/secret.js'
-import type { TokenLocation } from '../request/request-token.js'
+import type { TokenLocation } from '../request/read-token.js'
 import type { Duration } from '../time.js'
 
 /** The value of a cookie's `SameSite` attribute. */

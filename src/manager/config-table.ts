@@ -1,8 +1,8 @@
 import { ALGORITHMS, type Algorithm } from '../jws/algorithms.js'
 import { KEY_FORMS } from '../jws/asymmetric.js'
 import { SECRET_FORMS } from '../jws/secret.js'
-import { isOrigin } from '../request/origin.js'
-import { TOKEN_LOCATIONS } from '../request/request-token.js'
+import { isOrigin } from '../request/csrf.js'
+import { TOKEN_LOCATIONS } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'
 import { choice, count, duration, type FieldKind, flag, key, lifetime, listOf, text } from './config-kinds.js'
 

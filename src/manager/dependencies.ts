@@ -1,7 +1,8 @@
-import { isPromise, settleQuietly, toRejection } from '../promises.js'
+import type { TokenPayload, TokenType } from '../claims/payload.js'
+import { isPromise, settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import { readNote, writeNote } from '../request/notes.js'
-import type { RequestView } from '../request/view.js'
+import { attach, readAttached, type RequestView } from '../request/view.js'
+import type { FastLane } from './fast-lane.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
@@ -41,127 +42,177 @@ export type DependencyValues<Dependencies> = {
   readonly [Name in keyof Dependencies]: DependencyValue<Dependencies[Name]>
 }
 
-/** A dependency as guards ask it: at once, unless something must be waited for. */
-export type Check<Value> = (request: RequestSource) => Value | Promise<Value>
+/** What is known of a dependency of this library. */
+interface OwnDependency {
+  /** `null` for one that always has to wait. */
+  readonly lane: FastLane | null
+  /** The type of token it needs; `null` where that is not its own demand. */
+  readonly type: TokenType | 'any' | null
+}
 
-// The dependencies of this library without their promise.
-const ownChecks = new WeakMap<Dependency<unknown>, Check<unknown>>()
+const ownDependencies = new WeakMap<Dependency<unknown>, OwnDependency>()
 
 /** A dependency that does its work once per request, however often and wherever it is used. */
-export function rememberPerRequest<Value>(
-  run: (view: RequestView) => Value | Promise<Value>,
+export function createDependency<Value>(
+  run: (view: RequestView) => Promise<Value>,
+  { lane, type }: OwnDependency,
 ): TokenDependency<Value> {
-  const check = (request: RequestSource): Value | Promise<Value> => {
+  const resolve = async (request: RequestSource): Promise<Value> => {
     const view = toRequestView(request)
-    const known = readNote(view, run) as Value | Promise<Value> | undefined
+    const known = readAttached(view, run) as Promise<Value> | undefined
     if (known !== undefined) return known
-    const result = attempt(run, view)
-    writeNote(view, run, result)
+    const result = settleQuietly(run(view))
+    attach(view, run, result)
     return result
   }
   const dependency = (request: RequestSource): Promise<Value> => {
-    const answer = (async () => check(request))()
-    startedHere?.push(answer)
-    return answer
+    const result = resolve(request)
+    started?.push(result)
+    return result
   }
-  ownChecks.set(dependency, check)
+  ownDependencies.set(dependency, { lane, type })
   return dependency
 }
 
-// A refusal is remembered like any other result, as a promise that rejects.
-function attempt<Value>(
-  run: (view: RequestView) => Value | Promise<Value>,
-  view: RequestView,
-): Value | Promise<Value> {
+/** The type of token that dependencies need: that of the first that is known, else `access`. */
+export function typeOf(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
+  for (const dependency of dependencies) {
+    const type = ownDependencies.get(dependency)?.type ?? null
+    if (type !== null) return type
+  }
+  return 'access'
+}
+
+/** What a dependency of this library finds in a request at once, or `null`, which refuses nothing. Never throws. */
+export function passAtOnce<Source>(
+  dependency: Dependency<unknown>,
+  source: Source,
+  readHeader: HeaderReader<Source>,
+): TokenPayload | null {
+  const lane = ownDependencies.get(dependency)?.lane ?? null
   try {
-    return run(view)
-  } catch (error) {
-    return toRejection(error)
+    return lane && lane.pass(readHeader(source, lane.headerName))
+  } catch {
+    return null
   }
 }
 
-/** The check behind a dependency, whoever wrote it, or `TypeError`. */
-export function toCheck<Value>(dependency: Dependency<Value>): Check<Value> {
-  if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
-  const own = ownChecks.get(dependency) as Check<Value> | undefined
-  const run = own ?? watchStarted(dependency)
-  return (request) => {
-    try {
-      const value = run(request)
-      return isPromise(value) ? Promise.resolve(value).then(parseValue, rethrow) : parseValue(value)
-    } catch (thrown) {
-      return rethrow(thrown)
-    }
-  }
+/** How an adapter reads a header of its framework's request: the value if it came once, else `null`; builds nothing. */
+export type HeaderReader<Source> = (source: Source, name: string) => string | null
+
+/** Several dependencies that a request must pass. */
+export interface Enforcer<Source> {
+  /** Whether the request passes all of them at once. `false` refuses nothing: `enforce` decides. Never throws. */
+  passes(source: Source): boolean
+  /** Rejects unless every dependency passes; they run in the order they are written. */
+  enforce(view: RequestView): Promise<void>
 }
 
-// What dependencies of this library were called by the one that runs, so that their promises can be told apart from
-// those that a handler drops.
-let startedHere: Promise<unknown>[] | null = null
-
-// A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
-// must not end the process as well, since every request without a token could cause it.
-function watchStarted<Value>(dependency: Dependency<Value>): Check<Value> {
-  return (request) => {
-    const outer = startedHere
-    const started: Promise<unknown>[] = []
-    startedHere = started
-    try {
-      const value = dependency(request)
-      if (value === undefined) for (const answer of started) void settleQuietly(answer)
-      else if (isPromise(value)) void quietIfNothing(value, started)
-      return value
-    } finally {
-      startedHere = outer
-    }
-  }
-}
-
-async function quietIfNothing(
-  value: PromiseLike<unknown>,
-  started: readonly Promise<unknown>[],
-): Promise<void> {
-  const isNothing = await Promise.resolve(value).then(
-    (found) => found === undefined,
-    () => false,
-  )
-  if (isNothing) for (const answer of started) void settleQuietly(answer)
-}
-
-/** One check of several dependencies, in the order they are written; the first that throws ends it. */
-export function toGuard(dependencies: readonly Dependency<unknown>[]): Check<void> {
-  const checks = toChecks(dependencies)
-  const guard = (request: RequestSource, from: number): void | Promise<void> => {
-    for (let at = from; at < checks.length; at++) {
-      const value = checks[at]?.(request)
-      if (isPromise(value)) {
-        return value.then((later) => {
-          assertPassed(later)
-          return guard(request, at + 1)
-        })
+/** What `enforce` of an adapter does for its route. */
+export function createEnforcer<Source>(
+  dependencies: readonly Dependency<unknown>[],
+  readHeader: HeaderReader<Source>,
+): Enforcer<Source> {
+  const calls = toCalls(dependencies)
+  const lanes = toLanes(dependencies)
+  return {
+    passes(source) {
+      if (lanes === null) return false
+      try {
+        for (const lane of lanes) if (lane.pass(readHeader(source, lane.headerName)) === null) return false
+        return true
+      } catch {
+        return false
       }
-      assertPassed(value)
-    }
+    },
+    async enforce(view) {
+      for (const call of calls) assertPassed(await call(view))
+    },
   }
-  return (request) => guard(request, 0)
 }
 
-/** One check of named dependencies, in the order they are written, that gathers their values. */
-export function toInjector<Dependencies extends NamedDependencies>(
-  dependencies: Dependencies,
-): Check<DependencyValues<Dependencies>> {
+/** Named dependencies whose values a handler receives. */
+export interface Injector<Source, Values> {
+  /** The values, if all of them are known at once. `null` refuses nothing: `resolve` decides. Never throws. */
+  pass(source: Source): Values | null
+  /** The values; the dependencies run in the order they are written. */
+  resolve(view: RequestView): Promise<Values>
+}
+
+/** What `inject` of an adapter does for its route. */
+export function createInjector<Source, Named extends NamedDependencies>(
+  dependencies: Named,
+  readHeader: HeaderReader<Source>,
+): Injector<Source, DependencyValues<Named>> {
   const names = Object.keys(dependencies)
-  const checks = toChecks(Object.values(dependencies))
-  const gather = (request: RequestSource, values: Record<string, unknown>, from: number): unknown => {
-    for (let at = from; at < checks.length; at++) {
-      const value = checks[at]?.(request)
-      const add = (found: unknown): void => void (values[names[at] as string] = found)
-      if (isPromise(value)) return value.then(add).then(() => gather(request, values, at + 1))
-      add(value)
-    }
-    return values
+  const calls = toCalls(Object.values(dependencies))
+  const lanes = toLanes(Object.values(dependencies))
+  return {
+    pass(source) {
+      if (lanes === null) return null
+      const values: Record<string, unknown> = {}
+      try {
+        for (const [at, lane] of lanes.entries()) {
+          const payload = lane.pass(readHeader(source, lane.headerName))
+          if (payload === null) return null
+          values[names[at] as string] = payload
+        }
+      } catch {
+        return null
+      }
+      return values as DependencyValues<Named>
+    },
+    async resolve(view) {
+      const values: Record<string, unknown> = {}
+      for (const [at, call] of calls.entries()) values[names[at] as string] = await call(view)
+      return values as DependencyValues<Named>
+    },
   }
-  return (request) => gather(request, {}, 0) as DependencyValues<Dependencies>
+}
+
+// All or none: a dependency without a lane has to be waited for anyway.
+function toLanes(dependencies: readonly Dependency<unknown>[]): readonly FastLane[] | null {
+  const lanes = dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.lane ?? [])
+  return lanes.length === dependencies.length ? lanes : null
+}
+
+// A list that is empty by mistake must not leave a route open.
+function toCalls(
+  dependencies: readonly Dependency<unknown>[],
+): readonly ((view: RequestView) => Promise<unknown>)[] {
+  if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
+  return dependencies.map(callDependency)
+}
+
+/** Calls a dependency, whoever wrote it, and checks what it returns; `TypeError` for what is no function. */
+export function callDependency<Value>(
+  dependency: Dependency<Value>,
+): (request: RequestSource) => Promise<Value> {
+  if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
+  const run = ownDependencies.has(dependency) ? dependency : watchStarted(dependency)
+  return async (request) => {
+    let value: Value
+    try {
+      value = await run(request)
+    } catch (thrown) {
+      // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
+      if (typeof thrown === 'object' && thrown !== null) throw thrown
+      throw new Error('A dependency threw something that is no error', { cause: thrown })
+    }
+    assertValue(value)
+    return value
+  }
+}
+
+// `enforce(() => tokens.accessTokenRequired)` returns a dependency and runs none; `enforce((request) => {
+// tokens.accessTokenRequired(request) })` runs one and drops its promise. Both would let every request pass.
+function assertValue(value: unknown): void {
+  if (value === undefined) {
+    throw new TypeError('A dependency returned undefined: return what it found, or null for nothing')
+  }
+  if (typeof value === 'function') {
+    throw new TypeError('A dependency returned a function: pass that function itself')
+  }
 }
 
 // Guards of other libraries return `false` to refuse. Here only a throw refuses, and the value of a guard is dropped.
@@ -170,24 +221,31 @@ function assertPassed(value: unknown): void {
   throw new TypeError('A dependency that refuses a request must throw an error, not return one or false')
 }
 
-// A route must not stay open by a slip of the pen.
-function toChecks(dependencies: readonly Dependency<unknown>[]): readonly Check<unknown>[] {
-  if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
-  return dependencies.map(toCheck)
-}
+// The promises of dependencies of this library that the dependency which runs now has started.
+let started: Promise<unknown>[] | null = null
 
-// `enforce(() => tokens.accessTokenRequired)` returns a dependency and runs none; `enforce((request) => {
-// tokens.accessTokenRequired(request) })` runs one and drops its promise. Both would let every request pass.
-function parseValue<Value>(value: Value): Value {
-  if (value === undefined) {
-    throw new TypeError('A dependency returned undefined: return what it found, or null for nothing')
+// A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
+// must not end the process as well, since every request without a token could cause it.
+function watchStarted<Value>(dependency: Dependency<Value>): Dependency<Value> {
+  return (request) => {
+    const outer = started
+    const own: Promise<unknown>[] = []
+    started = own
+    try {
+      const value = dependency(request)
+      if (value === undefined) for (const promise of own) void settleQuietly(promise)
+      else if (isPromise(value)) void settleIfNothing(value, own)
+      return value
+    } finally {
+      started = outer
+    }
   }
-  if (typeof value !== 'function') return value
-  throw new TypeError('A dependency returned a function: pass that function itself')
 }
 
-// Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
-function rethrow(thrown: unknown): never {
-  if (typeof thrown === 'object' && thrown !== null) throw thrown as Error
-  throw new Error('A dependency threw something that is no error', { cause: thrown })
+async function settleIfNothing(value: PromiseLike<unknown>, own: readonly Promise<unknown>[]): Promise<void> {
+  const isNothing = await Promise.resolve(value).then(
+    (found) => found === undefined,
+    () => false,
+  )
+  if (isNothing) for (const promise of own) void settleQuietly(promise)
 }

@@ -15,7 +15,7 @@ import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/key-ring.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/sign.js'
 import { assertOptions } from '../options.js'
-import type { PairTokenOptions, TokenPair } from '../sessions/token-pair.js'
+import type { PairTokenOptions, TokenPair } from '../sessions/options.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
 

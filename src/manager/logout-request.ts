@@ -1,14 +1,32 @@
 import { isTokenError } from '../any-token-error.js'
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { CsrfError, TokenDecodeError } from '../errors.js'
-import { readCookieValues } from '../request/cookies.js'
+import type { EventOrigin } from '../events.js'
+import { readCookieValues } from '../request/credentials.js'
 import { assertCsrf, isFromOrigin } from '../request/csrf.js'
-import { readHeader } from '../request/limited.js'
-import { READERS, type ReadingRules } from '../request/locations.js'
-import { RequestToken, type TokenLocation } from '../request/request-token.js'
+import {
+  readHeader,
+  type ReadingRules,
+  readToken,
+  RequestToken,
+  type TokenPlace,
+} from '../request/read-token.js'
 import type { RequestView } from '../request/view.js'
-import type { Authenticator } from './authenticate.js'
-import { reportRejection } from './report-rejection.js'
+import type { Revoker } from '../revocation/revoker.js'
+import { type Authenticator, reportRejection } from './authenticate.js'
+
+/** Ends the session of every genuine token in a request; returns the claims of the first one, or `null` for none. */
+export async function logoutRequest(
+  authenticator: Authenticator,
+  revoker: Revoker,
+  view: RequestView,
+  origin: EventOrigin,
+): Promise<TokenPayload | null> {
+  const found = await readLogoutClaims(authenticator, view)
+  const sessions = new Map(found.map((claims) => [claims.sid ?? claims.jti, claims]))
+  for (const claims of sessions.values()) await revoker.logout(claims, origin)
+  return found[0] ?? null
+}
 
 /**
  * The claims of every token in a request that may be logged out: genuine ones, expired or revoked or not.
@@ -17,7 +35,7 @@ import { reportRejection } from './report-rejection.js'
  * a second time. It only takes rights away, so no more is asked than that a token is ours and that the request comes
  * from the application itself.
  */
-export async function readLogoutClaims(
+async function readLogoutClaims(
   authenticator: Authenticator,
   view: RequestView,
 ): Promise<readonly TokenPayload[]> {
@@ -54,7 +72,7 @@ async function findTokens(
   const found: RequestToken[] = []
   for (const location of reading.locations[type]) {
     try {
-      found.push(...(await readPlace(view, type, location, reading)))
+      found.push(...(await readPlace(view, { type, location }, reading)))
     } catch (error) {
       if (!isDecodeError(error)) throw error
     }
@@ -64,12 +82,12 @@ async function findTokens(
 
 async function readPlace(
   view: RequestView,
-  type: TokenType,
-  location: TokenLocation,
+  place: TokenPlace,
   reading: ReadingRules,
 ): Promise<readonly RequestToken[]> {
+  const { type, location } = place
   if (location !== 'cookies') {
-    const token = await READERS[location](view, type, reading)
+    const token = await readToken(view, [place], reading)
     return token === null ? [] : [token]
   }
   const values = readCookieValues(readHeader(view, 'cookie', reading), reading.cookieName[type])

@@ -7,9 +7,16 @@ import {
   RefreshTokenRequiredError,
 } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { TOKEN_LOCATIONS, type TokenLocation } from '../request/request-token.js'
+import {
+  type PerType,
+  type RequestToken,
+  TOKEN_LOCATIONS,
+  type TokenLocation,
+  type TokenPlace,
+  toPlaces,
+} from '../request/read-token.js'
 
-/** What a route asks of a token. */
+/** What a route demands of a token. */
 export interface TokenPolicy {
   /** Default `access`. */
   readonly type?: TokenType | 'any'
@@ -50,6 +57,26 @@ export function parsePolicy<Policy extends TokenPolicy>(
     ...(policy.scopes && { scopes: [...policy.scopes] }),
     ...(policy.locations && { locations: [policy.locations].flat() }),
   }
+}
+
+/** A policy with the places that it looks in; made once, so that no request has to. */
+export interface CompiledPolicy extends TokenPolicy {
+  readonly locationsOf: PerType<readonly TokenLocation[]>
+  readonly places: readonly TokenPlace[]
+  /** Whether the caller presents a refresh token to its session itself, by rotating it. */
+  readonly isRotation?: boolean
+}
+
+/** A parsed policy, compiled; `configured` are the locations for policies that name none. */
+export function compilePolicy(
+  policy: TokenPolicy,
+  configured: PerType<readonly TokenLocation[]>,
+): CompiledPolicy {
+  const { type = 'access' } = policy
+  const own = policy.locations && [policy.locations].flat()
+  const locationsOf = own ? { access: own, refresh: own } : configured
+  const types: readonly TokenType[] = type === 'any' ? ['access', 'refresh'] : [type]
+  return { ...policy, locationsOf, places: toPlaces(types, locationsOf) }
 }
 
 /** The fields of a policy for a token that did not come from a request. */
@@ -100,23 +127,51 @@ const POLICY_NAMES = Object.fromEntries(
   Object.keys(POLICY_FIELDS).map((name) => [name, true]),
 ) as OptionNames<TokenPolicy>
 
-/** Throws unless the token is of the type the policy asks for. */
-export function assertType(claims: StandardClaims, { type = 'access' }: TokenPolicy): void {
-  if (type === 'any' || claims.type === type) return
-  throw type === 'access'
-    ? new AccessTokenRequiredError(claims.type)
-    : new RefreshTokenRequiredError(claims.type)
+/** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
+export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {
+  return hasType(claims, policy) && isFresh(claims, policy, now) && hasEveryScope(claims, policy)
 }
 
-/** Throws unless the token is as fresh, at `now` in epoch milliseconds, as the policy asks for. */
-export function assertFresh(claims: StandardClaims, { fresh = false }: TokenPolicy, now: number): void {
-  if (!fresh || claims.fresh === true) return
-  if (typeof claims.fresh === 'number' && now / 1000 < claims.fresh) return
-  throw new FreshTokenRequiredError()
+/** Throws unless the token has the type that the policy demands. */
+export function assertType(claims: StandardClaims, policy: TokenPolicy): void {
+  if (!hasType(claims, policy)) throw wrongType(claims.type)
 }
 
-/** Throws unless the token carries every scope the policy asks for. */
-export function assertScopes(claims: StandardClaims, { scopes }: TokenPolicy): void {
-  if (scopes !== undefined && !hasScopes(claims, ...scopes))
-    throw new InsufficientScopeError(scopes, claims.scopes)
+/** Throws unless the token is as fresh, at `now` in epoch milliseconds, as the policy demands. */
+export function assertFresh(claims: StandardClaims, policy: TokenPolicy, now: number): void {
+  if (!isFresh(claims, policy, now)) throw new FreshTokenRequiredError()
+}
+
+/** Throws unless the token carries every scope that the policy demands. */
+export function assertScopes(claims: StandardClaims, policy: TokenPolicy): void {
+  if (!hasEveryScope(claims, policy)) throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes)
+}
+
+/** Throws unless a token is where its own type is looked for; for policies that take either type. */
+export function assertPlace(
+  type: TokenType,
+  found: RequestToken,
+  locations: PerType<readonly TokenLocation[]>,
+): void {
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  const isInPlace = isNamed ? found.type === type : locations[type].includes(found.location)
+  if (!isInPlace) throw wrongType(type)
+}
+
+function hasType(claims: StandardClaims, { type = 'access' }: TokenPolicy): boolean {
+  return type === 'any' || claims.type === type
+}
+
+function isFresh({ fresh }: StandardClaims, policy: TokenPolicy, now: number): boolean {
+  if (policy.fresh !== true || fresh === true) return true
+  return typeof fresh === 'number' && now / 1000 < fresh
+}
+
+function hasEveryScope(claims: StandardClaims, { scopes }: TokenPolicy): boolean {
+  return scopes === undefined || hasScopes(claims, ...scopes)
+}
+
+// The error names the type that was sent: the other one is required.
+function wrongType(type: TokenType): AccessTokenRequiredError | RefreshTokenRequiredError {
+  return type === 'refresh' ? new AccessTokenRequiredError(type) : new RefreshTokenRequiredError(type)
 }

@@ -4,7 +4,8 @@ import type { ClaimsSchema } from '../claims/schema.js'
 import type { ClaimRules } from '../claims/validate.js'
 import { ConfigurationError } from '../errors.js'
 import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
-import type { PerType, ReadingRules } from '../request/locations.js'
+import type { PerType, ReadingRules } from '../request/read-token.js'
+import type { ConnectionOptions } from '../sessions/connect-store.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 
@@ -18,10 +19,7 @@ export interface Settings {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly revocationTimeoutMs: number
-  /** How long a used refresh token may be sent again, in seconds. */
-  readonly refreshGrace: number
-  /** How long a session may go unused, in seconds; `false` for as long as it lasts. */
-  readonly refreshIdle: number | false
+  readonly store: Omit<ConnectionOptions, 'now' | 'random' | 'emit'>
   readonly verifiedCacheSize: number
 }
 
@@ -43,8 +41,7 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     identityClaim: config.JWT_IDENTITY_CLAIM,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
     revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
-    refreshGrace: parseDuration(config.JWT_REFRESH_GRACE),
-    refreshIdle: parseLifetime(config.JWT_REFRESH_IDLE_EXPIRES),
+    store: resolveStore(config),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)
@@ -68,6 +65,19 @@ function resolveCreation(
   }
 }
 
+function resolveStore(config: TokenConfig): Settings['store'] {
+  return {
+    timeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
+    lifetimes: [
+      parseLifetime(config.JWT_ACCESS_TOKEN_EXPIRES),
+      parseLifetime(config.JWT_REFRESH_TOKEN_EXPIRES),
+    ],
+    leeway: parseDuration(config.JWT_DECODE_LEEWAY),
+    grace: parseDuration(config.JWT_REFRESH_GRACE),
+    idle: parseLifetime(config.JWT_REFRESH_IDLE_EXPIRES),
+  }
+}
+
 function resolveReading(config: TokenConfig): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)
   return {
@@ -78,7 +88,7 @@ function resolveReading(config: TokenConfig): ReadingRules {
     cookieName: perType((type) => config[`JWT_${type}_COOKIE_NAME`]),
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,
-    maxLength: config.JWT_MAX_TOKEN_LENGTH + BESIDE_TOKEN,
+    maxLength: config.JWT_MAX_TOKEN_LENGTH + MAX_LENGTH_BESIDE_TOKEN,
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),
@@ -92,7 +102,7 @@ function resolveReading(config: TokenConfig): ReadingRules {
 
 // What may stand beside a token in the same header or URL: other cookies, other parameters. Four times what Node
 // servers let through.
-const BESIDE_TOKEN = 65_536
+const MAX_LENGTH_BESIDE_TOKEN = 65_536
 
 // What a browser would drop without a word is an error here.
 function assertCookies(config: TokenConfig): void {

@@ -1,52 +1,66 @@
-import { type RandomBytes, systemRandom } from '../claims/ids.js'
+import { isTokenError } from '../any-token-error.js'
 import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
+import { type RandomBytes, systemRandom } from '../claims/ids.js'
 import type { AnyClaims, StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/schema.js'
 import type { JsonValue } from '../claims/serializable.js'
-import { createEmitter } from '../events.js'
+import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
+import { createEmitter, type TokenEmitter, type TokenEventName, type TokenListener } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { createDeferred } from '../promises.js'
-import { readToken, toPlaces } from '../request/read-token.js'
-import type { RequestToken } from '../request/request-token.js'
+import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import type { RequestView } from '../request/view.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
-import type { RefreshOptions } from '../sessions/refresh.js'
-import { type ActorOptions, parseActor, readSessionClient } from '../sessions/session-client.js'
-import { type CreateTokenPairOptions, PAIR_OPTIONS, type TokenPair } from '../sessions/token-pair.js'
-import type { StoreConnection, TokenStore } from '../sessions/token-store.js'
+import { type LogoutPayload, parseText, type RevocablePayload } from '../revocation/revoker.js'
+import type { RevocationStore } from '../revocation/store.js'
+import { connectStore, type StoreConnection, type StoreHealth } from '../sessions/connect-store.js'
+import {
+  type ActorOptions,
+  type CreateTokenPairOptions,
+  PAIR_OPTIONS,
+  parseActor,
+  readSessionClient,
+  type RefreshOptions,
+  type TokenPair,
+} from '../sessions/options.js'
+import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
-import { type Authenticator, authenticateToken, createCheck, wantedLocations } from './authenticate.js'
-import { connect } from './connect.js'
+import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
 import { assertConfig, type TokenConfig } from './config.js'
-import { rememberPerRequest, type TokenDependency } from './dependencies.js'
-import { rememberType } from './dependency-types.js'
+import { createDependency, type TokenDependency } from './dependencies.js'
+import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
+import { logoutRequest } from './logout-request.js'
 import {
   assertType,
+  compilePolicy,
   parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
-import { createRefresher } from './refresher.js'
-import { readLogoutClaims } from './logout-request.js'
-import { missingStore, RevocableTokens } from './revocable-tokens.js'
+import { refreshPair } from './refresh.js'
 import { resolveSettings } from './settings.js'
 import {
   type AuthenticatedUpgrade,
   authenticateUpgrade,
-  checkMessages,
+  checkMessage,
+  type ClosableSocket,
+  closeWhenInvalid,
   parseUpgradePolicy,
+  readUpgrade,
   type UpgradePolicy,
 } from './sockets.js'
-import { findSubject, type SubjectGetter } from './subjects.js'
 import { createVerifier } from './verified-tokens.js'
-import { type ClosableSocket, closeWhenInvalid } from './watched-sockets.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
+
+/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
+export type SubjectGetter<Subject, Payload = TokenPayload> = (
+  uid: string,
+  payload: Payload,
+) => Subject | null | undefined | Promise<Subject | null | undefined>
 
 /** What a `TokenManager` is built from. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
@@ -54,7 +68,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
   readonly claims?: ClaimsSchema<Input, Output>
   /** Where revocations and sessions are kept; checked before the callback. */
-  readonly revocation?: TokenStore | undefined
+  readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
@@ -80,32 +94,33 @@ export class TokenManager<
   Input extends object = JsonClaims,
   Output extends object = AnyClaims,
   Subject = unknown,
-> extends RevocableTokens {
+> {
   /** The configuration, frozen. */
-  declare readonly config: TokenConfig
+  readonly config: TokenConfig
   /** The `kid` of new tokens, or `null` for a manager that only verifies. */
-  declare readonly keyId: string | null
+  readonly keyId: string | null
   readonly #authenticator: Authenticator
+  readonly #emitter: TokenEmitter
   readonly #issuer: TokenIssuer
   readonly #store: StoreConnection | null
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   /** Any genuine, unrevoked token, whatever its type. */
-  declare readonly tokenRequired: TokenDependency<TokenPayload<Output>>
+  readonly tokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked access token. */
-  declare readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
+  readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked refresh token. */
-  declare readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
+  readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** An access token from a recent log-in. */
-  declare readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
+  readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** `null` for a request without a token; a bad token is refused here too. */
-  declare readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
+  readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
   /** What the subject getter finds for the access token of the request. */
-  declare readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
+  readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
   /** Registers the callback that decides whether a token is revoked, replacing the one before. Also a decorator. */
-  declare readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
   /** Short for `setCallbackTokenBlocklist`. */
-  declare readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
+  readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
     // First what does not exist: it is often the configuration under another name.
@@ -122,10 +137,9 @@ export class TokenManager<
     const settings = resolveSettings(config, claims)
     const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
-    const emitter = createEmitter()
-    const parts = { now, random: randomBytes, emit: emitter.emit }
-    const store = revocation && connect(revocation, settings, parts)
-    super(emitter, store)
+    this.#emitter = createEmitter()
+    const parts = { now, random: randomBytes, emit: this.#emitter.emit }
+    const store = revocation && connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
     this.#store = store
@@ -143,8 +157,9 @@ export class TokenManager<
     this.refreshTokenRequired = this.require({ type: 'refresh' })
     this.freshTokenRequired = this.require({ type: 'access', fresh: true })
     this.accessTokenOptional = this.require({ type: 'access', optional: true })
-    this.getCurrentSubject = rememberPerRequest(async (view) =>
-      findSubject(this.#subjectGetter, await this.accessTokenRequired(view)),
+    this.getCurrentSubject = createDependency(
+      async (view) => this.#findSubject(await this.accessTokenRequired(view)),
+      { lane: null, type: null },
     )
     this.setCallbackTokenBlocklist = blocklist.register as unknown as RegisterTokenBlocklist<
       TokenPayload<Output>
@@ -157,7 +172,10 @@ export class TokenManager<
     return this.#issuer.createToken('access', claims, options)
   }
 
-  /** A refresh token for a user, of no session: `refresh` rotates only those of `createTokenPair`. */
+  /**
+   * A refresh token that belongs to no session: `refresh` cannot rotate it, and no list of sessions shows it. For a user
+   * who logs in, use `createTokenPair`.
+   */
   createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#issuer.createToken('refresh', claims, options)
   }
@@ -180,26 +198,13 @@ export class TokenManager<
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
   async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
-    const sessions = this.#store?.sessions ?? missingStore('refresh', 'a store that keeps sessions')
-    const rotation = createDeferred<void>()
-    const refresher = createRefresher(this.#authenticator, this.#issuer, rotation.promise)
-    const pair = sessions.refresh(refresher, source, options)
-    rotation.resolve(pair.then(() => undefined))
-    return pair
-  }
-
-  /**
-   * Ends the session of every genuine token in a request, expired or not. Returns the claims of the first one, or `null`
-   * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
-   * the store is unavailable; in every other case the cookies can be deleted.
-   */
-  async logoutRequest(request: RequestSource, options: ActorOptions = {}): Promise<StandardClaims | null> {
-    const revoker = this.#store?.revoker ?? missingStore('logoutRequest')
-    const origin = parseActor('logoutRequest()', options, request)
-    const found = await readLogoutClaims(this.#authenticator, toRequestView(request))
-    const sessions = new Map(found.map((claims) => [claims.sid ?? claims.jti, claims]))
-    for (const claims of sessions.values()) await revoker.logout(claims, origin)
-    return found[0] ?? null
+    const sessions = this.#requireSessions('refresh')
+    const parts = {
+      authenticator: this.#authenticator,
+      issuer: this.#issuer,
+      store: this.#requireStore('refresh'),
+    }
+    return refreshPair({ ...parts, sessions }, source, options)
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */
@@ -208,8 +213,7 @@ export class TokenManager<
     options: ReadTokenOptions = {},
   ): Promise<RequestToken | null> => {
     const { reading } = this.#authenticator.settings
-    const wanted = parseReadOptions(options)
-    const places = toPlaces([wanted.type ?? 'access'], wantedLocations(wanted, reading.locations))
+    const { places } = compilePolicy(parseReadOptions(options), reading.locations)
     return Object.freeze(await readToken(toRequestView(request), places, reading))
   }
 
@@ -218,12 +222,18 @@ export class TokenManager<
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
-    const parsed = parsePolicy(policy)
-    const find = createCheck(this.#authenticator, parsed)
-    const check = checkMessages(this.#authenticator, parsed, find)
-    return rememberType(
-      rememberPerRequest(check as (view: RequestView) => TokenPayload<Output> | null),
-      parsed.type,
+    const authenticator = this.#authenticator
+    const compiled = compilePolicy(parsePolicy(policy), authenticator.settings.reading.locations)
+    const lane = createFastLane(authenticator, compiled)
+    return createDependency(
+      async (view) => {
+        const upgrade = readUpgrade(authenticator, view)
+        if (upgrade !== null) return checkMessage(authenticator, compiled, upgrade) as TokenPayload<Output>
+        const known = lane && passView(lane, view)
+        const payload = known ?? (await authenticate(authenticator, view, compiled))?.payload
+        return (payload ?? null) as TokenPayload<Output> | null
+      },
+      { lane, type: compiled.type ?? 'access' },
     )
   }
 
@@ -237,8 +247,9 @@ export class TokenManager<
     token: string,
     policy: Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> = {},
   ): Promise<TokenPayload<Output>> {
-    const checked = parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES)
-    const { payload } = await authenticateToken(this.#authenticator, token, checked, null)
+    const { locations } = this.#authenticator.settings.reading
+    const compiled = compilePolicy(parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES), locations)
+    const { payload } = await authenticateToken(this.#authenticator, token, compiled, null)
     return payload as TokenPayload<Output>
   }
 
@@ -288,4 +299,125 @@ export class TokenManager<
     this.#subjectGetter = getter
     return getter
   }
+
+  /**
+   * Resolves once the store has been found fit for use; waits a few seconds for it, and then rejects with the reason.
+   * It does not ask again: for the state of the store at this moment, see `health`.
+   */
+  async ready(): Promise<void> {
+    await this.#store?.ready()
+  }
+
+  /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
+  async health(): Promise<StoreHealth> {
+    return this.#store?.health() ?? { status: 'up', responseTimeMs: null, error: null }
+  }
+
+  /** Calls a listener at every event of a kind; returns a function that ends that. */
+  on<Name extends TokenEventName>(name: Name, listener: TokenListener<Name>): () => void {
+    return this.#emitter.on(name, listener)
+  }
+
+  /** Revokes one token by its `jti`; the other token of its session stays good. */
+  async revokeToken(payload: RevocablePayload, options: ActorOptions = {}): Promise<void> {
+    await this.#requireStore('revokeToken').revoker.revokeToken(payload, parseActor('revokeToken()', options))
+  }
+
+  /** Revokes every token of a session, those still to be refreshed included. */
+  async revokeSession(
+    session: string | (Pick<StandardClaims, 'sid'> & { readonly sub?: string }),
+    options: ActorOptions = {},
+  ): Promise<void> {
+    const { revoker } = this.#requireStore('revokeSession')
+    const origin = parseActor('revokeSession()', options)
+    const sid = typeof session === 'string' ? session : session?.sid
+    if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
+    const sub = typeof session === 'string' ? await this.#readSubject(sid) : (session.sub ?? null)
+    await revoker.revokeSessions([sid], sub, origin)
+  }
+
+  /** Revokes every token of a user whose session began before now; a new one is good at once. */
+  async revokeUser(uid: string, options: ActorOptions = {}): Promise<void> {
+    await this.#requireStore('revokeUser').revoker.revokeUser(uid, parseActor('revokeUser()', options))
+  }
+
+  /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
+  async revokeKey(kid: string, options: ActorOptions = {}): Promise<void> {
+    await this.#requireStore('revokeKey').revoker.revokeKey(kid, parseActor('revokeKey()', options))
+  }
+
+  /** Revokes every token of everybody whose session began before now. */
+  async revokeAll(options: ActorOptions = {}): Promise<void> {
+    await this.#requireStore('revokeAll').revoker.revokeAll(parseActor('revokeAll()', options))
+  }
+
+  /** Ends the session of a token: its access and refresh tokens die together. A token of no session is revoked by itself. */
+  async logout(payload: LogoutPayload, options: ActorOptions = {}): Promise<void> {
+    await this.#requireStore('logout').revoker.logout(payload, parseActor('logout()', options))
+  }
+
+  /** The live sessions of a user, newest first, a page at a time. */
+  async listSessions(uid: string, options: ListSessionsOptions = {}): Promise<readonly SessionInfo[]> {
+    return this.#requireSessions('listSessions').listSessions(uid, options)
+  }
+
+  /** One live session, or `null`; with a `uid`, only if it is that user's. A `uid` that is `undefined` is a `TypeError`. */
+  async getSession(id: string, ...owner: [uid?: string]): Promise<SessionInfo | null> {
+    const sessions = this.#requireSessions('getSession')
+    return owner.length === 0 ? sessions.getSession(id) : sessions.getSession(id, parseText('uid', owner[0]))
+  }
+
+  /** Revokes every session of the token's user but its own; returns how many they were. */
+  async revokeOtherSessions(
+    payload: Pick<StandardClaims, 'sub' | 'sid'>,
+    options: ActorOptions = {},
+  ): Promise<number> {
+    const origin = parseActor('revokeOtherSessions()', options)
+    return this.#requireSessions('revokeOtherSessions').revokeOtherSessions(payload, origin)
+  }
+
+  // For the event alone: a session that is over already has no user any more, and a read that fails changes nothing.
+  async #readSubject(sid: string): Promise<string | null> {
+    try {
+      const session = await this.#store?.sessions?.getSession(sid)
+      return session?.sub ?? null
+    } catch (error) {
+      if (isTokenError(error)) return null
+      throw error
+    }
+  }
+
+  /**
+   * Ends the session of every genuine token in a request, expired or not. Returns the claims of the first one, or `null`
+   * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
+   * the store is unavailable; in every other case the cookies can be deleted.
+   */
+  async logoutRequest(request: RequestSource, options: ActorOptions = {}): Promise<StandardClaims | null> {
+    const { revoker } = this.#requireStore('logoutRequest')
+    const origin = parseActor('logoutRequest()', options, request)
+    return logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
+  }
+
+  async #findSubject(payload: TokenPayload<Output>): Promise<NonNullable<Subject>> {
+    if (this.#subjectGetter === null) {
+      throw new ConfigurationError(
+        'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
+      )
+    }
+    const subject = await this.#subjectGetter(payload.sub, payload)
+    if (subject === null || subject === undefined) throw new SubjectNotFoundError()
+    return subject
+  }
+
+  #requireStore(method: string): StoreConnection {
+    return this.#store ?? missingStore(method, 'a store')
+  }
+
+  #requireSessions(method: string): Sessions {
+    return this.#store?.sessions ?? missingStore(method, 'a store that keeps sessions')
+  }
+}
+
+function missingStore(method: string, needed: string): never {
+  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
 }

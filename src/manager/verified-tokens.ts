@@ -1,10 +1,9 @@
 import { parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/schema.js'
 import { assertClaims } from '../claims/validate.js'
-import { MAX_JSON_DEPTH } from '../encoding.js'
+import { copyText, MAX_JSON_DEPTH } from '../encoding.js'
 import { createJwsVerifier, type JwsHeader } from '../jws/verify.js'
-import type { RevocableToken } from '../revocation/check.js'
-import { createRecentMap } from './recent-map.js'
+import type { RevocableToken } from '../sessions/connect-store.js'
 import type { Settings } from './settings.js'
 
 /** A token whose spelling, signature and claim types held. */
@@ -20,6 +19,8 @@ export interface TokenVerifier {
   verify(token: string, now: number, allowExpired?: boolean): VerifiedToken
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string): VerifiedToken
+  /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
+  recall(header: string): VerifiedToken | undefined
 }
 
 /**
@@ -30,11 +31,15 @@ export interface TokenVerifier {
  * freshness, scopes, revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
-  const { claims: rules, identityClaim, keys, maxTokenLength, schema } = settings
+  const { claims: rules, identityClaim, keys, maxTokenLength, schema, verifiedCacheSize } = settings
   const verifyJws = createJwsVerifier(keys, maxTokenLength)
   const lenient = { ...rules, allowExpired: true }
-  const remembered =
-    settings.verifiedCacheSize === 0 ? null : createRecentMap<VerifiedToken>(settings.verifiedCacheSize)
+  const { headerType } = settings.reading
+  const remembered = createRecentTokens<VerifiedToken>(
+    verifiedCacheSize,
+    headerType === '' ? '' : `${headerType} `,
+  )
+  const sightings = createSightings(verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
     const { header, payload: text, kids } = verifyJws(token)
@@ -42,21 +47,27 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return { header, payload, claims: payload, kids }
   }
 
+  // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.
+  const isFinal = ({ payload, claims }: VerifiedToken): boolean => schema === null || payload !== claims
+
   return {
     open,
+    recall(header) {
+      const known = remembered.getByHeader(header)
+      return known !== undefined && isFinal(known) ? known : undefined
+    },
     verify(token, now, allowExpired = false) {
       // What is too long to be a token is not looked up either.
       const isShort = typeof token === 'string' && token.length <= maxTokenLength
-      const known = isShort ? remembered?.get(token) : undefined
+      const known = isShort ? remembered.get(token) : undefined
       const opened = known ?? open(token)
       assertClaims(opened.claims, allowExpired ? lenient : rules, now / 1000)
-      // Once more where a schema has built what can change (a Date, a list): then each check gets its own.
-      const isDone = schema === null || (known !== undefined && known.payload !== known.claims)
-      const verified = isDone
-        ? opened
-        : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
-      if (known === undefined) {
-        remembered?.set(token, isDone || hasOnly(verified.payload, isImmutable) ? verified : opened)
+      const verified =
+        schema === null || (known !== undefined && isFinal(known))
+          ? opened
+          : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
+      if (known === undefined && sightings.isSecond(token)) {
+        remembered.set(token, schema === null || hasOnly(verified.payload, isImmutable) ? verified : opened)
       }
       return verified
     },
@@ -77,4 +88,99 @@ function hasOnly(value: object, test: (member: unknown) => boolean): boolean {
     const property = { ...Object.getOwnPropertyDescriptor(value, name) }
     return 'value' in property && test(property.value)
   })
+}
+
+/** Values by token, at most a fixed number of them; those not used for long are forgotten first. */
+export interface RecentTokens<Value> {
+  get(token: string): Value | undefined
+  /** By the whole value of the header that brings the token: its scheme, a space and the token. */
+  getByHeader(header: string): Value | undefined
+  set(token: string, value: Value): void
+}
+
+interface Entry<Value> {
+  readonly token: string
+  readonly header: string
+  readonly value: Value
+}
+
+/**
+ * A bounded map in two generations, each of half the size; `prefix` stands before a token in its header.
+ *
+ * What is used moves to the young one; when that is full it becomes the old one, and the old one is dropped whole.
+ * So a hit costs one look-up and moves nothing, and nothing is ever scanned or timed.
+ *
+ * An entry is found by a few characters at the end, which a token and its header share, and then compared in full: to
+ * hash a whole token takes longer than all else. The end of a signature that held is as good as random. A forged token
+ * with the same end finds nothing, and of two genuine ones the younger takes the place.
+ */
+export function createRecentTokens<Value>(size: number, prefix: string): RecentTokens<Value> {
+  const half = Math.max(1, Math.floor(size / 2))
+  let young = new Map<number, Entry<Value>>()
+  let old = new Map<number, Entry<Value>>()
+
+  const add = (key: number, entry: Entry<Value>): void => {
+    if (young.size >= half && !young.has(key)) {
+      old = size > 1 ? young : new Map<number, Entry<Value>>()
+      young = new Map()
+    }
+    young.set(key, entry)
+  }
+
+  const find = (text: string, name: 'token' | 'header'): Value | undefined => {
+    const key = toKey(text)
+    const recent = young.get(key)
+    if (recent !== undefined) return recent[name] === text ? recent.value : undefined
+    const known = old.get(key)
+    if (known?.[name] !== text) return undefined
+    old.delete(key)
+    add(key, known)
+    return known.value
+  }
+
+  return {
+    get: (token) => find(token, 'token'),
+    getByHeader: (header) => find(header, 'header'),
+    set(token, value) {
+      // Flat copies: a token is a part of a header, with cookies one of kilobytes, and a flat text compares fastest.
+      if (size > 0) add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })
+    },
+  }
+}
+
+/** Tells which tokens come again. */
+interface Sightings {
+  isSecond(token: string): boolean
+}
+
+const MIN_SLOTS = 256
+
+/**
+ * A few bits per token that came lately. To remember a token costs more than to verify it: one that does not come back
+ * must neither pay for that nor take the place of one that does. Fewer slots than the map has places, so that what comes
+ * again too late to be found there is not remembered either.
+ */
+function createSightings(size: number): Sightings {
+  const slots = new Int32Array(Math.max(MIN_SLOTS, 2 ** Math.floor(Math.log2(size / 2))))
+  return {
+    isSecond(token) {
+      if (size === 0) return false
+      const key = toKey(token)
+      const slot = key & (slots.length - 1)
+      if (slots[slot] === key) return true
+      slots[slot] = key
+      return false
+    },
+  }
+}
+
+// 28 bits. Not the last character, of which two or four bits are always zero.
+function toKey(text: string): number {
+  const end = text.length - 2
+  return (
+    text.charCodeAt(end) ^
+    (text.charCodeAt(end - 1) << 7) ^
+    (text.charCodeAt(end - 2) << 14) ^
+    (text.charCodeAt(end - 3) << 21)
+  )
 }

@@ -2,9 +2,7 @@ import type { StandardClaims } from '../claims/payload.js'
 import { isEqualConstantTime } from '../encoding.js'
 import { CsrfError, MissingCsrfTokenError } from '../errors.js'
 import { isForm } from './body.js'
-import { readHeader } from './limited.js'
-import { type CsrfRules, needsCsrf, type ReadingRules } from './locations.js'
-import type { RequestToken } from './request-token.js'
+import { type CsrfRules, needsCsrf, readHeader, type ReadingRules, type RequestToken } from './read-token.js'
 import type { RequestView } from './view.js'
 
 /**
@@ -14,37 +12,30 @@ import type { RequestView } from './view.js'
  * value and send it back. Tokens from other places need none. With `origins` the browser must say, too, that the
  * request comes from one of them.
  *
- * At once, unless the value may be in a form. The form is read here, and not with the token: parsing one takes far
- * longer than anything else on the way, so only who has a genuine token can ask for it.
+ * A form is read here, and not with the token: parsing one takes far longer than any other step, so only a request with
+ * a genuine token can cause it.
  */
-export function assertCsrf(
+export async function assertCsrf(
   view: RequestView,
   found: RequestToken,
   claims: Pick<StandardClaims, 'csrf'>,
   rules: ReadingRules,
-): void | Promise<void> {
+): Promise<void> {
   const { csrf } = rules
-  if (found.location !== 'cookies' || !needsCsrf(view, csrf)) return undefined
+  if (found.location !== 'cookies' || !needsCsrf(view, csrf)) return
   if (csrf.origins.length > 0 && !isFromOrigin(view, csrf.origins)) {
     throw new CsrfError('The request comes from another origin')
   }
-  if (found.csrf === null && csrf.checkForm && isForm(readHeader(view, 'content-type', rules))) {
-    return assertCsrfField(view, found, claims, csrf)
-  }
-  assertValue(found.csrf, found, claims, csrf)
+  const mayBeInForm = found.csrf === null && csrf.checkForm && isForm(readHeader(view, 'content-type', rules))
+  const sent = mayBeInForm ? await readField(view, csrf.fieldName[found.type]) : found.csrf
+  assertValue(sent, found, claims, csrf)
 }
 
-async function assertCsrfField(
-  view: RequestView,
-  found: RequestToken,
-  claims: Pick<StandardClaims, 'csrf'>,
-  rules: CsrfRules,
-): Promise<void> {
+async function readField(view: RequestView, name: string): Promise<string | null> {
   const body = await view.body()
-  const name = rules.fieldName[found.type]
   const field =
     typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? body[name as never] : null
-  assertValue(typeof field === 'string' ? field : null, found, claims, rules)
+  return typeof field === 'string' ? field : null
 }
 
 function assertValue(
@@ -63,9 +54,20 @@ function assertValue(
   if (!isEqualConstantTime(sent, claims.csrf)) throw new CsrfError()
 }
 
-// The browser writes both headers, and no page can change them (Fetch §2.2.2). Compared to the letter: no browser sends
-// another case or several values, and a request without either header is not known to come from a page of ours.
 /** Whether the browser says that a request comes from one of these origins, or from the application's own. */
 export function isFromOrigin(view: RequestView, origins: readonly string[]): boolean {
+  // The browser writes both headers, and no page can change them (Fetch §2.2.2). Compared exactly: no browser sends
+  // another case or several values, and a request without either header is not known to come from a page of ours.
   return view.header('sec-fetch-site') === 'same-origin' || origins.includes(view.header('origin') ?? '')
+}
+
+/** Whether a text is the origin of pages as browsers write it in `Origin` (RFC 6454 §6.2): `https://app.example`. */
+export function isOrigin(value: unknown): boolean {
+  // Whatever a URL parser would write differently never matches; an asterisk would look as if it did.
+  return (
+    typeof value === 'string' &&
+    /^https?:[^*]+$/.test(value) &&
+    URL.canParse(value) &&
+    new URL(value).origin === value
+  )
 }

@@ -1,7 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
-import { assertLength } from './limited.js'
-import type { RequestView } from './view.js'
+import { rememberView, type RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
 export interface NodeRequest {
@@ -54,13 +55,25 @@ export class NodeView implements RequestView {
   }
 }
 
-function readHeader({ headers, rawHeaders }: NodeRequest, name: string): string | null {
-  // A Node server lowers every name itself: nearly always this is the one value there is.
-  if (rawHeaders !== undefined && Object.hasOwn(headers, name)) {
-    const value = headers[name]
-    if (typeof value === 'string' && isOnlyOne(rawHeaders, name)) return value
+/**
+ * A header that a Node request carries exactly once, or `null`; `name` is in lower case, as Node writes names.
+ *
+ * Of several `Authorization` headers Node keeps only the first, so the names as received are counted too.
+ */
+export function readSingleHeader({ headers, rawHeaders }: NodeRequest, name: string): string | null {
+  const value = headers[name]
+  if (typeof value !== 'string' || rawHeaders === undefined) return null
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (isNamed(rawHeaders[at] as string, name)) count++
   }
-  return gatherHeader(headers, rawHeaders ?? [], name.toLowerCase())
+  return count === 1 ? value : null
+}
+
+function readHeader(request: NodeRequest, name: string): string | null {
+  const { headers, rawHeaders = [] } = request
+  const single = Object.hasOwn(headers, name) ? readSingleHeader(request, name) : null
+  return single ?? gatherHeader(headers, rawHeaders, name.toLowerCase())
 }
 
 function gatherHeader(
@@ -76,21 +89,14 @@ function gatherHeader(
   return joinValues(raw.length > values.length ? raw : values, ', ')
 }
 
-// By length alone, which costs next to nothing: those that only look alike are told apart when they are gathered.
-function isOnlyOne(rawHeaders: readonly string[], name: string): boolean {
-  let count = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]?.length === name.length) count++
-  }
-  return count === 1
-}
-
 // No limit of a token's is as high; above this one, not even a copy is made.
 const MAX_JOINED_LENGTH = 1_048_576
 
 function joinValues(values: readonly string[], separator: string): string {
   const length = values.reduce((sum, value) => sum + value.length, 0)
-  assertLength('header', length, MAX_JOINED_LENGTH)
+  if (length > MAX_JOINED_LENGTH) {
+    throw new TokenDecodeError(`The header is longer than ${MAX_JOINED_LENGTH} characters`)
+  }
   return values.join(separator)
 }
 
@@ -155,4 +161,49 @@ function isReadable(request: NodeRequest): request is NodeRequest & IncomingStre
 function hasSmallBody(request: NodeRequest): boolean {
   const isChunked = readHeader(request, 'transfer-encoding') !== null
   return isChunked || isSmallBody(readHeader(request, 'content-length'))
+}
+
+/** A request that has Node's own in `raw` and reads the body itself, as Fastify's does. */
+export interface WrappedRequest {
+  readonly raw: Pick<
+    IncomingMessage,
+    'method' | 'url' | 'headers' | 'rawHeaders' | 'readableDidRead' | 'socket'
+  >
+  readonly body: unknown
+}
+
+/** The view of a request; a dependency called with `request` or `request.raw` finds the same one. */
+export function toWrappedView(request: WrappedRequest): RequestView {
+  return rememberView(request, rememberRaw)
+}
+
+function rememberRaw(request: WrappedRequest): RequestView {
+  return rememberView(request.raw, () => new WrappedView(request))
+}
+
+// Without the stream: the framework reads it, and would wait for ever for one that was read before.
+class WrappedView extends NodeView {
+  readonly #request: WrappedRequest
+
+  constructor(request: WrappedRequest) {
+    super(request.raw)
+    this.#request = request
+  }
+
+  override async body(): Promise<unknown> {
+    if (isParsedLater(this.#request)) {
+      throw new TypeError('The body is not parsed yet: a token in it needs a preValidation hook')
+    }
+    return this.parsed(this.#request.body)
+  }
+}
+
+// Silence would overlook the token that is there, and let the request pass where a token is optional.
+function isParsedLater({ raw, body }: WrappedRequest): boolean {
+  if (body !== undefined || raw.readableDidRead || !/^(?:POST|PUT|PATCH|DELETE)$/.test(raw.method ?? '')) {
+    return false
+  }
+  const { 'content-type': contentType = null, 'content-length': contentLength } = raw.headers
+  const hasBody = Number(contentLength) > 0 || raw.headers['transfer-encoding'] !== undefined
+  return hasBody && (isJson(contentType) || isUrlEncoded(contentType))
 }

@@ -1,7 +1,6 @@
 import { FetchView } from './fetch-view.js'
 import { type NodeRequest, NodeView } from './node-view.js'
-import { readNote, writeNote } from './notes.js'
-import type { RequestView } from './view.js'
+import { rememberView, type RequestView } from './view.js'
 
 /** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
 export type RequestSource = Request | NodeRequest | RequestView
@@ -13,18 +12,6 @@ export function toRequestView(source: RequestSource): RequestView {
 
 function createView(source: Request | NodeRequest): RequestView {
   return isFetchRequest(source) ? new FetchView(source) : new NodeView(source)
-}
-
-/** The view remembered for a request object; an adapter brings `create` to make its own the first time. */
-export function rememberView<Source extends object>(
-  source: Source,
-  create: (source: Source) => RequestView,
-): RequestView {
-  const known = readNote(source, rememberView)
-  if (known !== undefined) return known as RequestView
-  const view = create(source)
-  writeNote(source, rememberView, view)
-  return view
 }
 
 // All four members: requests and contexts of frameworks have some of them, with other meanings.

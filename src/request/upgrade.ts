@@ -1,11 +1,7 @@
 import type { TokenType } from '../claims/payload.js'
 import { CsrfError } from '../errors.js'
-import { readBearer } from './bearer.js'
-import { readCookie } from './cookies.js'
-import { readHeader } from './limited.js'
-import { READERS, type ReadingRules } from './locations.js'
-import { RequestToken } from './request-token.js'
-import { trimBlanks } from './trim-blanks.js'
+import { readBearer, readCookie, trimBlanks } from './credentials.js'
+import { readHeader, readHeaderToken, type ReadingRules, readQueryToken, RequestToken } from './read-token.js'
 import type { RequestView } from './view.js'
 
 // The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`.
@@ -23,13 +19,13 @@ export interface UpgradeToken {
  * Browsers cannot set headers here, hence the first and the third. They do send cookies, for any page that opens a
  * socket, and no CSRF value: so a cookie counts only when the request comes from one of `origins`.
  */
-export async function readUpgradeToken(
+export function readUpgradeToken(
   view: RequestView,
   type: TokenType,
   origins: readonly string[],
   rules: ReadingRules,
-): Promise<UpgradeToken | null> {
-  const plain = (await READERS.query(view, type, rules)) ?? (await READERS.headers(view, type, rules))
+): UpgradeToken | null {
+  const plain = readQueryToken(view, type, rules) ?? readHeaderToken(view, type, rules)
   if (plain !== null) return { token: plain, protocol: null }
   const offered = readProtocolToken(view, rules)
   if (offered !== null) {

@@ -14,3 +14,87 @@ export interface RequestView {
   /** The address of the other end of the connection, where the server knows it. */
   readonly ip?: string | null
 }
+
+/** The view remembered for a request object; an adapter brings `create` to make its own the first time. */
+export function rememberView<Source extends object>(
+  source: Source,
+  create: (source: Source) => RequestView,
+): RequestView {
+  const known = readAttached(source, rememberView)
+  if (known !== undefined) return known as RequestView
+  const view = create(source)
+  attach(source, rememberView, view)
+  return view
+}
+
+const ATTACHED = Symbol('tokenlib')
+
+/** A request or a view of one, with the first of the values that are attached to it. */
+interface Owner {
+  [ATTACHED]?: Attachment
+}
+
+// Private, so that nothing of it shows where a request is logged.
+class Attachment {
+  readonly #owner: object
+  readonly #key: object
+  #value: unknown
+  readonly #next: Attachment | undefined
+
+  constructor(owner: object, key: object, value: unknown, next: Attachment | undefined) {
+    this.#owner = owner
+    this.#key = key
+    this.#value = value
+    this.#next = next
+  }
+
+  // An object that inherits from the owner, or was copied from it, shows the owner's attachments: they are not its own.
+  static find(first: Attachment | undefined, owner: object, key: object): Attachment | undefined {
+    for (let at = first; at !== undefined; at = at.#next) {
+      if (at.#key === key && at.#owner === owner) return at
+    }
+    return undefined
+  }
+
+  static valueOf(attachment: Attachment | undefined): unknown {
+    return attachment === undefined ? undefined : attachment.#value
+  }
+
+  static replace(attachment: Attachment, value: unknown): void {
+    attachment.#value = value
+  }
+}
+
+// For objects that cannot be extended. A WeakMap for all would cost every request a few microseconds.
+const frozen = new WeakMap<object, Attachment>()
+let hasFrozen = false
+
+/** The value that was attached to an object last under a key, or `undefined`. */
+export function readAttached(owner: object, key: object): unknown {
+  return Attachment.valueOf(Attachment.find(firstOf(owner), owner, key))
+}
+
+/**
+ * Attaches a value to an object for as long as the object lives; only who has the key finds it.
+ *
+ * It replaces the value before: a GraphQL request may run one guard for tens of thousands of fields.
+ */
+export function attach(owner: object, key: object, value: unknown): void {
+  const first = firstOf(owner)
+  const own = Attachment.find(first, owner, key)
+  if (own !== undefined) return Attachment.replace(own, value)
+  const attachment = new Attachment(owner, key, value, first)
+  try {
+    ;(owner as Owner)[ATTACHED] = attachment
+  } catch {
+    frozen.set(owner, attachment)
+    hasFrozen = true
+  }
+}
+
+function firstOf(owner: Owner | null): Attachment | undefined {
+  const found = owner?.[ATTACHED]
+  // Some stand-ins for requests have something under every name.
+  const first = found instanceof Attachment ? found : undefined
+  return hasFrozen ? (frozen.get(owner as object) ?? first) : first
+}

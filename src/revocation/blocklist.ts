@@ -1,6 +1,10 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
+import { RevocationUnavailableError } from '../errors.js'
 import type { JwsHeader } from '../jws/verify.js'
-import type { TokenLocation } from '../request/request-token.js'
+import { isPromise } from '../promises.js'
+import type { TokenLocation } from '../request/read-token.js'
+import { monotonicNow } from '../time.js'
+import { withDeadline } from './call-limit.js'
 
 /** What a revocation callback is told beside the raw token; the token has passed every other check. */
 export interface RevocationContext<Payload = TokenPayload> {
@@ -48,7 +52,7 @@ export class Blocklist {
     if (typeof second === 'string' || typeof second === 'symbol') {
       return this.#registerLegacy(first as object, third as PropertyDescriptor | undefined)
     }
-    const callback = assertCallback(first)
+    const callback = parseCallback(first)
     const context = isDecoratorContext(second) ? second : null
     this.#callback = callback
     return context === null ? first : this.#bindLater(callback, context)
@@ -67,11 +71,11 @@ export class Blocklist {
 
   // The target is the class of a static method, and the prototype of an instance method.
   #registerLegacy(target: object, descriptor: PropertyDescriptor | undefined): void {
-    this.#callback = assertCallback(descriptor?.value).bind(target)
+    this.#callback = parseCallback(descriptor?.value).bind(target)
   }
 }
 
-function assertCallback(value: unknown): TokenBlocklistCallback {
+function parseCallback(value: unknown): TokenBlocklistCallback {
   if (typeof value !== 'function') throw new TypeError('The token blocklist callback must be a function')
   return value as TokenBlocklistCallback
 }
@@ -81,4 +85,69 @@ function isDecoratorContext(value: unknown): value is ClassMethodDecoratorContex
   if (value.kind !== 'method')
     throw new TypeError('Only a method can be decorated as a token blocklist callback')
   return true
+}
+
+/** A token that has passed every other check. */
+export interface CheckedToken {
+  readonly payload: TokenPayload
+  readonly header: JwsHeader
+}
+
+/**
+ * What the callback answers about a token; `RevocationUnavailableError` when it fails, takes too long, or answers neither
+ * `true` nor `false`: an unanswered question is not a "no".
+ */
+export async function askCallback(
+  isRevoked: TokenBlocklistCallback,
+  token: string,
+  checked: CheckedToken,
+  location: TokenLocation | null,
+  timeoutMs: number,
+): Promise<boolean> {
+  const context = new CallbackContext(checked, location)
+  const createTooLate = (): Error =>
+    new Error(`The revocation callback did not answer within ${timeoutMs} ms`)
+  const startedAt = monotonicNow()
+  try {
+    const pending = isRevoked(token, context)
+    const answer: unknown = isPromise(pending)
+      ? await withDeadline(pending, timeoutMs, () => context.abort(createTooLate()))
+      : pending
+    // A busy process takes an answer before it looks at the timer that should have ended the wait.
+    if (monotonicNow() - startedAt > timeoutMs) throw createTooLate()
+    if (typeof answer === 'boolean') return answer
+    const type = answer === null ? 'null' : typeof answer
+    throw new TypeError(`The revocation callback must return true or false, not ${type}`)
+  } catch (cause) {
+    throw new RevocationUnavailableError(cause)
+  }
+}
+
+// The signal is made only for a callback that asks for it: most do not, and this is done for every request.
+class CallbackContext implements RevocationContext {
+  readonly payload: TokenPayload
+  readonly header: JwsHeader
+  readonly type: TokenType
+  readonly location: TokenLocation | null
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+
+  constructor({ payload, header }: CheckedToken, location: TokenLocation | null) {
+    this.payload = payload
+    this.header = header
+    this.type = payload.type
+    this.location = location
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason)
+    return this.#controller.signal
+  }
+
+  abort(reason: Error): Error {
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    return reason
+  }
 }

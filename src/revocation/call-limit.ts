@@ -1,47 +1,38 @@
 import { monotonicNow } from '../time.js'
 
-/** Counts the calls that a store has not answered, and refuses more while there are too many. */
+/** Puts a deadline on the calls of a store, and refuses more while too many are unanswered. */
 export interface CallLimit {
-  /** How many calls are under way. */
-  readonly pending: number
-  /** Throws while too many calls are under way; lets one through now and then, to see whether the store is back. */
+  /** Throws while too many calls are unanswered; lets one through now and then, to see whether the store is back. */
   readonly assertAnswering: () => void
-  /**
-   * Counts a call for as long as its client may hold on to it. What it returns makes the error of a call that is late.
-   */
+  /** Counts a call until it settles. What it returns makes the error for a call that is late. */
   readonly track: (answer: Promise<unknown>) => () => Error
-  /** The store has answered a call at once. */
-  readonly noteAnswer: () => void
 }
 
-// So many questions may wait in a client while none is answered, and so many while some are; more are refused unasked.
+// How many calls may wait in a client while none is answered, and while some are; more are refused without asking.
 // Few, because a server that is back has to answer them all before the next one.
-const MOST_UNANSWERED = 200
-const MOST_PENDING = 10_000
-// How often one is let through all the same, to see whether the server is back; milliseconds, doubling to the longest.
-const PROBE_INTERVAL = 100
-const LONGEST_PROBE_INTERVAL = 1000
-// A call that is not settled after this long is lost, and nothing waits for it any more; milliseconds.
-const LOST_AFTER = 60_000
+const MAX_UNANSWERED = 200
+const MAX_PENDING = 10_000
+// How often one is let through all the same, doubling to the longest.
+const PROBE_INTERVAL_MS = 100
+const MAX_PROBE_INTERVAL_MS = 1000
+// A call that is not settled after this long is lost, and no longer counted.
+const LOST_AFTER_MS = 60_000
 
-/** The limit of one store. */
-export function createCallLimit(createTooLate: () => Error): CallLimit {
+/** The limit of one store; `onAnswer` is called whenever a call succeeds, in time or not. */
+export function createCallLimit(createTooLate: () => Error, onAnswer: () => void): CallLimit {
   let pending = 0
   let isSilent = false
   let answeredAt = 0
   let probedAt = 0
-  let probeInterval = PROBE_INTERVAL
+  let probeInterval = PROBE_INTERVAL_MS
 
   return {
-    get pending() {
-      return pending
-    },
     assertAnswering() {
-      if (pending < (isSilent ? MOST_UNANSWERED : MOST_PENDING)) return
+      if (pending < (isSilent ? MAX_UNANSWERED : MAX_PENDING)) return
       const now = monotonicNow()
       if (now - probedAt < probeInterval) throw new Error('The store has stopped answering')
       probedAt = now
-      probeInterval = Math.min(2 * probeInterval, LONGEST_PROBE_INTERVAL)
+      probeInterval = Math.min(2 * probeInterval, MAX_PROBE_INTERVAL_MS)
     },
     track(answer) {
       const startedAt = monotonicNow()
@@ -51,23 +42,45 @@ export function createCallLimit(createTooLate: () => Error): CallLimit {
         if (isCounted) pending--
         isCounted = false
       }
-      const settle = (): void => {
+      const onSettled = (): void => {
         clearTimeout(lost)
         forget()
         answeredAt = monotonicNow()
         isSilent = false
-        probeInterval = PROBE_INTERVAL
+        probeInterval = PROBE_INTERVAL_MS
       }
       pending++
-      answer.then(settle, settle)
+      answer.then(() => {
+        onSettled()
+        onAnswer()
+      }, onSettled)
       return () => {
         if (answeredAt < startedAt) isSilent = true
-        lost ??= setTimeout(forget, LOST_AFTER).unref()
+        lost ??= setTimeout(forget, LOST_AFTER_MS).unref()
         return createTooLate()
       }
     },
-    noteAnswer() {
-      isSilent = false
-    },
   }
+}
+
+/** What a promise brings in time; otherwise rejects with `createReason()`. What comes later is dropped. */
+export function withDeadline<Value>(
+  answer: PromiseLike<Value>,
+  timeoutMs: number,
+  createReason: () => Error,
+): Promise<Value> {
+  // Whichever comes first is final: a promise settles once.
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(createReason()), timeoutMs)
+    Promise.resolve(answer).then(
+      (value) => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error as Error)
+      },
+    )
+  })
 }

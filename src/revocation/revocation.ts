@@ -1,3 +1,7 @@
+import { createHash } from 'node:crypto'
+import type { TokenPayload } from '../claims/payload.js'
+import type { LookupAnswer } from './store.js'
+
 /** What can be revoked: one token, a session, a user's sessions up to a moment, a key, or all sessions up to a moment. */
 export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
 
@@ -28,20 +32,79 @@ export function isWatermark(kind: RevocationKind): boolean {
 }
 
 /** How far ahead of a store's clock a watermark may lie that a process gives it, in milliseconds. */
-export const MOST_AHEAD = 60_000
+export const MAX_WATERMARK_LEAD_MS = 60_000
 
 /** How far ahead of a store's clock sessions are believed to have started, in milliseconds: a clock was set back. */
-export const MOST_SET_BACK = 3_600_000
+export const MAX_SESSION_LEAD_MS = 3_600_000
 
 /**
  * The moment that a store with the clock `now` raises a watermark to. Sessions may have started later, if its clock was
  * far ahead: those are revoked one by one, because a watermark that covers them would lock everybody out.
  */
 export function raiseWatermark(given: number, newestStart: number, now: number): number {
-  return Math.max(now, Math.min(given, now + MOST_AHEAD), Math.min(newestStart, now + MOST_SET_BACK))
+  return Math.max(
+    now,
+    Math.min(given, now + MAX_WATERMARK_LEAD_MS),
+    Math.min(newestStart, now + MAX_SESSION_LEAD_MS),
+  )
 }
 
 /** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
-export function addTime(at: number, duration: number): number {
+export function addDuration(at: number, duration: number): number {
   return Math.min(FOREVER, at + duration)
+}
+
+/** The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. */
+export function toRevocationKey(kind: RevocationKind, id: string): RevocationKey {
+  return { kind, id: toStoredId(id) }
+}
+
+/** The id as stores keep it: itself, or a digest of one that is long or not plain ASCII. */
+export function toStoredId(id: string): string {
+  if (PLAIN.test(id) && !id.startsWith(DIGEST)) return id
+  // By code units: in UTF-8, two different broken texts could come out as one.
+  return DIGEST + createHash('sha256').update(id, 'utf16le').digest('base64url')
+}
+
+/** The id behind a stored one, or `null` where only its digest is kept. */
+export function readStoredId(stored: string): string | null {
+  return stored.startsWith(DIGEST) ? null : stored
+}
+
+const PLAIN = /^[\x20-\x7e]{0,128}$/
+const DIGEST = 'sha256:'
+
+const ALL: RevocationKey = { kind: 'all', id: '' }
+
+/** Every key under which a token can be revoked; `kids` name the key that verified it. */
+export function revocationKeys(payload: TokenPayload, kids: readonly string[]): readonly RevocationKey[] {
+  const keys = [ALL, toRevocationKey('user', payload.sub)]
+  for (const kid of kids) keys.push(toRevocationKey('key', kid))
+  if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid))
+  if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti))
+  return keys
+}
+
+/** Whether one of the answers to its keys revokes a token that started at `start`; a tie counts as revoked. */
+export function isRevokedBy(answers: LookupAnswer, start: number): boolean {
+  for (const notBefore of answers) if (notBefore !== undefined && start <= notBefore) return true
+  return false
+}
+
+/** The answers of a store, or `TypeError` unless there is a usable one for each key. */
+export function parseAnswers(answers: unknown, keys: readonly RevocationKey[]): LookupAnswer {
+  if (Array.isArray(answers) && answers.length === keys.length && areUsable(answers)) {
+    return answers as LookupAnswer
+  }
+  throw new TypeError('lookup() must return an array with a number or undefined for each key')
+}
+
+function areUsable(answers: readonly unknown[]): boolean {
+  for (let at = 0; at < answers.length; at++) {
+    const answer = answers[at]
+    // A hole in a list that was never filled is not the answer `undefined`.
+    const isUsable = answer === undefined ? Object.hasOwn(answers, at) : Number.isFinite(answer)
+    if (!isUsable) return false
+  }
+  return true
 }

@@ -1,10 +1,9 @@
 import type { StandardClaims } from '../claims/payload.js'
 import type { EventOrigin, TokenEmitter } from '../events.js'
 import type { Clock } from '../time.js'
-import { addTime, FOREVER, type Revocation, type RevocationKind } from './revocation.js'
-import { toRevocationKey } from './revocation-keys.js'
+import { addDuration, FOREVER, type Revocation, type RevocationKind, toRevocationKey } from './revocation.js'
 import type { Revoked } from './store.js'
-import type { StoreGuard } from './store-guard.js'
+import type { StoreClient } from './store-client.js'
 
 /** What is needed of a token to revoke it; `sub` is for the events. */
 export type RevocablePayload = Pick<StandardClaims, 'jti' | 'exp'> & { readonly sub?: string }
@@ -35,7 +34,7 @@ export interface RevokerOptions {
 }
 
 /** A revoker for one store. */
-export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: RevokerOptions): Revoker {
+export function createRevoker(store: StoreClient, { now, retentionMs, emit }: RevokerOptions): Revoker {
   let revokedBefore = 0
   let newestStart = 0
 
@@ -57,7 +56,7 @@ export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: Rev
   const revokeBefore = async (kind: 'user' | 'all', id: string, origin: EventOrigin): Promise<void> => {
     // If the clock was set back, tokens without a session may start after `now()`.
     const notBefore = Math.max(now(), newestStart)
-    const until = addTime(notBefore, store.longestLifetime)
+    const until = addDuration(notBefore, store.longestLifetime)
     const sub = kind === 'user' ? id : null
     const takenAt = await revoke(kind, [id], { notBefore, until }, { sub, ...origin })
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
@@ -65,13 +64,15 @@ export function createRevoker(store: StoreGuard, { now, retentionMs, emit }: Rev
 
   const revokeToken: Revoker['revokeToken'] = async (payload, origin) => {
     const jti = parseText('The token has no jti: revoke its session or its user. jti', payload?.jti)
-    const until = Number.isFinite(payload.exp) ? addTime(Number(payload.exp) * 1000, retentionMs) : FOREVER
+    const until = Number.isFinite(payload.exp)
+      ? addDuration(Number(payload.exp) * 1000, retentionMs)
+      : FOREVER
     await revoke('token', [jti], { notBefore: FOREVER, until }, { sub: payload.sub ?? null, ...origin })
   }
 
   const revokeSessions: Revoker['revokeSessions'] = async (sids, sub, origin) => {
     for (const sid of sids) parseText('A session id', sid)
-    const until = addTime(now(), store.longestLifetime)
+    const until = addDuration(now(), store.longestLifetime)
     await revoke('session', sids, { notBefore: FOREVER, until }, { sub, ...origin })
   }
 

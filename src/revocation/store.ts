@@ -1,5 +1,6 @@
+import { ConfigurationError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import type { Revocation, RevocationKey } from './revocation.js'
-import type { SessionStore } from './session-store.js'
 
 /** A place in the history of a store; only the store that made it can read it. */
 export type Position = string
@@ -66,16 +67,23 @@ export interface RevocationStore {
    * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
    *
    * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns
-   * (the clock may have been set back), by `MOST_SET_BACK` at most. Sessions that started even later are revoked one by
+   * (the clock may have been set back), by `MAX_SESSION_LEAD_MS` at most. Sessions that started even later are revoked one by
    * one, in the same step: no session that was opened before the call survives it. A given watermark that is further
-   * ahead than `MOST_AHEAD` is cut to that. It lives for the longest lifetime from then on.
+   * ahead than `MAX_WATERMARK_LEAD_MS` is cut to that. It lives for the longest lifetime from then on.
    *
    * An entry of kind `session` lives until the session's `until`; where the store does not know the session, for the
    * longest lifetime, or until the given `until` if that is later. The row of a revoked session is removed.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
-  /** At once where the store can. An entry counts for as long as it is there, whatever its `until`. */
-  lookup(keys: readonly RevocationKey[]): LookupAnswer | Promise<LookupAnswer>
+  /** An entry counts for as long as it is there, whatever its `until`. */
+  lookup(keys: readonly RevocationKey[]): Promise<LookupAnswer>
+  /**
+   * For a store that can answer at once; others leave it out. Made once for a verified token, and called for every
+   * request that brings it: whether one of the keys revokes a token that started at `start` (epoch milliseconds; a tie
+   * counts as revoked). Throws when it cannot tell, for example because the store is closed. It counts only beside the
+   * `lookup` that it was defined with: around a store whose `lookup` was replaced, every request asks that one.
+   */
+  createLookup?(keys: readonly RevocationKey[], start: number): () => boolean
   /** Every entry that changed after a position, or every entry there is after `null`. */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */
@@ -84,4 +92,166 @@ export interface RevocationStore {
   readonly sessions?: SessionStore
   /** Ends what the store itself began; a client that was passed in stays open. */
   close(): Promise<void>
+}
+
+const STORE_NAMES: OptionNames<RevocationStore> = {
+  prepare: true,
+  revoke: true,
+  lookup: true,
+  createLookup: true,
+  feed: true,
+  prune: true,
+  close: true,
+  sessions: true,
+}
+
+const SESSION_NAMES: OptionNames<SessionStore> = {
+  open: true,
+  rotate: true,
+  present: true,
+  list: true,
+  get: true,
+}
+
+/**
+ * A store for `new TokenManager({ revocation })`, checked: `ConfigurationError` names what is missing, `TypeError` what is
+ * unknown.
+ *
+ * @example
+ * const store = defineStore({ prepare, revoke, lookup, feed, prune, close, sessions })
+ */
+export function defineStore<Store extends RevocationStore>(store: Store): Store {
+  assertOptions('defineStore()', store, STORE_NAMES)
+  if (store.sessions !== undefined) assertOptions('sessions', store.sessions, SESSION_NAMES)
+  assertStore(store)
+  if (store.createLookup !== undefined) definedLookups.set(store.lookup, store.createLookup)
+  return store
+}
+
+const definedLookups = new WeakMap<RevocationStore['lookup'], RevocationStore['createLookup']>()
+
+/** The `createLookup` of a store, if it was defined together with its `lookup`. */
+export function readCreateLookup(store: RevocationStore): RevocationStore['createLookup'] {
+  const { lookup, createLookup } = store
+  return definedLookups.get(lookup) === createLookup ? createLookup : undefined
+}
+
+/** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */
+export function assertStore(store: RevocationStore): void {
+  const { createLookup: _, sessions: __, ...required } = STORE_NAMES
+  const missing = findMissing(store, required)
+  if (store?.sessions !== undefined) {
+    missing.push(...findMissing(store.sessions, SESSION_NAMES).map((name) => `sessions.${name}`))
+  }
+  if (missing.length === 0) return
+  throw new ConfigurationError(
+    `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,
+  )
+}
+
+function findMissing(object: object | null | undefined, names: object): string[] {
+  return Object.keys(names).filter((name) => typeof object?.[name as never] !== 'function')
+}
+
+/** Where a session was last used from, as far as it is known. */
+export interface SessionClient {
+  readonly ip: string | null
+  readonly userAgent: string | null
+}
+
+/** A log-in that is about to be remembered. */
+export interface NewSession extends SessionClient {
+  /** The id part of the subject's revocation key. */
+  readonly user: string
+  /** The random part of the session id: 14 characters of base64url. */
+  readonly nonce: string
+  /** The end of the session, which rotation never moves; epoch milliseconds, or `FOREVER`. */
+  readonly expiresAt: number
+  /** From then on no token of it can verify, leeway included; epoch milliseconds, or `FOREVER`. */
+  readonly until: number
+}
+
+/** A log-in that has been remembered. */
+export interface OpenedSession {
+  readonly sid: string
+  /** By the store's clock, and later than every revocation of the user; epoch milliseconds. */
+  readonly startedAt: number
+}
+
+/** The rules of a rotation, and what to remember of the request. */
+export interface RotationOptions extends SessionClient {
+  /** For how long after a rotation the token before it may be sent once more, in milliseconds. */
+  readonly graceMs: number
+  /** A session that was not used for longer than this has ended, in milliseconds; `FOREVER` for no limit. */
+  readonly idleMs: number
+}
+
+/** What became of a refresh token that was presented. */
+export type Rotation =
+  | {
+      /** `replayed`: somebody was first, within the grace; the generation is theirs. */
+      readonly outcome: 'rotated' | 'replayed'
+      /** The generation of the successor. */
+      readonly generation: number
+      /** Epoch milliseconds, or `FOREVER`. */
+      readonly expiresAt: number
+    }
+  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
+  | { readonly outcome: 'reused'; readonly generation: number }
+  /** The session is not known, over, unused for too long, or revoked. */
+  | { readonly outcome: 'ended' }
+
+/** Where a presented refresh token stands, when its session does not move on. */
+export type Presentation =
+  /** The newest token, or the one before it within the grace. */
+  | { readonly outcome: 'current' }
+  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
+  | { readonly outcome: 'reused'; readonly generation: number }
+  /** The session is not known, over, unused for too long, or revoked. */
+  | { readonly outcome: 'ended' }
+
+/** A session as it stands. */
+export interface StoredSession extends SessionClient {
+  readonly sid: string
+  /** The id part of the subject's revocation key. */
+  readonly user: string
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  /** When it was opened or last rotated; epoch milliseconds. */
+  readonly lastUsedAt: number
+  /** Epoch milliseconds, or `FOREVER`. */
+  readonly expiresAt: number
+}
+
+/** Which sessions of a user are listed. */
+export interface ListOptions {
+  /** 1 to 1,000. */
+  readonly limit: number
+  /** The `sid` that the page before ended with; `null` for the first page. It need not exist any more. */
+  readonly before: string | null
+  /** Sessions that were not used for longer than this are left out, in milliseconds; `FOREVER` for no limit. */
+  readonly idleMs: number
+}
+
+/** Remembers sessions: one small row each, however often their tokens rotate. A revoked session has no row. */
+export interface SessionStore {
+  open(session: NewSession): Promise<OpenedSession>
+  /**
+   * Presents a refresh token's generation and moves the session on, in one atomic step; `decideRotation` has the rules.
+   * A reuse revokes the session in that same step. A client's `null` leaves what is remembered of it as it is.
+   */
+  rotate(sid: string, generation: number, options: RotationOptions): Promise<Rotation>
+  /** The same rules without moving on: nothing changes, unless it is a reuse, which revokes the session. */
+  present(
+    sid: string,
+    generation: number,
+    options: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+  ): Promise<Presentation>
+  /**
+   * The live, unrevoked sessions of a user, newest first (by start, then by `sid`). A page that is shorter than its
+   * limit is the last one. Reading all pages takes time in proportion to the sessions that are live.
+   */
+  list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
+  /** One live, unrevoked session, or `null`. */
+  get(sid: string, options: Pick<RotationOptions, 'idleMs'>): Promise<StoredSession | null>
 }

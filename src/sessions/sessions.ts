@@ -1,29 +1,25 @@
-import { createNonce } from '../claims/ids.js'
+import { createNonce, type RandomBytes } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
-import type { EventOrigin } from '../events.js'
+import type { EventOrigin, TokenEmitter } from '../events.js'
 import type { JwsHeader } from '../jws/verify.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import type { RequestSource } from '../request/request-source.js'
-import type { RevocableToken } from '../revocation/check.js'
-import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/list-page.js'
-import { addTime, FOREVER } from '../revocation/revocation.js'
-import { readStoredId, toStoredId } from '../revocation/revocation-keys.js'
+import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
 import { parseText, type Revoker } from '../revocation/revoker.js'
 import type {
   ListOptions,
   OpenedSession,
   Presentation,
+  RevocationStore,
   Rotation,
   SessionClient,
   SessionStore,
   StoredSession,
-} from '../revocation/session-store.js'
-import type { StoreGuard } from '../revocation/store-guard.js'
-import { readSessionClient, type SessionClientOptions } from './session-client.js'
-import type { ConnectionRules } from './connection-options.js'
-import { type Refresher, type RefreshOptions, refreshPair } from './refresh.js'
-import type { TokenPair } from './token-pair.js'
+} from '../revocation/store.js'
+import type { StoreClient } from '../revocation/store-client.js'
+import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
+import type { Clock } from '../time.js'
+import { readSessionClient, type SessionClientOptions } from './options.js'
 
 /** A session as its tokens carry it. */
 export interface SessionState {
@@ -61,17 +57,11 @@ const LIST_OPTIONS: OptionNames<ListSessionsOptions> = { limit: true, before: tr
 
 /** Opens, rotates and lists sessions in a store. */
 export interface Sessions {
-  open(uid: string, endsAt: number | null, client: SessionClient): Promise<SessionState>
+  open(uid: string, endsAt: number | null, from: SessionClient): Promise<SessionState>
   /** The successor of a verified refresh token, or the error that ends it. */
   rotate(token: VerifiedRefreshToken, from: SessionClientOptions): Promise<SessionState>
   /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
   assertCurrent(token: VerifiedRefreshToken, from: SessionClientOptions): Promise<void>
-  /** A new pair for the refresh token in a request, or for a token itself. */
-  refresh(
-    refresher: Refresher,
-    source: RequestSource | string,
-    options: RefreshOptions<object>,
-  ): Promise<TokenPair>
   /** The live sessions of a user, newest first. */
   listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
@@ -86,33 +76,35 @@ export interface VerifiedRefreshToken {
   readonly payload: TokenPayload
 }
 
-/** What sessions are revoked with. */
-export interface SessionRevocation {
-  readonly revoker: Revoker
-  readonly isRevoked: (token: RevocableToken) => boolean | Promise<boolean>
+/** What sessions are kept by. */
+export interface SessionRules {
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly emit: TokenEmitter['emit']
+  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
+  readonly retentionMs: number
+  /** How long a used refresh token may be sent again, in milliseconds. */
+  readonly graceMs: number
+  /** How long a session may go unused; milliseconds, or `FOREVER`. */
+  readonly idleMs: number
 }
 
 /** Sessions in a store that keeps them. */
-export function createSessions(
-  store: StoreGuard,
-  rules: ConnectionRules,
-  { revoker, isRevoked }: SessionRevocation,
-): Sessions {
+export function createSessions(client: StoreClient, rules: SessionRules, revoker: Revoker): Sessions {
   const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
   const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
-    store.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
+    client.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
   // request that waits for it.
   const reportReuse = (
     { sid = '', gen: presented = 0, sub }: TokenPayload,
     current: number,
-    client: SessionClient,
+    from: SessionClient,
   ): void => {
-    const origin = { actor: null, ...client }
-    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
-    emit('reuseDetected', () => ({ sid, sub, presented, current, ...client }))
+    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', actor: null, ...from }))
+    emit('reuseDetected', () => ({ sid, sub, presented, current, ...from }))
   }
 
   const idle = toSeconds(idleMs)
@@ -133,12 +125,12 @@ export function createSessions(
     if (sid === undefined || presented === undefined) {
       throw new TokenDecodeError('Refresh token belongs to no session')
     }
-    const client = readSessionClient(from)
-    const rotation = await store.call('rotate', async (target) => {
-      const limits = { graceMs, idleMs, ...client }
+    const used = readSessionClient(from)
+    const rotation = await client.call('rotate', async (target) => {
+      const limits = { graceMs, idleMs, ...used }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
       const parsed = parseRotation(answer, presented)
-      if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, client)
+      if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
       return parsed
     })
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -149,19 +141,19 @@ export function createSessions(
   }
 
   return {
-    async open(uid, endsAt, client) {
-      const expiresAt = endsAt === null ? FOREVER : addTime(endsAt * 1000, 0)
+    async open(uid, endsAt, from) {
+      const expiresAt = endsAt === null ? FOREVER : addDuration(endsAt * 1000, 0)
       const session = {
         user: toStoredId(uid),
         nonce: createNonce(random),
         expiresAt,
-        until: addTime(expiresAt, retentionMs),
-        ...client,
+        until: addDuration(expiresAt, retentionMs),
+        ...from,
       }
-      const { sid } = await store.call(
+      const { sid } = await client.call(
         'open',
         async (target) => parseOpened(await sessionsOf(target).open(session)),
-        addTime(expiresAt - now(), retentionMs),
+        addDuration(expiresAt - now(), retentionMs),
       )
       return toState(sid, 0, endsAt)
     },
@@ -171,17 +163,16 @@ export function createSessions(
       const { sid, gen: presented } = payload
       // Made without a session that anybody keeps: no rotation has used it up.
       if (sid === undefined || presented === undefined) return
-      const client = readSessionClient(from)
-      const { outcome } = await store.call('present', async (target) => {
+      const used = readSessionClient(from)
+      const { outcome } = await client.call('present', async (target) => {
         const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
         const parsed = parsePresentation(answer)
-        if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, client)
+        if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
         return parsed
       })
       if (outcome === 'ended') throw new RevokedTokenError(payload, header)
       if (outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
     },
-    refresh: (refresher, source, given) => refreshPair({ rotate, isRevoked }, refresher, source, given),
 
     async listSessions(uid, options) {
       assertOptions('listSessions()', options, LIST_OPTIONS)
@@ -194,7 +185,7 @@ export function createSessions(
     async getSession(id, uid) {
       const sid = toStoredId(parseText('A session id', id))
       const owner = uid === undefined ? null : toStoredId(uid)
-      const found = await store.call('get', async (target) =>
+      const found = await client.call('get', async (target) =>
         parseFound(await sessionsOf(target).get(sid, { idleMs })),
       )
       return found === null || (owner !== null && found.user !== owner) ? null : toInfo(found)
@@ -223,7 +214,7 @@ export function createSessions(
   }
 }
 
-function sessionsOf({ sessions }: { readonly sessions?: SessionStore }): SessionStore {
+function sessionsOf({ sessions }: RevocationStore): SessionStore {
   if (sessions === undefined) throw new TypeError('The store keeps no sessions')
   return sessions
 }

@@ -1,11 +1,16 @@
 import { createId, systemRandom } from '../claims/ids.js'
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/poll-feed.js'
-import { addTime, isWatermark, raiseWatermark, type Revocation } from '../revocation/revocation.js'
+import { pollFeed } from '../revocation/store-rules.js'
+import {
+  addDuration,
+  isRevokedBy,
+  isWatermark,
+  raiseWatermark,
+  type Revocation,
+} from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
-import type { TokenStore } from '../sessions/token-store.js'
-import { connectStore } from './connect-store.js'
+import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createEntries } from './memory/entries.js'
 import { createMemorySessions } from './memory/sessions.js'
 import { sumInSlices } from './memory/slices.js'
@@ -24,7 +29,7 @@ const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, cloc
  *
  * It holds what is alive, and a little more: every write also looks at a few old entries and drops what has ended.
  */
-export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore {
+export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationStore {
   assertOptions('createMemoryStore()', options, OPTIONS)
   if (process.env['NODE_ENV'] === 'production' && options.allowInProduction !== true) {
     throw new ConfigurationError(
@@ -54,25 +59,25 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
   const revokeBefore = (given: Revocation): number => {
     const user = given.kind === 'user' ? given.id : null
     const notBefore = raiseWatermark(given.notBefore, sessions.newestStart(user), now())
-    const until = Math.max(given.until, addTime(notBefore, longestLifetime))
+    const until = Math.max(given.until, addDuration(notBefore, longestLifetime))
     entries.merge({ ...given, notBefore, until })
     sessions.revokeAfter(user, entries.find(given.kind, given.id) ?? notBefore)
     return notBefore
   }
 
   const revokeSession = (given: Revocation): void => {
-    const until = sessions.readUntil(given.id) ?? Math.max(given.until, addTime(now(), longestLifetime))
+    const until = sessions.readUntil(given.id) ?? Math.max(given.until, addDuration(now(), longestLifetime))
     entries.merge({ ...given, until })
     sessions.removeRevoked(given.id)
   }
 
-  return {
+  return defineStore({
     async prepare(needs) {
       assertOpen()
       if (needs.longestLifetime <= longestLifetime) return
       longestLifetime = needs.longestLifetime
       for (const entry of entries.watermarks()) {
-        entries.merge({ ...entry, until: addTime(entry.notBefore, longestLifetime) })
+        entries.merge({ ...entry, until: addDuration(entry.notBefore, longestLifetime) })
       }
     },
     async revoke(batch) {
@@ -86,9 +91,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       }
       return { position: entries.position(), now: taken }
     },
-    lookup(keys) {
+    async lookup(keys) {
       assertOpen()
       return keys.map(({ kind, id }) => entries.find(kind, id))
+    },
+    createLookup: (keys, start) => () => {
+      assertOpen()
+      return isRevokedBy(
+        keys.map(({ kind, id }) => entries.find(kind, id)),
+        start,
+      )
     },
     feed: (after, wait) =>
       pollFeed(() => {
@@ -99,7 +111,6 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       const dropped = await sumInSlices(entries.prune(limit))
       return dropped + (await sumInSlices(sessions.prune(limit)))
     },
-    connect: connectStore,
     sessions: {
       async open(session) {
         sweep(1)
@@ -115,5 +126,5 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       entries.clear()
       sessions.clear()
     },
-  }
+  })
 }

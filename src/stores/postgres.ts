@@ -1,10 +1,9 @@
-import { createLossReporter } from '../revocation/loss-reporter.js'
+import { createLossReporter } from '../revocation/store-rules.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/poll-feed.js'
+import { pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
-import type { TokenStore } from '../sessions/token-store.js'
-import { connectStore } from './connect-store.js'
+import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type PostgresClient, toDatabase } from './postgres/client.js'
 import { readFeed, toPosition } from './postgres/feed.js'
 import { createHistory, type HistoryAnswer, readClock, toMilliseconds } from './postgres/history.js'
@@ -47,7 +46,7 @@ const OPTIONS: OptionNames<PostgresStoreOptions> = {
 }
 
 /** A store in PostgreSQL. */
-export interface PostgresStore extends TokenStore {
+export interface PostgresStore extends RevocationStore {
   /** Creates the tables or brings them up to date; may be called at every start, by every process at once. */
   migrate(): Promise<void>
 }
@@ -119,10 +118,7 @@ export function createPostgresStore(
     pruneOn().catch(() => undefined)
   }
 
-  return {
-    async migrate() {
-      await database.ask(toMigration(tables), [])
-    },
+  const store = defineStore({
     async prepare(needs) {
       losses.listen(needs)
       await assertUsable(database, tables, { allowVolatile })
@@ -139,7 +135,6 @@ export function createPostgresStore(
     },
     feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
     prune,
-    connect: connectStore,
     sessions: createSessions(history, createSessionStatements(tables), {
       clock,
       revoke: async (batch) => (await revoke(batch)).removed,
@@ -147,6 +142,13 @@ export function createPostgresStore(
     }),
     async close() {
       prunedAt = Number.POSITIVE_INFINITY
+    },
+  })
+
+  return {
+    ...store,
+    async migrate() {
+      await database.ask(toMigration(tables), [])
     },
   }
 }

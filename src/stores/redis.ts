@@ -1,11 +1,10 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
-import { createLossReporter } from '../revocation/loss-reporter.js'
+import { createLossReporter } from '../revocation/store-rules.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/poll-feed.js'
+import { pollFeed } from '../revocation/store-rules.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { Clock } from '../time.js'
-import type { TokenStore } from '../sessions/token-store.js'
-import { connectStore } from './connect-store.js'
+import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { checkServer } from './redis/check-server.js'
 import { createSend, type RedisClient } from './redis/client.js'
 import { readEntry, readFeed, toPosition } from './redis/feed.js'
@@ -47,7 +46,7 @@ const PRUNE_STEPS = 1000
  * @example
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
  */
-export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): TokenStore {
+export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): RevocationStore {
   assertOptions('createRedisStore()', options, OPTIONS)
   const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
   const warn = options.onWarning ?? ((message: string) => process.emitWarning(message, 'RedisStoreWarning'))
@@ -63,7 +62,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       throw error
     }))
 
-  return {
+  return defineStore({
     async prepare(needs) {
       losses.listen(needs)
       await check()
@@ -108,10 +107,9 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       } while (after !== '0' && dropped < limit)
       return dropped
     },
-    connect: connectStore,
     sessions: createSessions(namespace),
     async close() {},
-  }
+  })
 }
 
 function toNumeral(moment: number): string {

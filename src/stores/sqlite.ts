@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter } from '../revocation/loss-reporter.js'
-import { pollFeed } from '../revocation/poll-feed.js'
+import { createLossReporter } from '../revocation/store-rules.js'
+import { isRevokedBy } from '../revocation/revocation.js'
+import { pollFeed } from '../revocation/store-rules.js'
 import { type Clock, systemClock } from '../time.js'
-import type { TokenStore } from '../sessions/token-store.js'
-import { connectStore } from './connect-store.js'
+import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { isReadOnly, type SqliteDatabase } from './sqlite/database.js'
 import { type OpenDatabase, openDatabase } from './sqlite/open-database.js'
 import { toTables } from './sqlite/schema.js'
@@ -33,7 +33,10 @@ const OPTIONS: OptionNames<SqliteStoreOptions> = { clock: true, onWarning: true,
  * import { DatabaseSync } from 'node:sqlite'
  * const store = createSqliteStore(new DatabaseSync('/var/lib/app/tokens.db'))
  */
-export function createSqliteStore(database: SqliteDatabase, options: SqliteStoreOptions = {}): TokenStore {
+export function createSqliteStore(
+  database: SqliteDatabase,
+  options: SqliteStoreOptions = {},
+): RevocationStore {
   assertOptions('createSqliteStore()', options, OPTIONS)
   assertHandle(database)
   const tables = toTables(options.prefix ?? 'tokenlib_')
@@ -65,7 +68,7 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
     return result
   }
 
-  return {
+  return defineStore({
     async prepare(needs) {
       losses.listen(needs)
       if (opened === null) {
@@ -76,13 +79,13 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
       await opened.raiseLongestLifetime(needs.longestLifetime)
     },
     revoke: async (batch) => afterWrite(await use().revoke(batch)),
-    lookup: (keys) => use().lookup(keys),
+    lookup: async (keys) => use().lookup(keys),
+    createLookup: (keys, start) => () => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {
       const ready = use()
       return pollFeed(() => ready.readFeed(after), wait)
     },
     prune: async (limit) => use().housekeeping.prune(limit),
-    connect: connectStore,
     sessions: {
       open: async (session) => afterWrite(await use().sessions.open(session)),
       rotate: async (sid, generation, rules) =>
@@ -94,7 +97,7 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
     async close() {
       opened?.housekeeping.stop()
     },
-  }
+  })
 }
 
 function assertHandle(database: Partial<SqliteDatabase> | null | undefined): void {

@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { toTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { OpenedSession, SessionStore } from '../revocation/session-store.js'
+import type { OpenedSession, SessionStore } from '../revocation/store.js'
 import { LIST, openMany, readPages, RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreFixture, type StoreTests } from './store-fixture.js'
 

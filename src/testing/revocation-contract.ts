@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { FOREVER, isWatermark, MOST_AHEAD, type RevocationKind } from '../revocation/revocation.js'
+import { FOREVER, isWatermark, MAX_WATERMARK_LEAD_MS, type RevocationKind } from '../revocation/revocation.js'
 import { entry, readAll } from './read-feed.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
 
@@ -22,7 +22,7 @@ export function revocationContract({ test, isShared, canCount }: StoreTests): vo
       await store.revoke([{ kind, id, notBefore: FOREVER, until: now() + HOUR }])
       for (const other of KINDS) {
         const [found] = await store.lookup([{ kind: other, id: other === 'all' ? '' : 'x' }])
-        const expected = isWatermark(kind) ? now() + MOST_AHEAD : FOREVER
+        const expected = isWatermark(kind) ? now() + MAX_WATERMARK_LEAD_MS : FOREVER
         equal(found, other === kind ? expected : undefined)
       }
       if (kind !== 'all') deepEqual([...(await store.lookup([{ kind, id: 'y' }]))], [undefined])

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
-import type { Rotation } from '../revocation/session-store.js'
+import type { Rotation } from '../revocation/store.js'
 import { LIST, RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
 

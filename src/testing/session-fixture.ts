@@ -7,7 +7,7 @@ import type {
   RotationOptions,
   SessionStore,
   StoredSession,
-} from '../revocation/session-store.js'
+} from '../revocation/store.js'
 import { HOUR, type StoreFixture, type StoreTests } from './store-fixture.js'
 
 const NO_CLIENT = { ip: null, userAgent: null }

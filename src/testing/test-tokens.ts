@@ -6,7 +6,7 @@ import { createIssuer } from '../manager/issue.js'
 import { resolveSettings } from '../manager/settings.js'
 import { type JsonClaims, TokenManager } from '../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import type { TokenStore } from '../sessions/token-store.js'
+import type { RevocationStore } from '../revocation/store.js'
 import { type Clock, parseDuration } from '../time.js'
 import { createFrozenClock, type FrozenClock } from './frozen-clock.js'
 import { createKeyFields } from './key-fields.js'
@@ -52,7 +52,7 @@ export interface TestTokens<Input extends object, Output extends object> {
 export interface TestTokensOptions<Input extends object, Output extends object> {
   readonly claims?: ClaimsSchema<Input, Output>
   /** Opens a store that goes by the manager's clock: `(clock) => createMemoryStore({ clock })`. */
-  readonly openStore?: (clock: Clock) => TokenStore
+  readonly openStore?: (clock: Clock) => RevocationStore
 }
 
 // Seconds. A token minted as expired lived half of it, and ended half of it ago.
@@ -66,7 +66,11 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   const clock = createFrozenClock()
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
-  const build = (settings: TokenConfig, now: Clock, revocation?: TokenStore): TokenManager<Input, Output> =>
+  const build = (
+    settings: TokenConfig,
+    now: Clock,
+    revocation?: RevocationStore,
+  ): TokenManager<Input, Output> =>
     new TokenManager({
       config: settings,
       clock: now,

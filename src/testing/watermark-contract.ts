@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../revocation/revocation.js'
+import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../revocation/revocation.js'
 import { entry, readAll } from './read-feed.js'
 import { LIST, RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
@@ -35,8 +35,8 @@ export function watermarkContract(tests: StoreTests): void {
       now,
     }) => {
       const { now: taken } = await store.revoke([{ ...given, notBefore: now() + 300_000 }])
-      equal(taken, now() + MOST_AHEAD)
-      deepEqual([...(await store.lookup([key]))], [now() + MOST_AHEAD])
+      equal(taken, now() + MAX_WATERMARK_LEAD_MS)
+      deepEqual([...(await store.lookup([key]))], [now() + MAX_WATERMARK_LEAD_MS])
     })
 
     test(`${kind}: lives for the longest lifetime that any manager asked for`, async ({ store, now }) => {
@@ -78,7 +78,7 @@ export function watermarkContract(tests: StoreTests): void {
         await sessions.open(session({ now }))
         advance(-100 * HOUR)
         const { now: taken } = await store.revoke([given])
-        ok(taken <= now() + MOST_SET_BACK)
+        ok(taken <= now() + MAX_SESSION_LEAD_MS)
       },
     )
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { FOREVER, MOST_SET_BACK } from '../revocation/revocation.js'
+import { FOREVER, MAX_SESSION_LEAD_MS } from '../revocation/revocation.js'
 import { readAll, readFrom } from './read-feed.js'
 import { LIST, openMany, RULES, session, testSessions } from './session-fixture.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
@@ -31,7 +31,7 @@ export function wrongClockContract(tests: StoreTests): void {
         const ended = [ahead, older, ...(kind === 'all' ? [grace] : [])].map(({ sid }) => sid)
 
         // The watermark itself stays near: others would be locked out by it.
-        ok(taken >= now() && taken <= now() + MOST_SET_BACK, `${taken - now()} ms ahead`)
+        ok(taken >= now() && taken <= now() + MAX_SESSION_LEAD_MS, `${taken - now()} ms ahead`)
         deepEqual([...(await store.lookup([key]))], [taken])
         ok(recent.startedAt <= taken)
 
@@ -56,7 +56,7 @@ export function wrongClockContract(tests: StoreTests): void {
 
         for (const user of ['ada', 'grace', 'bob']) {
           const next = await sessions.open(session({ now }, { user, until: now() + 3 * HOUR }))
-          ok(next.startedAt <= now() + MOST_SET_BACK + 1)
+          ok(next.startedAt <= now() + MAX_SESSION_LEAD_MS + 1)
           deepEqual(await sessions.present(next.sid, 0, RULES), { outcome: 'current' })
           equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
           deepEqual([...(await store.lookup([{ kind: 'session', id: next.sid }]))], [undefined])

@@ -16,7 +16,7 @@ import {
   TokenModule,
 } from '../../src/adapters/nest/index.js'
 import type { TokenPayload } from '../../src/index.js'
-import { countNotes } from '../helpers/count-notes.js'
+import { countAttachments } from '../helpers/count-attachments.js'
 import { createManager } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'
 
@@ -59,7 +59,7 @@ class UserResolver {
   async notes(): Promise<number> {
     // After the guards of all fields.
     await setImmediate()
-    return countNotes()
+    return countAttachments()
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TokenStore } from '../../src/index.js'
+import type { RevocationStore } from '../../src/index.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
 import { atLeast, exactly, type FigureRules } from './harness/figures.js'
 import { createTokens, migrate, openStore, PATIENT, type Place } from './harness/place.js'
@@ -61,7 +61,7 @@ export async function runRaceLogout(
 }
 
 /** A logout takes one call and a refresh two: unless some are held back, nearly all of them would come first. */
-function withLateLogouts(store: TokenStore, random: (limit: number) => number): TokenStore {
+function withLateLogouts(store: RevocationStore, random: (limit: number) => number): RevocationStore {
   return {
     ...store,
     async revoke(batch) {

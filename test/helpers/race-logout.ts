@@ -1,4 +1,4 @@
-import type { TokenManager, TokenPair, TokenStore } from '../../src/index.js'
+import type { TokenManager, TokenPair, RevocationStore } from '../../src/index.js'
 
 /** Random numbers from 0 to below `limit` that a seed repeats (mulberry32). */
 export function createRandom(seed: number): (limit: number) => number {
@@ -12,7 +12,7 @@ export function createRandom(seed: number): (limit: number) => number {
 }
 
 /** A store whose calls take some turns of the event loop to get there, and some to come back. */
-export function withDelays(store: TokenStore, random: (limit: number) => number): TokenStore {
+export function withDelays(store: RevocationStore, random: (limit: number) => number): RevocationStore {
   const { sessions } = store
   if (sessions === undefined) throw new TypeError('The store keeps no sessions')
   const slowly = async <Value>(run: () => Value | Promise<Value>): Promise<Value> => {

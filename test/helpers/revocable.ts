@@ -1,11 +1,11 @@
-import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenStore } from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, SECRET } from './manager.js'
 
 /** A manager with a memory store on one clock; `options` are configuration fields. */
 export function createRevocable(
   options: TokenConfigOptions = {},
-  given: { readonly clock?: ReturnType<typeof createClock>; readonly store?: TokenStore } = {},
+  given: { readonly clock?: ReturnType<typeof createClock>; readonly store?: RevocationStore } = {},
 ) {
   const clock = given.clock ?? createClock()
   const store = given.store ?? createMemoryStore({ clock })

@@ -4,8 +4,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import * as nest from '../../src/adapters/nest/index.js'
 import * as tokenlib from '../../src/index.js'
-import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenStore } from '../../src/index.js'
-import { connectStore } from '../../src/stores/connect-store.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
 import { createRedisStore } from '../../src/stores/redis.js'
@@ -37,23 +36,16 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const [config] = configs
   const clock = createClock()
   const [redis, pool, database] = createClients()
-  const stores: Record<string, TokenStore> = {
+  const stores: Record<string, RevocationStore> = {
     createMemoryStore: createMemoryStore({ clock }),
     createSqliteStore: createSqliteStore(database),
     createRedisStore: createRedisStore(redis),
     createPostgresStore: createPostgresStore(pool),
   }
-  const revocation = stores['createMemoryStore'] as TokenStore
+  const revocation = stores['createMemoryStore'] as RevocationStore
   const tokens = new TokenManager({ config, clock, revocation })
   const managers = [tokens, ...configs.map((each) => new TokenManager({ config: each, clock }))]
-  const connections: object[] = []
-  const connect: typeof connectStore = (store, options) => {
-    const connection = connectStore(store, options)
-    connections.push(connection)
-    return connection
-  }
-  for (const store of Object.values(stores))
-    managers.push(new TokenManager({ config, revocation: { ...store, connect } }))
+  for (const store of Object.values(stores)) managers.push(new TokenManager({ config, revocation: store }))
 
   const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
   const csrf = csrfOf(pair.accessToken)
@@ -76,9 +68,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
       SessionInfo: await tokens.listSessions('ada'),
-      StoreConnection: connections,
       ...Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, [store]])),
-      connectStore: connections,
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
       unsetCookies: [tokenlib.unsetCookies(tokens)],

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { type ClosableSocket, TokenManager, type TokenStore } from '../../src/index.js'
+import { type ClosableSocket, TokenManager, type RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, withBearer } from '../helpers/manager.js'
 
@@ -117,7 +117,7 @@ test('timers that are numbers, as in Deno and Workers, are no problem', async ()
 test('a refresh token of an open socket is rechecked, not presented: its session lives on', async () => {
   const clock = createClock()
   const { config } = createManager().tokens
-  const store: TokenStore = createMemoryStore({ clock })
+  const store: RevocationStore = createMemoryStore({ clock })
   const tokens = new TokenManager({ config, clock, revocation: store })
   const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
   const upgrade = await tokens.authenticateUpgrade(withBearer(refreshToken), { type: 'refresh' })

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
-import { connectStore } from '../../src/stores/connect-store.js'
 import { keyPairFor } from '../helpers/keys.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 
 const A_DURATION = "a duration: seconds, a number with a unit ('15m') or ISO 8601 ('PT15M')"
@@ -82,16 +82,16 @@ describe('a wrong value is told what it should be', () => {
         `revocation must be a store, such as createSqliteStore makes; it lacks ${methods}`,
       )
     const build = (revocation: object) => () => new TokenManager({ config, revocation: revocation as never })
-    expect(build({ close() {} })).toThrow(lacks('connect, lookup'))
-    expect(build({ connect: connectStore, lookup() {}, close() {} })).toThrow(
-      lacks('prepare, revoke, feed, prune'),
+    expect(build({ lookup() {}, close() {} })).toThrow(lacks('prepare, revoke, feed, prune'))
+    expect(build({ ...createMemoryStore(), sessions: { open() {} } })).toThrow(
+      lacks('sessions.rotate, sessions.present, sessions.list, sessions.get'),
     )
   })
 
   test('a database client in place of a store is named, and not connected', () => {
     const connect = vi.fn()
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    expect(() => new TokenManager({ config, revocation: { connect } as never })).toThrow(/it lacks lookup/)
+    expect(() => new TokenManager({ config, revocation: { connect } as never })).toThrow(/it lacks prepare/)
     expect(connect).not.toHaveBeenCalled()
   })
 })

@@ -15,7 +15,7 @@ import {
   type TokenPayload,
   TokenTypeError,
 } from '../../src/index.js'
-import { toGuard, toInjector } from '../../src/manager/dependencies.js'
+import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 
 const none = () => new Request('http://localhost/')
@@ -377,8 +377,8 @@ describe('a dependency that returns nothing is refused', () => {
     ['nothing at all', () => undefined],
     ['later', async () => undefined],
   ])('%s', async (_, dependency) => {
-    await expect((async () => toGuard([dependency])(request()))()).rejects.toThrow(TypeError)
-    await expect((async () => toInjector({ nothing: dependency })(request()))()).rejects.toThrow(TypeError)
+    await expect((async () => enforceAll([dependency])(request()))()).rejects.toThrow(TypeError)
+    await expect((async () => injectAll({ nothing: dependency })(request()))()).rejects.toThrow(TypeError)
   })
 
   test('and the promise that it dropped does not end the process', async () => {
@@ -394,7 +394,7 @@ describe('a dependency that returns nothing is refused', () => {
           void tokens.accessTokenRequired(given)
         },
       ] as Dependency<unknown>[]) {
-        await expect((async () => toGuard([slip])(request()))()).rejects.toThrow(TypeError)
+        await expect((async () => enforceAll([slip])(request()))()).rejects.toThrow(TypeError)
       }
       await new Promise((resolve) => setImmediate(resolve))
       expect(unhandled).toEqual([])
@@ -408,15 +408,15 @@ describe('a dependency that returns nothing is refused', () => {
   })
 
   test.each([null, false, 0, ''])('%j is a value', async (value) => {
-    expect(await toInjector({ value: () => value })(request())).toEqual({ value })
+    expect(await injectAll({ value: () => value })(request())).toEqual({ value })
     if (value === false) return
-    await expect((async () => toGuard([async () => value])(request()))()).resolves.toBeUndefined()
+    await expect((async () => enforceAll([async () => value])(request()))()).resolves.toBeUndefined()
   })
 
   test('a guard that answers false or with an error, instead of throwing one, is refused', async () => {
     for (const value of [false, new Error('no')]) {
       for (const slip of [() => value, async () => value]) {
-        await expect((async () => toGuard([slip])(request()))()).rejects.toThrow(TypeError)
+        await expect((async () => enforceAll([slip])(request()))()).rejects.toThrow(TypeError)
       }
     }
   })

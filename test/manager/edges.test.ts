@@ -2,14 +2,14 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
   ConfigurationError,
-  FOREVER,
   type RevocationContext,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-  type TokenStore,
+  type RevocationStore,
 } from '../../src/index.js'
-import { toGuard, toInjector } from '../../src/manager/dependencies.js'
+import { FOREVER } from '../../src/store-kit.js'
+import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
@@ -23,7 +23,7 @@ function createNoting(options: TokenConfigOptions = {}) {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
   const told: number[] = []
-  const store: TokenStore = {
+  const store: RevocationStore = {
     ...memory,
     prepare(needs) {
       told.push(needs.longestLifetime)
@@ -155,8 +155,8 @@ test('a fault of the program is nobody’s refusal', async () => {
 })
 
 test('what is allowed is let through', async () => {
-  expect(() => toGuard([() => 1, () => 2])).not.toThrow()
-  expect(toInjector({ one: () => 1 })(new Request('http://localhost/'))).toEqual({ one: 1 })
+  expect(() => enforceAll([() => 1, () => 2])).not.toThrow()
+  expect(await injectAll({ one: () => 1 })(new Request('http://localhost/'))).toEqual({ one: 1 })
   expect(() => createManager({ JWT_COOKIE_SECURE: false })).not.toThrow()
   expect(TokenConfig.fromEnv({}, { JWT_ENCODE_AUDIENCE: '7' }).JWT_ENCODE_AUDIENCE).toBe('7')
 })

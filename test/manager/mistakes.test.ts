@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
-import { toGuard, toInjector } from '../../src/manager/dependencies.js'
+import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
@@ -124,10 +124,12 @@ describe('a call that cannot be meant is told why', () => {
 
   test('dependencies', async () => {
     const request = new Request('http://localhost/')
-    expect(() => toGuard([])).toThrow(new TypeError('At least one dependency is needed'))
-    expect(() => toGuard([() => 1, 'x' as never])).toThrow(new TypeError('A dependency must be a function'))
+    expect(() => enforceAll([])).toThrow(new TypeError('At least one dependency is needed'))
+    expect(() => enforceAll([() => 1, 'x' as never])).toThrow(
+      new TypeError('A dependency must be a function'),
+    )
     for (const slip of [() => () => 1, async () => () => 1]) {
-      await expect(async () => toGuard([slip])(request)).rejects.toThrow(
+      await expect(async () => enforceAll([slip])(request)).rejects.toThrow(
         new TypeError('A dependency returned a function: pass that function itself'),
       )
     }
@@ -135,13 +137,13 @@ describe('a call that cannot be meant is told why', () => {
       const fail = (): never => {
         throw thrown
       }
-      await expect(async () => toInjector({ fail })(request)).rejects.toMatchObject({
+      await expect(async () => injectAll({ fail })(request)).rejects.toMatchObject({
         message: 'A dependency threw something that is no error',
         cause: thrown,
       })
     }
     const own = { status: 401 }
-    await expect(toGuard([() => Promise.reject(own)])(request)).rejects.toBe(own)
+    await expect(enforceAll([() => Promise.reject(own)])(request)).rejects.toBe(own)
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MissingTokenError, TokenDecodeError, type TokenConfigOptions } from '../../src/index.js'
-import { readBearer } from '../../src/request/bearer.js'
+import { readBearer } from '../../src/request/credentials.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

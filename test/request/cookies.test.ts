@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { MissingTokenError, type TokenConfigOptions, TokenDecodeError } from '../../src/index.js'
-import { readCookie } from '../../src/request/cookies.js'
+import { readCookie } from '../../src/request/credentials.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

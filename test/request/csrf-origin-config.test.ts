@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, TokenConfig, type TokenConfigOptions } from '../../src/index.js'
-import { isOrigin } from '../../src/request/origin.js'
+import { isOrigin } from '../../src/request/csrf.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 

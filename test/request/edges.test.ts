@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { TokenDecodeError } from '../../src/index.js'
-import { readBearer } from '../../src/request/bearer.js'
+import { readBearer } from '../../src/request/credentials.js'
 import { parseBody, toFields } from '../../src/request/body.js'
 import type { NodeRequest } from '../../src/request/node-view.js'
 import { toRequestView } from '../../src/request/request-source.js'
-import { RequestToken } from '../../src/request/request-token.js'
+import { RequestToken } from '../../src/request/read-token.js'
 import { createManager } from '../helpers/manager.js'
 import { receive, toHttpText } from '../helpers/requests.js'
 

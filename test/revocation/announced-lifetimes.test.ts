@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { StoreNeeds, TokenStore } from '../../src/index.js'
+import type { RevocationStore } from '../../src/index.js'
+import type { StoreNeeds } from '../../src/store-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
@@ -12,7 +13,7 @@ async function createTwo() {
   const clock = createClock()
   const store = createMemoryStore({ clock })
   let isBroken = false
-  const reached: TokenStore = {
+  const reached: RevocationStore = {
     ...store,
     async prepare(needs: StoreNeeds) {
       if (isBroken) throw new Error('ECONNREFUSED')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createTimedId, systemRandom } from '../../src/claims/ids.js'
-import { parseListOptions } from '../../src/revocation/list-page.js'
+import { parseListOptions } from '../../src/revocation/store-rules.js'
 import { FOREVER } from '../../src/revocation/revocation.js'
 import { NOW } from '../helpers/manager.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { FOREVER } from '../../src/index.js'
+import { FOREVER } from '../../src/store-kit.js'
 import { toId } from '../../src/revocation/id-words.js'
 import {
   createRevocationTable,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenEvents, TokenStore } from '../../src/index.js'
+import type { TokenEvents, RevocationStore } from '../../src/index.js'
 import { isWatermark } from '../../src/revocation/revocation.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW } from '../helpers/manager.js'
@@ -42,7 +42,7 @@ describe('the clock that a store answers with', () => {
   /** The outcome of a revocation that the store answers so, and what is told of it. */
   async function revokeAnswered(answer: unknown) {
     const clock = createClock()
-    const store: TokenStore = { ...createMemoryStore({ clock }), revoke: async () => answer as never }
+    const store: RevocationStore = { ...createMemoryStore({ clock }), revoke: async () => answer as never }
     const { tokens } = createRevocable({}, { clock, store })
     const unavailable: TokenEvents['storeUnavailable'][] = []
     tokens.on('storeUnavailable', (event) => unavailable.push(event))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FOREVER, judgeRotation, type RotationState } from '../../src/index.js'
+import { FOREVER, decideRotation, type RotationState } from '../../src/store-kit.js'
 
 const NOW = 1_000_000
 const RULES = { graceMs: 100, idleMs: 5000 }
@@ -29,5 +29,5 @@ test.each<[string, RotationState | null, number, string]>([
   ['the first token of all', session(), 0, 'reuse'],
   ['an old token of a revoked session', session({ isRevoked: true }), 0, 'end'],
 ])('%s: %#', (_what, state, presented, verdict) => {
-  expect(judgeRotation(state, presented, RULES, NOW)).toBe(verdict)
+  expect(decideRotation(state, presented, RULES, NOW)).toBe(verdict)
 })

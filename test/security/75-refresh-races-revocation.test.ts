@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { TokenManager, TokenPair, TokenStore } from '../../src/index.js'
+import type { TokenManager, TokenPair, RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
@@ -9,7 +9,7 @@ import { createPatient } from './harness/patient.js'
 import { createPlace, describeStores, openManager, type StoreKind, STORES } from './harness/stores.js'
 
 /** Stops at one of the calls of a refresh, before or after the store has taken it, until it is let go on. */
-function withStop(store: TokenStore, stopAt: number) {
+function withStop(store: RevocationStore, stopAt: number) {
   const arrival = createGate()
   const release = createGate()
   const sessions = store.sessions!
@@ -24,7 +24,7 @@ function withStop(store: TokenStore, stopAt: number) {
     if (after) await release.opened
     return answer
   }
-  const stopped: TokenStore = {
+  const stopped: RevocationStore = {
     ...store,
     lookup: (keys) => pass(() => store.lookup(keys)),
     sessions: { ...sessions, rotate: (...given) => pass(() => sessions.rotate(...given)) },

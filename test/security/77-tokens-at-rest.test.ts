@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import type { TokenManager, TokenStore } from '../../src/index.js'
+import type { TokenManager, RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, openToken } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
@@ -105,7 +105,7 @@ describeAttacks('77 a stolen database with tokens in it (CWE-312, RFC 9700 §4.1
 })
 
 /** The same store, with a note of everything that goes in and comes out. */
-function record(store: TokenStore, seen: unknown[]): TokenStore {
+function record(store: RevocationStore, seen: unknown[]): RevocationStore {
   const watch = <Target extends object>(target: Target): Target =>
     new Proxy(target, {
       get(given, name) {

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { handleErrors, inject } from '../../src/adapters/fetch.js'
-import type { SessionStore, TokenManager, TokenPair, TokenStore } from '../../src/index.js'
+import type { TokenManager, TokenPair, RevocationStore } from '../../src/index.js'
+import type { SessionStore } from '../../src/store-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -35,7 +36,7 @@ const FAULTS: Readonly<Record<string, () => unknown>> = {
   'is a thenable that never calls back': () => ({ then: () => undefined }),
 }
 
-type Method = keyof TokenStore | keyof SessionStore
+type Method = keyof RevocationStore | keyof SessionStore
 
 /** A manager whose store has one method replaced, and a log-in from before that; `timeout` in milliseconds. */
 async function createBroken(method: Method, fault: (...args: never[]) => unknown, timeout?: number) {
@@ -44,7 +45,7 @@ async function createBroken(method: Method, fault: (...args: never[]) => unknown
   const healthy = createPatient({}, { clock, store }).tokens
   const pair = await healthy.createTokenPair({ uid: 'ada' })
   const sessions = { ...store.sessions!, ...(method in store.sessions! && { [method]: fault }) }
-  const broken = { ...store, ...(method in store && { [method]: fault }), sessions } as TokenStore
+  const broken = { ...store, ...(method in store && { [method]: fault }), sessions } as RevocationStore
   const options = timeout === undefined ? {} : { JWT_REVOCATION_TIMEOUT: timeout / 1000 }
   const { tokens } = createPatient(options, { clock, store: broken })
   return { tokens, healthy, pair }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { TokenStore } from '../../src/index.js'
+import type { RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -17,7 +17,7 @@ function createCut() {
     return run()
   }
   const sessions = store.sessions!
-  const cut: TokenStore = {
+  const cut: RevocationStore = {
     ...store,
     prepare: (needs) => reach(() => store.prepare(needs)),
     lookup: (keys) => reach(() => store.lookup(keys)),
@@ -117,7 +117,9 @@ describeAttacks('79 an empty memory in place of a lost store (CWE-636, OpenTrans
       async () => createMemoryStore(),
       { ...createMemoryStore(), lookup: 1 },
     ]) {
-      expect(() => createPatient({}, { store: store as TokenStore })).toThrow(/revocation must be a store/)
+      expect(() => createPatient({}, { store: store as RevocationStore })).toThrow(
+        /revocation must be a store/,
+      )
     }
   })
 

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { TokenEvents, TokenStore } from '../../src/index.js'
+import type { TokenEvents, RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
-type Sessions = NonNullable<TokenStore['sessions']>
+type Sessions = NonNullable<RevocationStore['sessions']>
 
 /** A manager on a memory store, some methods of its sessions replaced. */
 function createWith(sessions: Partial<Sessions>) {
@@ -240,7 +240,7 @@ test('a session of the configured length asks nothing more of the store than the
   const clock = createClock()
   const memory = createMemoryStore({ clock })
   const needs: number[] = []
-  const store: TokenStore = {
+  const store: RevocationStore = {
     ...memory,
     async prepare(need) {
       needs.push(need.longestLifetime)

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { SessionStore, TokenStore } from '../../src/index.js'
+import type { RevocationStore } from '../../src/index.js'
+import type { SessionStore } from '../../src/store-kit.js'
 import { NOW } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
@@ -192,7 +193,7 @@ test('a session can be revoked by its id while the store cannot tell whose it is
   const { accessToken } = await opener.createTokenPair({ uid: 'ada' })
   const { sid = '' } = await opener.verifyToken(accessToken)
   const get = () => Promise.reject(new Error('gone'))
-  const broken: TokenStore = { ...store, sessions: { ...(store.sessions as SessionStore), get } }
+  const broken: RevocationStore = { ...store, sessions: { ...(store.sessions as SessionStore), get } }
   const { tokens } = createRevocable({}, { store: broken, clock })
   const revoked: unknown[] = []
   tokens.on('revoked', (event) => revoked.push(event))
@@ -206,7 +207,7 @@ test.each(['open', 'rotate', 'present', 'list', 'get'] as const)(
   (method) => {
     const { store } = createRevocable()
     const { [method]: _missing, ...sessions } = store.sessions as SessionStore
-    expect(() => createRevocable({}, { store: { ...store, sessions } as TokenStore })).toThrow(
+    expect(() => createRevocable({}, { store: { ...store, sessions } as RevocationStore })).toThrow(
       expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
     )
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { TokenConfigOptions, TokenEvents, TokenStore } from '../../src/index.js'
+import type { TokenConfigOptions, TokenEvents, RevocationStore } from '../../src/index.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
@@ -130,7 +130,7 @@ describe.each(['a store that answers at once', 'a store that answers later', 'a 
     async function create() {
       const made = await rotate(1)
       const { store } = made
-      const later: TokenStore = { ...store, lookup: async (keys) => store.lookup(keys) }
+      const later: RevocationStore = { ...store, lookup: async (keys) => store.lookup(keys) }
       const { tokens } = createRevocable(
         { JWT_REFRESH_GRACE: 0 },
         { clock: made.clock, store: kind === 'a store that answers later' ? later : store },

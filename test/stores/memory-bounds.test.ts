@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { FOREVER } from '../../src/index.js'
+import { FOREVER } from '../../src/store-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW } from '../helpers/manager.js'
 

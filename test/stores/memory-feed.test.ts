@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createId, systemRandom } from '../../src/claims/ids.js'
-import { FOREVER, type Position, type Revocation, type RevocationStore } from '../../src/index.js'
+import { type RevocationStore } from '../../src/index.js'
+import { FOREVER, type Position, type Revocation } from '../../src/store-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 

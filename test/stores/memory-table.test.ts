@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createId, systemRandom, toTimedId } from '../../src/claims/ids.js'
-import { FOREVER, type Revocation, type RevocationStore } from '../../src/index.js'
+import { type RevocationStore } from '../../src/index.js'
+import { FOREVER, type Revocation } from '../../src/store-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW } from '../helpers/manager.js'
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import type { LostData } from 'tokenlib'
+import type { LostData } from 'tokenlib/store-kit'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSqliteStore, type SqliteStoreOptions } from 'tokenlib/stores/sqlite'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import type { ListOptions } from '../../src/revocation/session-store.js'
+import type { ListOptions } from '../../src/revocation/store.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 
 /** How every client of the `node:sqlite` kind is opened. */
@@ -76,9 +76,7 @@ export function token(id: string): Revocation {
 
 /** Whether each of these tokens is revoked; the answer must be there at once. */
 export function isRevoked(store: RevocationStore, ...ids: readonly string[]): readonly boolean[] {
-  const answer = store.lookup(ids.map(token))
-  if (answer instanceof Promise) throw new TypeError('The store answers later')
-  return answer.map((notBefore) => notBefore !== undefined)
+  return ids.map((id) => store.createLookup?.([{ kind: 'token', id }], 0)() ?? false)
 }
 
 // Node 22.13 and later.

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { afterAll, describe, test } from 'vitest'
-import { FOREVER, MOST_SET_BACK } from '../../src/revocation/revocation.js'
+import { FOREVER, MAX_SESSION_LEAD_MS } from '../../src/revocation/revocation.js'
 import type { LostData, RevocationStore } from '../../src/revocation/store.js'
 import { toTables } from '../../src/stores/sqlite/schema.js'
 import { toPageSql } from '../../src/stores/sqlite/sessions.js'
@@ -136,7 +136,7 @@ describe('lost data in SQLite', () => {
     const recent = await store.sessions?.open(session())
     lose('DELETE FROM tokenlib_meta; DELETE FROM tokenlib_revocations')
     const watermark = (await all(store)) ?? 0
-    ok(watermark >= now() && watermark <= now() + MOST_SET_BACK)
+    ok(watermark >= now() && watermark <= now() + MAX_SESSION_LEAD_MS)
     deepEqual(losses[0], [{ revokedBefore: watermark }])
     deepEqual([...(await store.lookup([{ kind: 'session', id: ahead?.sid ?? '' }]))], [FOREVER])
     for (const lost of [ahead, recent]) {

@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import { createClient, createCluster } from 'redis'
 import { z } from 'zod'
 import { type RevocationStore, type SessionInfo, TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
-import { connectStore } from 'tokenlib/stores/connect-store'
+import { defineStore } from 'tokenlib/store-kit'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { createPostgresStore } from 'tokenlib/stores/postgres'
 import { createRedisStore } from 'tokenlib/stores/redis'
@@ -38,11 +38,13 @@ createPostgresStore(new Redis())
 // @ts-expect-error nor the other way round
 createRedisStore(new Pool())
 
-// A store of one's own needs `connect`, and the methods.
+// A store of one's own has the methods, and nothing else.
 declare const own: RevocationStore
-new TokenManager({ config, revocation: { ...own, connect: connectStore } })
-// @ts-expect-error without it the manager could not use the store
 new TokenManager({ config, revocation: own })
+same<ReturnType<typeof defineStore<RevocationStore>>, RevocationStore>()
+const { lookup: _lookup, ...incomplete } = own
+// @ts-expect-error a store that cannot look anything up
+defineStore(incomplete)
 
 const claims = z.object({ role: z.enum(['admin', 'user']) })
 const tokens = new TokenManager({ config, claims, revocation: createMemoryStore() })

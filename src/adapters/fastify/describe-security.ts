@@ -3,14 +3,14 @@ import type { TokenType } from '../../claims/payload.js'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
 import type { Dependency } from '../../manager/dependencies.js'
-import { typeOf } from '../../manager/dependency-types.js'
+import { typeOf } from '../../manager/dependencies.js'
 import { assertOptions } from '../../options.js'
 
 const guards = new WeakMap<object, TokenType | 'any'>()
 const described = new WeakSet<object>()
 
 /** Makes a hook or handler known as a guard, with the type of token that its dependencies need. */
-export function markGuard<Guard extends object>(
+export function markGuarded<Guard extends object>(
   guard: Guard,
   dependencies: readonly Dependency<unknown>[],
 ): Guard {

@@ -17,7 +17,7 @@ const guards = new WeakSet<object>()
 const checked = new WeakMap<LayeredRouter, number>()
 
 /** Makes a middleware known as a guard. */
-export function markGuard<Guard extends object>(guard: Guard): Guard {
+export function markGuarded<Guard extends object>(guard: Guard): Guard {
   guards.add(guard)
   return guard
 }

@@ -2,14 +2,15 @@ import { type CanActivate, createParamDecorator, type ExecutionContext } from '@
 import type { TokenType } from '../../claims/payload.js'
 import {
   type Answering,
-  type Check,
+  callDependency,
+  createEnforcer,
   type Dependencies,
   type Dependency,
-  toCheck,
-  toGuard,
+  type Enforcer,
+  typeOf,
 } from '../../manager/dependencies.js'
-import { typeOf } from '../../manager/dependency-types.js'
-import { toView } from './request-view.js'
+import { type NodeRequest, readSingleHeader } from '../../request/node-view.js'
+import { readNodeRequest, toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
 export type ParameterFor<Value> = <Target extends object, Key extends keyof Target, Index extends number>(
@@ -31,24 +32,25 @@ export function enforce<Values extends readonly unknown[]>(
 
 /** A parameter with the value of a dependency; the route does not run when that throws. */
 export function Depends<Value>(dependency: Dependency<Value> & Answering<Value>): ParameterFor<Value> {
-  return resolve(toCheck<unknown>(dependency)) as unknown as ParameterFor<Value>
+  return resolve(callDependency<unknown>(dependency)) as unknown as ParameterFor<Value>
 }
 
 /** What `enforce` gives to Nest. */
 export class DependencyGuard implements CanActivate {
   /** The type of token that the dependencies need. */
   readonly type: TokenType | 'any'
-  readonly #guard: Check<void>
+  readonly #enforcer: Enforcer<NodeRequest>
 
   constructor(dependencies: readonly Dependency<unknown>[]) {
     this.type = typeOf(dependencies)
-    this.#guard = toGuard(dependencies)
+    this.#enforcer = createEnforcer(dependencies, readSingleHeader)
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    await this.#guard(toView(context))
+    const request = readNodeRequest(context)
+    if (request === null || !this.#enforcer.passes(request)) await this.#enforcer.enforce(toView(context))
     return true
   }
 }
 
-const resolve = createParamDecorator((check: Check<unknown>, context) => check(toView(context)))
+const resolve = createParamDecorator((call: Dependency<unknown>, context) => call(toView(context)))

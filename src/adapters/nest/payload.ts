@@ -25,7 +25,7 @@ export function Token(manager?: string): ParameterDecorator {
   return fromManager(manager, async (tokens, view, context) => {
     const upgrade = readContextUpgrade(context, tokens)
     if (upgrade !== null) return upgrade.token
-    const verified = readVerified(view, context, tokens)
+    const verified = readVerified(context, tokens)
     return tokens.getTokenFromRequest(view, { type: verified?.type ?? 'access' })
   })
 }
@@ -42,7 +42,7 @@ export async function readPayload(
   context: ExecutionContext,
   isAllowedWithout: boolean = isOptional(context),
 ): Promise<TokenPayload<object> | null> {
-  const verified = readVerified(view, context, tokens)
+  const verified = readVerified(context, tokens)
   if (verified !== undefined) return verified
   // Which type of token a socket brings is for its handshake to say.
   if (readContextUpgrade(context, tokens) !== null) return tokens.tokenRequired(view)

@@ -5,7 +5,7 @@ import {
   recheckUpgrade,
   type UpgradePolicy,
 } from '../../manager/sockets.js'
-import { type ClosableSocket, closeSocket, parseInterval } from '../../manager/watched-sockets.js'
+import { type ClosableSocket, closeSocket, parseInterval } from '../../manager/sockets.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { NodeRequest } from '../../request/node-view.js'
 import type { Duration } from '../../time.js'

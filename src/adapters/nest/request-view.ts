@@ -1,9 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { rememberUpgrade } from '../../manager/sockets.js'
-import { type NodeRequest, NodeView } from '../../request/node-view.js'
+import { type NodeRequest, NodeView, toWrappedView, type WrappedRequest } from '../../request/node-view.js'
 import { toRequestView } from '../../request/request-source.js'
 import type { RequestView } from '../../request/view.js'
-import { toWrappedView, type WrappedRequest } from '../../request/wrapped-node-view.js'
 import { readSocket } from './protected-sockets.js'
 
 /** Express' request is that of Node; Fastify's has that one in `raw`. */
@@ -16,6 +15,13 @@ export function toView(context: ExecutionContext): RequestView {
   if (type === 'graphql') return toGraphqlView(context.getArgByIndex<GraphqlContext | undefined>(2))
   if (type === 'ws') return toMessageView(context.switchToWs().getClient<object>())
   throw new TypeError(`A token is looked for in an HTTP request, and a handler of type ${type} has none`)
+}
+
+/** Node's own request behind an HTTP handler, or `null` on other transports. */
+export function readNodeRequest(context: ExecutionContext): NodeRequest | null {
+  if (context.getType<string>() !== 'http') return null
+  const request = context.switchToHttp().getRequest<HttpRequest>()
+  return 'raw' in request ? request.raw : request
 }
 
 function toHttpView(request: HttpRequest): RequestView {

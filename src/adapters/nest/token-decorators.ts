@@ -1,5 +1,5 @@
 import { MissingTokenError } from '../../errors.js'
-import type { RequestToken } from '../../request/request-token.js'
+import type { RequestToken } from '../../request/read-token.js'
 import type { ParameterFor } from './depends.js'
 import { type AnyManager, InjectTokenManager } from './manager-token.js'
 import { fromManager, readPayload, readSubject, Token } from './payload.js'

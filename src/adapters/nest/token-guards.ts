@@ -7,16 +7,16 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import { isScope, type TokenPayload } from '../../claims/payload.js'
-import { type Dependency, toCheck } from '../../manager/dependencies.js'
+import { callDependency, type Dependency, passAtOnce } from '../../manager/dependencies.js'
 import { TokenManager } from '../../manager/token-manager.js'
-import { readNote, writeNote } from '../../request/notes.js'
-import type { RequestView } from '../../request/view.js'
+import { readSingleHeader } from '../../request/node-view.js'
+import { attach, readAttached } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
-import { toView } from './request-view.js'
+import { readNodeRequest, toView } from './request-view.js'
 
 type Payload = TokenPayload<object> | null
-type Check = Dependency<Payload>
+type PayloadDependency = Dependency<Payload>
 
 /** What a guard found for a handler. */
 interface Verified {
@@ -25,12 +25,9 @@ interface Verified {
 }
 
 /** What the last guard of a handler found with a manager; `undefined` when there was none. */
-export function readVerified(
-  view: RequestView,
-  context: ExecutionContext,
-  tokens: AnyManager,
-): Payload | undefined {
-  const found = readNote(view, context.getHandler()) as Verified | undefined
+export function readVerified(context: ExecutionContext, tokens: AnyManager): Payload | undefined {
+  const owner = readNodeRequest(context) ?? toView(context)
+  const found = readAttached(owner, context.getHandler()) as Verified | undefined
   return found?.tokens === tokens ? found.payload : undefined
 }
 
@@ -56,43 +53,46 @@ export abstract class ManagerGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const chosen = this.choose(this.#tokens, context)
     if (chosen === null) return true
-    const view = toView(context)
-    const payload = await toCheck(chosen)(view)
+    const request = readNodeRequest(context)
+    const view = request === null ? toView(context) : null
+    const payload =
+      (request && passAtOnce(chosen, request, readSingleHeader)) ??
+      (await callDependency(chosen)(view ?? toView(context)))
     // By handler: one GraphQL request runs several, each behind guards of its own.
-    writeNote(view, context.getHandler(), { tokens: this.#tokens, payload })
+    attach(request ?? (view as object), context.getHandler(), { tokens: this.#tokens, payload })
     return true
   }
 
   /** The dependency that the request must pass; `null` for none. */
-  protected abstract choose(tokens: AnyManager, context: ExecutionContext): Check | null
+  protected abstract choose(tokens: AnyManager, context: ExecutionContext): PayloadDependency | null
 }
 Injectable()(ManagerGuard)
 Inject(TokenManager)(ManagerGuard, undefined, 0)
 
 /** Refuses requests without a genuine, unrevoked access token. */
 export class AccessTokenGuard extends ManagerGuard {
-  protected override choose(tokens: AnyManager): Check {
+  protected override choose(tokens: AnyManager): PayloadDependency {
     return tokens.accessTokenRequired
   }
 }
 
 /** Refuses requests without a genuine, unrevoked refresh token. */
 export class RefreshTokenGuard extends ManagerGuard {
-  protected override choose(tokens: AnyManager): Check {
+  protected override choose(tokens: AnyManager): PayloadDependency {
     return tokens.refreshTokenRequired
   }
 }
 
 /** Refuses requests without an access token from a recent log-in. */
 export class FreshTokenGuard extends ManagerGuard {
-  protected override choose(tokens: AnyManager): Check {
+  protected override choose(tokens: AnyManager): PayloadDependency {
     return tokens.freshTokenRequired
   }
 }
 
 /** For `APP_GUARD`: an access token for every route, unless `@Public()` or `@OptionalAuth()` says otherwise. */
 export class TokenGuard extends ManagerGuard {
-  protected override choose(tokens: AnyManager, context: ExecutionContext): Check | null {
+  protected override choose(tokens: AnyManager, context: ExecutionContext): PayloadDependency | null {
     const access = readAccess(context.getHandler(), context.getClass())
     if (access === 'public') return null
     return access === 'optional' ? tokens.accessTokenOptional : tokens.accessTokenRequired
@@ -106,10 +106,10 @@ export function RequireScopes(...scopes: readonly string[]): ClassDecorator & Me
   }
   return UseGuards(
     class ScopesGuard extends ManagerGuard {
-      #check: Check | undefined
+      #scoped: PayloadDependency | undefined
 
-      protected override choose(tokens: AnyManager): Check {
-        return (this.#check ??= tokens.scopesRequired(...scopes))
+      protected override choose(tokens: AnyManager): PayloadDependency {
+        return (this.#scoped ??= tokens.scopesRequired(...scopes))
       }
     },
   )

@@ -1,8 +1,8 @@
 import { toTimedId } from '../../claims/ids.js'
-import { parseListOptions } from '../../revocation/list-page.js'
+import { parseListOptions } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import { judgeRotation, type RotationVerdict } from '../../revocation/rotation.js'
-import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import { decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
+import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import type { Entries } from './entries.js'
 import { createSessionOrder } from './session-order.js'
@@ -77,11 +77,11 @@ export function createMemorySessions({
     remove(sid)
   }
 
-  const judge = (sid: string, presented: number, rules: Rules): [RotationVerdict, Session | null] => {
+  const judge = (sid: string, presented: number, rules: Rules): [RotationDecision, Session | null] => {
     assertOpen()
     const session = sessions.get(sid) ?? null
     const state = session && { ...session, isRevoked: isRevoked(session) }
-    const verdict = judgeRotation(state, presented, rules, now())
+    const verdict = decideRotation(state, presented, rules, now())
     if (session !== null && verdict === 'reuse') revoke(session)
     return [verdict, session]
   }

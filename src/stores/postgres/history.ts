@@ -1,5 +1,5 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import type { LossReporter } from '../../revocation/loss-reporter.js'
+import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
 import type { Database, Value } from './client.js'
 import type { RevocationStatements } from './statements.js'

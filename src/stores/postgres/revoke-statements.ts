@@ -1,4 +1,4 @@
-import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../../revocation/revocation.js'
+import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 import { insertSql, isKnownHead, nowSql, TIMELINE } from './fragments.js'
 import { leadSql, type Tables } from './tables.js'
 
@@ -52,7 +52,7 @@ export function createRevokeStatements(tables: Tables): RevokeStatements {
     // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
     // $5: the longest lifetime. Whoever comes second finds the epoch of the first, and keeps it.
     heal: `with asked as materialized (
-  select $1::text as namespace, ${nowSql('$4')} + ${MOST_SET_BACK} as bound
+  select $1::text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
 ), late as materialized (
   select s.sid, s.until, row_number() over () as step
   from asked a, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'a.namespace')}`, 'a.bound')}
@@ -65,7 +65,7 @@ export function createRevokeStatements(tables: Tables): RevokeStatements {
     longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
   returning namespace, epoch, changes, longest_lifetime, ${nowSql('$4')} as now
 ), moment as materialized (
-  select greatest(now, least(now + ${MOST_SET_BACK}, ${newestStart('namespace')})) as at from head
+  select greatest(now, least(now + ${MAX_SESSION_LEAD_MS}, ${newestStart('namespace')})) as at from head
 ), mark as (
   ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head on conflict do nothing
 ), entries as materialized (
@@ -94,7 +94,7 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now
     // that was opened before. What started later than it reaches becomes entries of its own; the bound for that is from
     // before the wait, so it is no later than that of the watermark.
     revokeBefore: `with asked as materialized (
-  select h.namespace, ${nowSql('$4')} + ${MOST_SET_BACK} as bound from ${heads} h where h.namespace = $1
+  select h.namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound from ${heads} h where h.namespace = $1
 ), given as materialized (
   select a.namespace, a.bound, g.*, case g.kind
     when 'user' then ${newestStartOf('g.id', 'a.namespace')}
@@ -115,7 +115,7 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now
 ), raised as materialized (
   select g.*, g.newest is not null as is_watermark,
     case when g.newest is null then g.not_before
-      else greatest(least(g.not_before, h.now + ${MOST_AHEAD}), h.now, least(h.now + ${MOST_SET_BACK}, g.newest))
+      else greatest(least(g.not_before, h.now + ${MAX_WATERMARK_LEAD_MS}), h.now, least(h.now + ${MAX_SESSION_LEAD_MS}, g.newest))
       end as moment,
     h.now, h.changes, h.longest_lifetime
   from head h, given g

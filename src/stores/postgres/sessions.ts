@@ -1,13 +1,13 @@
-import { parseListOptions } from '../../revocation/list-page.js'
+import { parseListOptions } from '../../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
-import { judgeRotation, type RotationState } from '../../revocation/rotation.js'
+import { decideRotation, type RotationState } from '../../revocation/store-rules.js'
 import type {
   OpenedSession,
   Presentation,
   RotationOptions,
   SessionStore,
   StoredSession,
-} from '../../revocation/session-store.js'
+} from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
 import type { SessionStatements } from './session-statements.js'
@@ -62,7 +62,7 @@ export function createSessions(
     rules: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
   ): Promise<Judgement> => {
     const { session, now } = await find(sid)
-    const verdict = judgeRotation(session, presented, rules, now)
+    const verdict = decideRotation(session, presented, rules, now)
     if (session === null || verdict === 'end') return ENDED
     const { generation, expiresAt, until } = session
     if (verdict === 'rotate') return { outcome: 'current' }

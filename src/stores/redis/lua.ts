@@ -1,4 +1,4 @@
-import { MOST_SET_BACK } from '../../revocation/revocation.js'
+import { MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 
 /**
  * How long an entry outlives its `until`, in milliseconds.
@@ -36,7 +36,7 @@ if not now then
 end
 
 -- Not without bound: one log-in by a wrong clock would lock everybody out.
-local newestBelieved = math.min(newest, now + ${MOST_SET_BACK})
+local newestBelieved = math.min(newest, now + ${MAX_SESSION_LEAD_MS})
 
 local function text(number)
   return string.format('%.0f', number)

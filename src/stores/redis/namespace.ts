@@ -1,7 +1,7 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
 import { ConfigurationError } from '../../errors.js'
 import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
-import type { LossReporter } from '../../revocation/loss-reporter.js'
+import type { LossReporter } from '../../revocation/store-rules.js'
 import { type Clock, createCheckedClock } from '../../time.js'
 import type { Reply, Send } from './client.js'
 import { PREPARE } from './revocation-scripts.js'

@@ -1,4 +1,4 @@
-import { MOST_AHEAD } from '../../revocation/revocation.js'
+import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
 import { HEAD, SAME_EPOCH } from './lua.js'
 import { createScript, type Script } from './script.js'
 
@@ -111,7 +111,7 @@ for at, value in ipairs(fetch(keys)) do known[keys[at]] = value end
 for at = 4, #ARGV, 3 do
   local member, notBefore, ends = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   if isWatermark(member) then
-    notBefore = math.max(math.min(notBefore, now + ${MOST_AHEAD}), now, newestBelieved)
+    notBefore = math.max(math.min(notBefore, now + ${MAX_WATERMARK_LEAD_MS}), now, newestBelieved)
     ends = math.max(ends, reach(notBefore))
     taken = math.max(taken, notBefore)
   elseif string.sub(member, 1, 1) == 's' then

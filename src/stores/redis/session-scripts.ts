@@ -61,7 +61,7 @@ return { sid, text(startedAt) }
 /**
  * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused.
  *
- * The rules are those of `judgeRotation`. What comes after this is for tokens that are good, or good once more.
+ * The rules are those of `decideRotation`. What comes after this is for tokens that are good, or good once more.
  */
 const JUDGE = `
 local sid, presented = ARGV[4], tonumber(ARGV[5])

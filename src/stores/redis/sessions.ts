@@ -1,12 +1,12 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
-import { parseListOptions } from '../../revocation/list-page.js'
+import { parseListOptions } from '../../revocation/store-rules.js'
 import type {
   Presentation,
   Rotation,
   RotationOptions,
   SessionStore,
   StoredSession,
-} from '../../revocation/session-store.js'
+} from '../../revocation/store.js'
 import type { Reply } from './client.js'
 import type { Namespace } from './namespace.js'
 import type { Script } from './script.js'

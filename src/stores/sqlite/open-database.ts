@@ -1,5 +1,5 @@
 import type { Revocation, RevocationKey } from '../../revocation/revocation.js'
-import type { SessionStore } from '../../revocation/session-store.js'
+import type { SessionStore } from '../../revocation/store.js'
 import type { FeedPage, LookupAnswer, Position, Revoked } from '../../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
 import { configure } from './configure.js'

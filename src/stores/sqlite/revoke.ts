@@ -1,4 +1,4 @@
-import { addTime, isWatermark, type Revocation } from '../../revocation/revocation.js'
+import { addDuration, isWatermark, type Revocation } from '../../revocation/revocation.js'
 import type { Revoked } from '../../revocation/store.js'
 import type { SqliteDatabase } from './database.js'
 import { toPosition } from './feed.js'
@@ -17,7 +17,10 @@ export function createRevoke(
   const revokeSession = (given: Revocation, writing: Writing): void => {
     const { now, longestLifetime } = writing
     const session = (readEnd.get(given.id) ?? null) as { readonly until: number } | null
-    writing.merge({ ...given, until: session?.until ?? Math.max(given.until, addTime(now, longestLifetime)) })
+    writing.merge({
+      ...given,
+      until: session?.until ?? Math.max(given.until, addDuration(now, longestLifetime)),
+    })
     if (session !== null) remove.run(given.id, given.notBefore)
   }
 

@@ -1,8 +1,8 @@
 import { toTimedId } from '../../claims/ids.js'
-import { parseListOptions } from '../../revocation/list-page.js'
+import { parseListOptions } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import { judgeRotation, type RotationVerdict } from '../../revocation/rotation.js'
-import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import { decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
+import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
 import type { Ledger, Writing } from './ledger.js'
@@ -59,10 +59,10 @@ export function createSessions(
     presented: number,
     rules: Rules,
     at: number,
-  ): readonly [RotationVerdict, Row | null] => {
+  ): readonly [RotationDecision, Row | null] => {
     const row = (find.get(sid) ?? null) as Row | null
     const state = row && { ...row, isRevoked: row.isRevoked === 1 }
-    return [judgeRotation(state, presented, rules, at), row]
+    return [decideRotation(state, presented, rules, at), row]
   }
 
   const revokeReused = (sid: string, until: number, writing: Writing): void => {

@@ -1,4 +1,4 @@
-import { addTime, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
+import { addDuration, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
 import type { SqliteDatabase } from './database.js'
 import type { Tables } from './schema.js'
 
@@ -35,7 +35,11 @@ export function createRevokeBefore(
     const concerned = isUser ? [id] : []
     const newest = readNewestStart.get(...concerned) as { readonly startedAt: number | null }
     const notBefore = raiseWatermark(given.notBefore, newest.startedAt ?? 0, now)
-    writing.merge({ ...given, notBefore, until: Math.max(given.until, addTime(notBefore, longestLifetime)) })
+    writing.merge({
+      ...given,
+      notBefore,
+      until: Math.max(given.until, addDuration(notBefore, longestLifetime)),
+    })
     // An older one may be further ahead.
     const watermark = readWatermark.get(kind, id) as { readonly notBefore: number }
     if ((newest.startedAt ?? 0) <= watermark.notBefore) return notBefore

@@ -1,14 +1,14 @@
-import type { TokenStore } from '../../../src/index.js'
+import type { RevocationStore } from '../../../src/index.js'
 
 /** A store that counts the checks it has not answered: those are what waits in its client. */
 export interface CountingStore {
-  readonly store: TokenStore
+  readonly store: RevocationStore
   /** The most there have ever been. */
   readonly mostWaiting: () => number
 }
 
 /** Counts the checks that a store has not answered. */
-export function countWaiting(store: TokenStore): CountingStore {
+export function countWaiting(store: RevocationStore): CountingStore {
   let waiting = 0
   let most = 0
   return {

@@ -4,7 +4,7 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-  type TokenStore,
+  type RevocationStore,
 } from '../../../src/index.js'
 import type { Clock } from '../../../src/time.js'
 import { createPostgresStore } from '../../../src/stores/postgres.js'
@@ -32,7 +32,7 @@ export interface OpenOptions {
 
 /** A store on a client of its own. */
 export interface OpenStore {
-  readonly store: TokenStore
+  readonly store: RevocationStore
   readonly close: () => Promise<void>
 }
 
@@ -96,7 +96,7 @@ export interface OpenManager extends OpenStore {
 }
 
 /** A manager on a store; all of them share one secret, as the processes of one application do. */
-export function createTokens(store: TokenStore, options: TokenConfigOptions = {}): TokenManager {
+export function createTokens(store: RevocationStore, options: TokenConfigOptions = {}): TokenManager {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options }),
     revocation: store,

@@ -1,5 +1,4 @@
 import { TokenManager, type TokenPair } from '../../../src/index.js'
-import { RevocableTokens } from '../../../src/manager/revocable-tokens.js'
 import { current } from '../current-record.js'
 import { textsOfObject } from '../shown-texts.js'
 
@@ -7,9 +6,8 @@ type Method = (this: unknown, ...given: unknown[]) => unknown
 
 /** Sees every manager, every token that it makes or is handed, and what it answers with. */
 export function watchManagers(): void {
-  // `super(…)` looks its parent up at every call.
-  Object.setPrototypeOf(TokenManager, new Proxy(RevocableTokens, { construct: constructManager }))
-
+  // Every constructor makes its dependencies with it.
+  wrap(TokenManager.prototype, 'require', { self: (manager) => seeObject('TokenManager', manager) })
   wrap(TokenManager.prototype, 'createAccessToken', { answer: seeMade })
   wrap(TokenManager.prototype, 'createRefreshToken', { answer: seeMade })
   wrap(TokenManager.prototype, 'createTokenPair', { later: seePair })
@@ -19,19 +17,7 @@ export function watchManagers(): void {
   wrap(TokenManager.prototype, 'authenticateUpgrade', {
     later: (upgrade) => seeObject('AuthenticatedUpgrade', upgrade),
   })
-  wrap(RevocableTokens.prototype, 'listSessions', { later: (list) => seeObject('SessionInfo', list) })
-}
-
-function constructManager(target: object, given: unknown[], newTarget: object): object {
-  const manager = Reflect.construct(
-    target as new () => object,
-    given,
-    newTarget as new () => object,
-  ) as object
-  seeObject('TokenManager', manager)
-  const [, connection] = given
-  if (connection !== null) seeObject('StoreConnection', connection)
-  return manager
+  wrap(TokenManager.prototype, 'listSessions', { later: (list) => seeObject('SessionInfo', list) })
 }
 
 function seeMade(token: unknown): void {
@@ -55,6 +41,8 @@ function seeObject(name: string, value: unknown): void {
 }
 
 interface Observers {
+  /** Gets the manager. */
+  readonly self?: (value: unknown) => void
   /** Gets the first argument. */
   readonly given?: (value: unknown) => void
   readonly answer?: (value: unknown) => void
@@ -65,10 +53,11 @@ interface Observers {
 function wrap<Type extends object>(
   prototype: Type,
   name: keyof Type & string,
-  { given, answer, later }: Observers,
+  { self: seeSelf, given, answer, later }: Observers,
 ): void {
   const value = new Proxy(prototype[name] as Method, {
     apply(target, self, values: unknown[]) {
+      seeSelf?.(self)
       given?.(values[0])
       const result = Reflect.apply(target, self, values)
       answer?.(result)

@@ -1,13 +1,10 @@
 import {
-  type RequestToken,
+  RequestToken,
   securityRequirements,
   securitySchemes,
   TokenConfig,
   type TokenPayload,
 } from '../../../src/index.js'
-import { isPromise } from '../../../src/promises.js'
-import { READERS, type TokenReader } from '../../../src/request/locations.js'
-import { TOKEN_LOCATIONS, type TokenLocation } from '../../../src/request/request-token.js'
 import { current } from '../current-record.js'
 import { secretsOfConfig } from '../secret-texts.js'
 import { textsOfObject } from '../shown-texts.js'
@@ -17,7 +14,7 @@ import type { ShownText } from '../shown-windows.js'
  * Sees every configuration, request token and payload.
  *
  * Configurations and payloads end their construction by closing themselves, so that is where they are met: whatever
- * made them, and wherever they go. Request tokens are met where they are read.
+ * made them, and wherever they go. So do request tokens, by their last field.
  */
 export function watchObjects(): void {
   Object.seal = after(Object.seal, (value) => {
@@ -26,20 +23,14 @@ export function watchObjects(): void {
   Object.freeze = after(Object.freeze, (value) => {
     if (isPayload(value)) seePayload(value)
   })
-  const readers = READERS as Record<TokenLocation, TokenReader>
-  for (const location of TOKEN_LOCATIONS) {
-    const read = readers[location]
-    readers[location] = (view, type, rules) => {
-      const found = read(view, type, rules)
-      if (isPromise(found)) return found.then(seeFound)
-      return seeFound(found)
-    }
-  }
-}
-
-function seeFound(found: RequestToken | null): RequestToken | null {
-  if (found !== null) seeRequestToken(found)
-  return found
+  // The constructor sets this field last.
+  Object.defineProperty(RequestToken.prototype, 'csrf', {
+    configurable: true,
+    set(this: RequestToken, value: string | null) {
+      Object.defineProperty(this, 'csrf', { value, writable: true, enumerable: true, configurable: true })
+      seeRequestToken(this)
+    },
+  })
 }
 
 function seeConfig(config: TokenConfig): void {

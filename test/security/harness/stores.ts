@@ -8,7 +8,7 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-  type TokenStore,
+  type RevocationStore,
 } from '../../../src/index.js'
 import { createMemoryStore } from '../../../src/stores/memory.js'
 import { createPostgresStore } from '../../../src/stores/postgres.js'
@@ -24,7 +24,7 @@ import { readTarget } from './targets/read-target.js'
 export interface StoreKind {
   readonly name: StoreName
   /** One more store on the data of a place, as another process would open it. In memory there is only the one. */
-  open(place: string, clock: Clock): Promise<TokenStore>
+  open(place: string, clock: Clock): Promise<RevocationStore>
   /** Everything that is kept at a place, as a thief of the database would have it. */
   dump(place: string): Promise<string>
   /** Destroys the data behind the back of its stores. */
@@ -68,7 +68,7 @@ export async function openManager(
 }
 
 function createMemoryKind(): StoreKind {
-  const stores = new Map<string, TokenStore>()
+  const stores = new Map<string, RevocationStore>()
   return {
     name: 'memory',
     async open(place, clock) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemRandom } from '../../src/claims/ids.js'
 import { FOREVER } from '../../src/revocation/revocation.js'
-import { resolveRules } from '../../src/sessions/connection-options.js'
+import { resolveRules } from '../../src/sessions/connect-store.js'
 
 const OPTIONS = {
   now: () => 0,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, FOREVER, type RevocationStore, type StoreNeeds } from '../../src/index.js'
-import { createStoreGuard } from '../../src/revocation/store-guard.js'
+import { ConfigurationError, type RevocationStore } from '../../src/index.js'
+import { FOREVER, type StoreNeeds } from '../../src/store-kit.js'
+import { createStoreClient } from '../../src/revocation/store-client.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
 const TIMEOUT = 50
@@ -10,8 +11,8 @@ const never = new Promise<never>(() => {})
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** A guard of a store whose `prepare` is given; `told` has the lifetimes that the store heard of. */
-function createGuard(prepare: () => Promise<void> = async () => {}, longestLifetime = 0) {
+/** A client of a store whose `prepare` is given; `told` has the lifetimes that the store heard of. */
+function createClient(prepare: () => Promise<void> = async () => {}, longestLifetime = 0) {
   const told: number[] = []
   const unavailable: { operation: string; cause: unknown }[] = []
   const store = {
@@ -20,26 +21,26 @@ function createGuard(prepare: () => Promise<void> = async () => {}, longestLifet
       return prepare()
     },
   } as unknown as RevocationStore
-  const guard = createStoreGuard(store, {
+  const client = createStoreClient(store, {
     timeoutMs: TIMEOUT,
     longestLifetime,
     emit: (_name, create) => void unavailable.push(create() as never),
   })
   /** How a question ends that the store answers in this way. */
   const ask = (answer: () => unknown, lifetime?: number) =>
-    outcomeOf((async () => guard.call('lookup', answer, lifetime))())
-  return { guard, told, unavailable, ask }
+    outcomeOf(client.call('lookup', answer as () => Promise<unknown>, lifetime))
+  return { client, told, unavailable, ask }
 }
 
 test('an announcement that is under way is not begun again, and its failure is told once', async () => {
   let fail: (error: Error) => void = () => {}
   let isFirst = true
-  const { guard, told, unavailable } = createGuard(async () => {
+  const { client, told, unavailable } = createClient(async () => {
     if (isFirst) return void (isFirst = false)
     await new Promise((_, reject) => (fail = reject))
   })
-  await guard.ready()
-  for (let count = 0; count < 3; count++) guard.expect(HOUR)
+  await client.ready()
+  for (let count = 0; count < 3; count++) client.expect(HOUR)
   await vi.advanceTimersByTimeAsync(0)
   expect(told).toEqual([0, HOUR])
   const cause = new Error('ECONNREFUSED')
@@ -50,13 +51,13 @@ test('an announcement that is under way is not begun again, and its failure is t
 
 test('a shorter lifetime that is acknowledged late does not hide that a longer one was not', async () => {
   const attempts: { resolve: () => void; reject: (error: Error) => void }[] = []
-  const { guard, told, ask } = createGuard(() => {
+  const { client, told, ask } = createClient(() => {
     if (told.length === 1) return Promise.resolve()
     return new Promise((resolve, reject) => void attempts.push({ resolve, reject }))
   })
-  await guard.ready()
-  guard.expect(HOUR)
-  guard.expect(2 * HOUR)
+  await client.ready()
+  client.expect(HOUR)
+  client.expect(2 * HOUR)
   attempts[0]?.resolve()
   await vi.advanceTimersByTimeAsync(0)
   attempts[1]?.reject(new Error('ECONNREFUSED'))
@@ -76,12 +77,12 @@ test('a store that stopped answering is not asked for a token, nor while it was 
       return never
     },
   } as unknown as RevocationStore
-  const guard = createStoreGuard(store, {
+  const client = createStoreClient(store, {
     timeoutMs: TIMEOUT,
     longestLifetime: 0,
     emit: (_name, create) => void unavailable.push((create() as { operation: string }).operation),
   })
-  const lookUp = () => outcomeOf((async () => guard.lookup([], 0))())
+  const lookUp = () => outcomeOf((async () => client.lookup([], 0))())
   const first = lookUp()
   await vi.advanceTimersByTimeAsync(TIMEOUT)
   expect([await first, unavailable]).toEqual(['REVOCATION_UNAVAILABLE', ['lookup']])
@@ -97,10 +98,10 @@ test('a store that stopped answering is not asked for a token, nor while it was 
 })
 
 describe('questions that nobody answers', () => {
-  /** A guard with so many questions under way, the first of which is late already. */
+  /** A client with so many questions under way, the first of which is late already. */
   async function createSilent(questions: number) {
-    const made = createGuard()
-    await made.guard.ready()
+    const made = createClient()
+    await made.client.ready()
     await vi.advanceTimersByTimeAsync(1000)
     let asked = 0
     const hang = (): Promise<never> => {
@@ -165,8 +166,8 @@ describe('questions that nobody answers', () => {
   })
 
   test('are no sign of silence while others are answered', async () => {
-    const { guard, ask } = createGuard()
-    await guard.ready()
+    const { client, ask } = createClient()
+    await client.ready()
     let asked = 0
     const hang = (): Promise<never> => {
       asked++
@@ -181,8 +182,8 @@ describe('questions that nobody answers', () => {
   })
 
   test('may be ten thousand while the store has not been late', async () => {
-    const { guard, ask } = createGuard()
-    await guard.ready()
+    const { client, ask } = createClient()
+    await client.ready()
     // Answered ones do not count, nor does one that is answered after it was given up.
     for (let count = 0; count < 3; count++) expect(await ask(async () => 1)).toBe('ok')
     let answerLost: () => void = () => {}
@@ -203,39 +204,39 @@ describe('questions that nobody answers', () => {
 
 describe('what the store is told of lifetimes', () => {
   test('only ever longer ones, in whole hours', async () => {
-    const { guard, told, ask } = createGuard(undefined, HOUR)
-    await guard.ready()
+    const { client, told, ask } = createClient(undefined, HOUR)
+    await client.ready()
     expect(await ask(() => 1, HOUR)).toBe('ok')
     expect(await ask(() => 1, HOUR + 1)).toBe('ok')
     expect(await ask(() => 1, 2 * HOUR)).toBe('ok')
-    guard.expect(2 * HOUR)
-    guard.expect(2 * HOUR + 1)
-    guard.expect(FOREVER)
+    client.expect(2 * HOUR)
+    client.expect(2 * HOUR + 1)
+    client.expect(FOREVER)
     await vi.advanceTimersByTimeAsync(0)
     expect(told).toEqual([HOUR, 2 * HOUR, 3 * HOUR, FOREVER])
-    expect(guard.longestLifetime).toBe(FOREVER)
+    expect(client.longestLifetime).toBe(FOREVER)
   })
 
   test('once, where its start covers them', async () => {
-    const { guard, told, ask } = createGuard(undefined, HOUR / 2)
-    guard.expect(HOUR / 2)
+    const { client, told, ask } = createClient(undefined, HOUR / 2)
+    client.expect(HOUR / 2)
     expect(told).toEqual([HOUR / 2])
     expect(await ask(() => 1, HOUR / 2)).toBe('ok')
-    guard.expect(HOUR / 2)
+    client.expect(HOUR / 2)
     expect(told).toEqual([HOUR / 2])
-    // And then what it answers at once is there at once.
-    expect(guard.call('lookup', () => 'at once', HOUR / 2)).toBe('at once')
+    expect(client.isPrepared(HOUR / 2)).toBe(true)
+    expect(client.isPrepared(HOUR)).toBe(false)
   })
 
   test('before the first question, also where no token is concerned', async () => {
-    const { told, ask } = createGuard(undefined, HOUR)
+    const { told, ask } = createClient(undefined, HOUR)
     expect(await ask(() => [...told])).toBe('ok')
     expect(told).toEqual([HOUR])
   })
 
   test('a longer one while a shorter one is under way, and each once', async () => {
     const finish: (() => void)[] = []
-    const { told, ask } = createGuard(() => new Promise((resolve) => finish.push(resolve)), HOUR)
+    const { told, ask } = createClient(() => new Promise((resolve) => finish.push(resolve)), HOUR)
     const short = ask(() => 1)
     const long = ask(() => 1, 2 * HOUR)
     expect(told).toEqual([HOUR, 2 * HOUR])
@@ -248,20 +249,20 @@ describe('what the store is told of lifetimes', () => {
   })
 
   test('one that it does not take is told to whoever listens', async () => {
-    const { guard, unavailable } = createGuard(() => Promise.reject(new Error('gone')))
-    guard.expect(HOUR)
+    const { client, unavailable } = createClient(() => Promise.reject(new Error('gone')))
+    client.expect(HOUR)
     await vi.advanceTimersByTimeAsync(0)
     expect(unavailable).toEqual([{ operation: 'prepare', cause: new Error('gone') }])
   })
 
   describe('one that it did not take', () => {
-    /** A guard whose store was prepared once, and takes no longer lifetime until `mend` is called. */
+    /** A client whose store was prepared once, and takes no longer lifetime until `mend` is called. */
     async function createDeaf(fail: () => Promise<void> = () => Promise.reject(new Error('gone'))) {
       let isBroken = false
-      const made = createGuard(() => (isBroken ? fail() : Promise.resolve()), HOUR)
-      await made.guard.ready()
+      const made = createClient(() => (isBroken ? fail() : Promise.resolve()), HOUR)
+      await made.client.ready()
       isBroken = true
-      made.guard.expect(2 * HOUR)
+      made.client.expect(2 * HOUR)
       await vi.advanceTimersByTimeAsync(TIMEOUT)
       expect(made.told).toEqual([HOUR, 2 * HOUR])
       await vi.advanceTimersByTimeAsync(1000)
@@ -269,11 +270,11 @@ describe('what the store is told of lifetimes', () => {
     }
 
     test('is told again when a token that lives as long is made', async () => {
-      const { guard, told, mend } = await createDeaf()
+      const { client, told, mend } = await createDeaf()
       mend()
-      guard.expect(2 * HOUR)
+      client.expect(2 * HOUR)
       await vi.advanceTimersByTimeAsync(0)
-      guard.expect(2 * HOUR)
+      client.expect(2 * HOUR)
       expect(told).toEqual([HOUR, 2 * HOUR, 2 * HOUR])
     })
 
@@ -310,11 +311,11 @@ describe('what the store is told of lifetimes', () => {
       ['fails', undefined],
       ['hangs', () => never],
     ])('is not told with every token and answer while it %s', async (_how, fail) => {
-      const { guard, told, ask } = await createDeaf(fail)
+      const { client, told, ask } = await createDeaf(fail)
       const before = told.length
       for (let second = 0; second < 60; second++) {
         for (let count = 0; count < 20; count++) {
-          guard.expect(2 * HOUR)
+          client.expect(2 * HOUR)
           await ask(() => 1)
         }
         await vi.advanceTimersByTimeAsync(1000)
@@ -330,13 +331,13 @@ describe('what the store is told of lifetimes', () => {
     const store = {
       prepare: async (needs: StoreNeeds) => void given.push(needs),
     } as unknown as RevocationStore
-    const guard = createStoreGuard(store, {
+    const client = createStoreClient(store, {
       timeoutMs: TIMEOUT,
       longestLifetime: HOUR,
       emit: (name, create) => void events.push([name, create()]),
     })
-    await guard.ready()
-    guard.expect(2 * HOUR)
+    await client.ready()
+    client.expect(2 * HOUR)
     expect(given.map(({ longestLifetime }) => longestLifetime)).toEqual([HOUR, 2 * HOUR])
     expect(given[1]?.onLostData).toBe(given[0]?.onLostData)
     given[0]?.onLostData?.({ revokedBefore: 7 })
@@ -345,7 +346,7 @@ describe('what the store is told of lifetimes', () => {
 
   test('once, however many wait for it', async () => {
     let finish: () => void = () => {}
-    const { told, ask } = createGuard(() => new Promise((resolve) => (finish = resolve)), HOUR)
+    const { told, ask } = createClient(() => new Promise((resolve) => (finish = resolve)), HOUR)
     const outcomes = [ask(() => 1), ask(() => 1)]
     expect(told).toEqual([HOUR])
     finish()
@@ -354,7 +355,7 @@ describe('what the store is told of lifetimes', () => {
 
   test('a preparation that comes too late for its question is good for the next', async () => {
     let finish: () => void = () => {}
-    const { told, ask } = createGuard(() => new Promise((resolve) => (finish = resolve)), HOUR)
+    const { told, ask } = createClient(() => new Promise((resolve) => (finish = resolve)), HOUR)
     const outcome = ask(() => 1)
     await vi.advanceTimersByTimeAsync(TIMEOUT)
     expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
@@ -366,7 +367,7 @@ describe('what the store is told of lifetimes', () => {
 
   test('preparation and answer share one deadline', async () => {
     const slowly = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, TIMEOUT - 10))
-    const { ask, unavailable } = createGuard(slowly)
+    const { ask, unavailable } = createClient(slowly)
     const outcome = ask(slowly)
     await vi.advanceTimersByTimeAsync(TIMEOUT)
     expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
@@ -381,11 +382,11 @@ describe('ready()', () => {
     let attempts = 0
     let seeSecond: () => void = () => {}
     const second = new Promise<void>((resolve) => (seeSecond = resolve))
-    const { guard, unavailable } = createGuard(() => {
+    const { client, unavailable } = createClient(() => {
       if (++attempts === 2) seeSecond()
       return Promise.reject(new Error('ECONNREFUSED'))
     })
-    const outcome = outcomeOf(guard.ready())
+    const outcome = outcomeOf(client.ready())
     await vi.advanceTimersByTimeAsync(4999)
     // The pauses are real ones.
     await second
@@ -397,8 +398,8 @@ describe('ready()', () => {
   })
 
   test('does not wait for a store that says it is not fit', async () => {
-    const { guard, told } = createGuard(() => Promise.reject(new ConfigurationError('appendonly is off')))
-    await expect(guard.ready()).rejects.toThrow(new ConfigurationError('appendonly is off'))
+    const { client, told } = createClient(() => Promise.reject(new ConfigurationError('appendonly is off')))
+    await expect(client.ready()).rejects.toThrow(new ConfigurationError('appendonly is off'))
     expect(told).toHaveLength(1)
   })
 })

@@ -1,5 +1,4 @@
 import { TokenDecodeError } from '../errors.js'
-import { trimBlanks } from './trim-blanks.js'
 
 const SPACE = 0x20
 
@@ -52,4 +51,44 @@ function readCredential(credential: string, scheme: string): string | null {
   if (credential.charCodeAt(scheme.length) !== SPACE) return null
   if (credential.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return null
   return trimBlanks(credential.slice(scheme.length)) || null
+}
+
+/** The value of a cookie, or `null`; two different values under one name are refused. */
+export function readCookie(header: string | null, name: string): string | null {
+  const [value, ...others] = readCookieValues(header, name)
+  // Which of two comes first is up to whoever set the other one, a sub-domain for example (RFC 6265 §8.6).
+  if (others.length > 0)
+    throw new TokenDecodeError(`The request carries the cookie "${name}" with different values`)
+  return value || null
+}
+
+/** The different values of a cookie, in the order in which they came. */
+export function readCookieValues(header: string | null, name: string): readonly string[] {
+  if (header === null || !header.includes(name)) return []
+  return [...new Set(header.split(';').flatMap((pair) => readPair(pair, name) ?? []))]
+}
+
+// Undecoded and unquoted: a token is the same in every encoding, and percent signs and quotes are no part of one.
+function readPair(pair: string, name: string): string | null {
+  const equals = pair.indexOf('=')
+  return equals !== -1 && trimBlanks(pair.slice(0, equals)) === name
+    ? trimBlanks(pair.slice(equals + 1))
+    : null
+}
+
+/**
+ * A text without the spaces and tabs around it, which alone may stand there (RFC 9110 §5.6.3, RFC 6265bis §5.6).
+ *
+ * What else `String.trim` takes away is part of a name, or of a token, and makes another one of it.
+ */
+export function trimBlanks(text: string): string {
+  let start = 0
+  let end = text.length
+  while (isBlank(text.charCodeAt(start))) start++
+  while (isBlank(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09
 }

@@ -1,7 +1,8 @@
+import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from '../claims/create.js'
 import type { EventOrigin } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import type { SessionClient } from '../revocation/session-store.js'
+import type { SessionClient } from '../revocation/store.js'
 
 /** Where a log-in or a refresh comes from; shown to users in the list of their sessions. */
 export interface SessionClientOptions {
@@ -16,15 +17,15 @@ export interface SessionClientOptions {
 export const CLIENT_OPTIONS: OptionNames<SessionClientOptions> = { request: true, ip: true, userAgent: true }
 
 // The longest textual IPv6 address with a zone fits, and so do the user agents of real browsers.
-const LONGEST_IP = 64
-const LONGEST_USER_AGENT = 512
+const MAX_IP_LENGTH = 64
+const MAX_USER_AGENT_LENGTH = 512
 
 /** What is known of a client, cleaned and cut; explicit options win over the request. */
 export function readSessionClient({ request, ip, userAgent }: SessionClientOptions): SessionClient {
   const view = request === undefined ? null : toRequestView(request)
   return {
-    ip: clean('ip', ip ?? view?.ip, LONGEST_IP),
-    userAgent: clean('userAgent', userAgent ?? view?.header('user-agent'), LONGEST_USER_AGENT),
+    ip: clean('ip', ip ?? view?.ip, MAX_IP_LENGTH),
+    userAgent: clean('userAgent', userAgent ?? view?.header('user-agent'), MAX_USER_AGENT_LENGTH),
   }
 }
 
@@ -37,18 +38,57 @@ export interface ActorOptions extends SessionClientOptions {
 /** The names of `ActorOptions`. */
 export const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
 
-const LONGEST_ACTOR = 128
+const MAX_ACTOR_LENGTH = 128
 
 /** Who is behind an action, cleaned and cut, or `TypeError` for options that are none. */
 export function parseActor(owner: string, options: ActorOptions, request?: RequestSource): EventOrigin {
   assertOptions(owner, options, ACTOR_OPTIONS)
   const { actor, ...client } = { request, ...options }
-  return { actor: clean('actor', actor, LONGEST_ACTOR), ...readSessionClient(client) }
+  return { actor: clean('actor', actor, MAX_ACTOR_LENGTH), ...readSessionClient(client) }
 }
 
 // Databases refuse NUL and broken text, and terminals obey control characters.
-function clean(name: string, value: unknown, longest: number): string | null {
+function clean(name: string, value: unknown, maxLength: number): string | null {
   if (value === undefined || value === null || value === '') return null
   if (typeof value !== 'string') throw new TypeError(`${name} must be a string`)
-  return value.slice(0, longest).replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ')
+  return value.slice(0, maxLength).replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ')
+}
+
+/** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
+export interface PairTokenOptions extends CreateTokenOptions {
+  readonly access?: CreateTokenOptions
+  readonly refresh?: RefreshTokenOptions
+}
+
+/** Options of a new pair, and where its log-in comes from. */
+export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {}
+
+/** The names of `CreateTokenPairOptions`. */
+export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
+  ...TOKEN_OPTIONS,
+  ...CLIENT_OPTIONS,
+  access: true,
+  refresh: true,
+}
+
+/** An access and a refresh token of one log-in; both carry the same `sid`. */
+export interface TokenPair {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly tokenType: 'bearer'
+}
+
+/** Options of a refreshed pair; what is left out comes from the refresh token. */
+export interface RefreshOptions<Input extends object> extends SessionClientOptions {
+  /** Extra claims in place of those the refresh token carries. */
+  readonly claims?: Input
+  /** Options of the access token alone. */
+  readonly access?: CreateTokenOptions
+}
+
+/** The names of `RefreshOptions`. */
+export const REFRESH_OPTIONS: OptionNames<RefreshOptions<object>> = {
+  ...CLIENT_OPTIONS,
+  claims: true,
+  access: true,
 }

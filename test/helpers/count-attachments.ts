@@ -1,12 +1,12 @@
 import { queryObjects } from 'node:v8'
-import { writeNote } from '../../src/request/notes.js'
+import { attach } from '../../src/request/view.js'
 
 const sample = {}
-writeNote(sample, {}, null)
+attach(sample, {}, null)
 const [symbol] = Object.getOwnPropertySymbols(sample)
 const { constructor: Note } = sample[symbol as never] as object
 
 /** How many notes are on all objects of this process that are still in use. */
-export function countNotes(): number {
+export function countAttachments(): number {
   return queryObjects(Note, { format: 'count' })
 }

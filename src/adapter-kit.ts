@@ -1,0 +1,32 @@
+export { isTokenError } from './any-token-error.js'
+export {
+  assertErrorOptions,
+  type ErrorResponse,
+  type ErrorResponseOptions,
+  toErrorResponse,
+  toFetchErrorResponse,
+} from './http/error-response.js'
+export {
+  callDependency,
+  createEnforcer,
+  createInjector,
+  type Dependencies,
+  type Dependency,
+  type DependencyValues,
+  type Enforcer,
+  type HeaderReader,
+  type Injector,
+  type NamedDependencies,
+  typeOf,
+} from './manager/dependencies.js'
+export { isForm, isJson, parseBody } from './request/body.js'
+export { FetchView, readFetchHeader } from './request/fetch-view.js'
+export {
+  type NodeRequest,
+  NodeView,
+  readSingleHeader,
+  toWrappedView,
+  type WrappedRequest,
+} from './request/node-view.js'
+export { type RequestSource, toRequestView } from './request/request-source.js'
+export { rememberView, type RequestView } from './request/view.js'

@@ -1,0 +1,88 @@
+import type { CreateTokenOptions, GivenClaims } from '../claims/create.js'
+import type { TokenPayload } from '../claims/payload.js'
+import { extraClaims } from '../claims/read-payload.js'
+import { RevokedTokenError } from '../errors.js'
+import { assertOptions } from '../options.js'
+import { settleQuietly } from '../promises.js'
+import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { StoreConnection } from '../sessions/connect-store.js'
+import { REFRESH_OPTIONS, type RefreshOptions, type TokenPair } from '../sessions/options.js'
+import type { Sessions } from '../sessions/sessions.js'
+import {
+  type Authenticator,
+  authenticateToken,
+  findingsOf,
+  findToken,
+  reportRejection,
+} from './authenticate.js'
+import type { TokenIssuer } from './issue.js'
+import { compilePolicy } from './policy.js'
+
+/** What a refresh works with. */
+export interface RefreshParts {
+  readonly authenticator: Authenticator
+  readonly issuer: TokenIssuer
+  readonly store: StoreConnection
+  readonly sessions: Sessions
+}
+
+/** A new pair for the refresh token in a request, or for a token itself; the session moves one generation on. */
+export async function refreshPair(
+  { authenticator, issuer, store, sessions }: RefreshParts,
+  source: RequestSource | string,
+  refreshOptions: RefreshOptions<object>,
+): Promise<TokenPair> {
+  assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
+  const { claims, access, ...client } = refreshOptions
+  const { settings } = authenticator
+  const policy = { ...compilePolicy({ type: 'refresh' }, settings.reading.locations), isRotation: true }
+
+  const view = typeof source === 'string' ? undefined : toRequestView(source)
+  const found = view === undefined ? null : await findToken(authenticator, view, policy)
+  const token = found === null ? (source as string) : found.token
+  const origin = view === undefined || found === null ? null : { view, found }
+  const verified = await authenticateToken(authenticator, token, policy, origin)
+
+  const given = toGiven(verified.claims, settings.identityClaim, claims)
+  const options = { ...toOptions(verified.claims), ...(access && { access }) }
+  // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
+  // requests of every tab that read the old one just before the refresh.
+  const { csrf } = verified.claims
+  issuer.planPair(given, options, csrf)
+
+  // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
+  // used would count as a reuse. A presentation that is under way comes first.
+  const findings = findingsOf(authenticator, token, view)
+  const presented = findings.presented
+  const rotate = async (): Promise<TokenPair> => {
+    await presented
+    const session = await sessions.rotate(verified, { ...(view && { request: view }), ...client })
+    // Again: a key that was revoked since the check must not live on in a pair that another key signs.
+    if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
+    return issuer.createPair(given, options, session, csrf)
+  }
+  const pair = rotate()
+  findings.presented = settleQuietly(pair.then(() => undefined))
+  try {
+    return await pair
+  } catch (error) {
+    reportRejection(authenticator, error, verified.claims)
+    throw error
+  }
+}
+
+function toGiven(claims: TokenPayload, identityClaim: string, replacement: object | undefined): GivenClaims {
+  if (replacement !== undefined && 'uid' in replacement)
+    throw new TypeError('A refresh cannot change the uid')
+  const extras: Record<string, unknown> = { ...extraClaims(claims) }
+  delete extras[identityClaim]
+  return { ...(replacement ?? extras), uid: claims.sub }
+}
+
+function toOptions({ scopes, aud, iss }: TokenPayload): CreateTokenOptions {
+  return {
+    ...(scopes !== undefined && { scopes }),
+    ...(aud !== undefined && { audience: aud }),
+    ...(iss !== undefined && { issuer: iss }),
+  }
+}

@@ -1,0 +1,184 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
+import { monotonicNow } from '../time.js'
+import { createCallLimit, withDeadline } from './call-limit.js'
+import { FOREVER, parseAnswers, type RevocationKey } from './revocation.js'
+import type { LookupAnswer, LostData, RevocationStore } from './store.js'
+
+/** Every call of a manager to its store goes through one of these. */
+export interface StoreClient {
+  /**
+   * What the store answers; `RevocationUnavailableError` when it fails, or takes too long. `lifetime` is that of the token
+   * concerned: a longer one than the store knows is announced to it first.
+   */
+  call<Value>(
+    operation: string,
+    run: (store: RevocationStore) => Promise<Value>,
+    lifetime?: number,
+  ): Promise<Value>
+  /** What the store answers about each of the keys, checked for shape; otherwise like `call`. */
+  lookup(keys: readonly RevocationKey[], lifetime: number): Promise<LookupAnswer>
+  /** Whether the store is prepared for tokens of this lifetime, and nothing has to be announced. */
+  isPrepared(lifetime: number): boolean
+  /**
+   * Announces a longer lifetime to the store, in the background; only calls about tokens that live as long wait for
+   * that. What the store did not acknowledge is announced again, after the next call that it answers.
+   */
+  expect(lifetime: number): void
+  /** Resolves when the store is there and fit for use; waits a few seconds for it, and then rejects with the reason. */
+  ready(): Promise<void>
+  /** The longest lifetime the store is to know of, in milliseconds. */
+  readonly longestLifetime: number
+}
+
+/** How a store is called. */
+export interface StoreClientOptions {
+  readonly timeoutMs: number
+  /** The longest lifetime of the manager's tokens, in milliseconds. */
+  readonly longestLifetime: number
+  readonly emit: TokenEmitter['emit']
+}
+
+// A process that starts may wait for its store longer than a request may.
+const READY_TIMEOUT_MS = 5000
+const READY_INTERVAL_MS = 100
+// Lifetimes are announced in steps, or every token that lives a little longer would be a write.
+const LIFETIME_STEP_MS = 3_600_000
+// A lifetime that was not acknowledged is announced again at once, and then not sooner than this, doubling to the longest.
+const ANNOUNCE_INTERVAL_MS = 100
+const MAX_ANNOUNCE_INTERVAL_MS = 10_000
+
+interface Preparation {
+  readonly lifetime: number
+  readonly done: Promise<void>
+  /** Makes the error for a caller that waited too long. */
+  readonly createReason: () => Error
+}
+
+/** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
+export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
+  const { timeoutMs, emit } = options
+  let { longestLifetime } = options
+  // The longest lifetime that the store has acknowledged.
+  let prepared = -1
+  // Whether an announcement failed. A boolean, because every request looks at it.
+  let isUnannounced = false
+  let announceAt = 0
+  let announceInterval = 0
+  let preparing: Preparation | null = null
+  const createTooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
+  const limit = createCallLimit(createTooLate, () => {
+    if (isUnannounced) announce()
+  })
+
+  // One function for all calls of `prepare`: the store keeps each listener once.
+  const onLostData = (loss: LostData): void => emit('storeLostData', () => ({ ...loss }))
+
+  const ask = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
+    limit.assertAnswering()
+    // Once: a thenable may do its work anew each time it is asked.
+    const answer = Promise.resolve(run(store))
+    return withDeadline(answer, timeoutMs, limit.track(answer))
+  }
+
+  // One at a time. What succeeds after its deadline is good for the calls that follow.
+  const prepare = async (): Promise<void> => {
+    if (prepared >= longestLifetime) return
+    const attempt =
+      preparing !== null && preparing.lifetime >= longestLifetime
+        ? preparing
+        : startPreparing(longestLifetime)
+    preparing = attempt
+    try {
+      await withDeadline(attempt.done, timeoutMs, attempt.createReason)
+    } finally {
+      if (preparing === attempt) preparing = null
+    }
+  }
+
+  const startPreparing = (lifetime: number): Preparation => {
+    limit.assertAnswering()
+    const prepareStore = async (): Promise<void> => {
+      await store.prepare({ longestLifetime: lifetime, onLostData })
+      prepared = Math.max(prepared, lifetime)
+      isUnannounced = prepared < longestLifetime
+      announceInterval = 0
+      announceAt = 0
+    }
+    const done = prepareStore()
+    return { lifetime, done, createReason: limit.track(done) }
+  }
+
+  // In the background. While the store is down, tokens that are made and calls that fail must not add to its load.
+  const announce = (): void => {
+    isUnannounced = prepared < longestLifetime
+    const isUnderWay = preparing !== null && preparing.lifetime >= longestLifetime
+    if (!isUnannounced || isUnderWay || monotonicNow() < announceAt) return
+    prepare().catch((cause: unknown) => {
+      announceAt = monotonicNow() + announceInterval
+      announceInterval = Math.min(
+        Math.max(ANNOUNCE_INTERVAL_MS, 2 * announceInterval),
+        MAX_ANNOUNCE_INTERVAL_MS,
+      )
+      unavailable('prepare', cause)
+      // A process that only creates tokens calls the store for nothing else: it tries again by itself.
+      const timer: Partial<NodeJS.Timeout> = setTimeout(announce, MAX_ANNOUNCE_INTERVAL_MS)
+      timer.unref?.()
+    })
+  }
+
+  const raise = (lifetime: number): void => {
+    if (lifetime <= longestLifetime) return
+    longestLifetime = Math.min(FOREVER, Math.ceil(lifetime / LIFETIME_STEP_MS) * LIFETIME_STEP_MS)
+  }
+
+  const unavailable = (operation: string, cause: unknown): RevocationUnavailableError => {
+    const error = new RevocationUnavailableError(cause)
+    emit('storeUnavailable', () => ({ operation, cause }))
+    return error
+  }
+
+  const prepareAndAsk = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
+    await prepare()
+    return ask(run)
+  }
+
+  const call: StoreClient['call'] = async (operation, run, lifetime = 0) => {
+    raise(lifetime)
+    try {
+      // A longer lifetime that is being announced holds up only the calls that it concerns.
+      if (prepared >= Math.max(0, lifetime)) return await ask(run)
+      return await withDeadline(prepareAndAsk(run), timeoutMs, createTooLate)
+    } catch (cause) {
+      throw unavailable(operation, cause)
+    }
+  }
+
+  return {
+    get longestLifetime() {
+      return longestLifetime
+    },
+    call,
+    lookup: (keys, lifetime) =>
+      call('lookup', async (target) => parseAnswers(await target.lookup(keys), keys), lifetime),
+    isPrepared: (lifetime) => prepared >= Math.max(0, lifetime) && !isUnannounced,
+    expect(lifetime) {
+      if (lifetime <= prepared) return
+      raise(lifetime)
+      announce()
+    },
+    async ready() {
+      const deadline = monotonicNow() + READY_TIMEOUT_MS
+      for (;;) {
+        try {
+          return await prepare()
+        } catch (cause) {
+          if (cause instanceof ConfigurationError) throw cause
+          if (monotonicNow() >= deadline) throw unavailable('prepare', cause)
+        }
+        await sleep(READY_INTERVAL_MS)
+      }
+    },
+  }
+}

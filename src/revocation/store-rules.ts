@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readTimedId } from '../claims/ids.js'
+import { monotonicNow } from '../time.js'
+import type { FeedOptions, FeedPage, ListOptions, RotationOptions, StoreNeeds } from './store.js'
+
+/** What a rotation is decided by. */
+export interface RotationState {
+  /** The generation of the newest refresh token. */
+  readonly generation: number
+  /** When the session was opened or last rotated; epoch milliseconds. */
+  readonly lastUsedAt: number
+  /** Epoch milliseconds, or `FOREVER`. */
+  readonly until: number
+  readonly isRevoked: boolean
+}
+
+/** What a store does about a presented generation. */
+export type RotationDecision = 'rotate' | 'replay' | 'reuse' | 'end'
+
+/** The rules of rotation, for stores that decide in JavaScript; those that decide elsewhere follow the same table. */
+export function decideRotation(
+  session: RotationState | null,
+  presented: number,
+  { graceMs, idleMs }: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+  now: number,
+): RotationDecision {
+  // A session that is not known is over: a store that lost its memory must not accept what it cannot check.
+  if (session === null || session.isRevoked || now >= session.until) return 'end'
+  const unusedFor = now - session.lastUsedAt
+  if (unusedFor > idleMs) return 'end'
+  // A generation ahead of ours is signed all the same: the store lost a rotation, and catches up.
+  if (presented >= session.generation) return 'rotate'
+  // A clock that was set back must not forgive for as long as it lags.
+  const isSoon = Math.abs(unusedFor) < graceMs
+  return presented === session.generation - 1 && isSoon ? 'replay' : 'reuse'
+}
+
+/** A page of sessions, as a store reads it. */
+export interface ListPage {
+  readonly limit: number
+  /** Milliseconds, or `FOREVER`. */
+  readonly idleMs: number
+  /** Sessions come after this one in descending order of start, then of `sid`; `null` for the first page. */
+  readonly before: { readonly startedAt: number; readonly sid: string } | null
+}
+
+/** The largest page of sessions that a store reads. */
+export const MAX_LIST_LIMIT = 1000
+
+/** What `list` was asked for, or `TypeError`; the start comes from the `sid`, because the session may be gone. */
+export function parseListOptions({ limit, before, idleMs }: ListOptions): ListPage {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIST_LIMIT) {
+    throw new TypeError(`limit must be a whole number from 1 to ${MAX_LIST_LIMIT}`)
+  }
+  // No comparison with NaN is ever true: no session would be idle.
+  if (typeof idleMs !== 'number' || Number.isNaN(idleMs)) throw new TypeError('idleMs must be a number')
+  if (before === null) return { limit, idleMs, before }
+  const startedAt = readTimedId(before)
+  if (startedAt === null) throw new TypeError('before must be the id of a session, or null')
+  return { limit, idleMs, before: { startedAt, sid: before } }
+}
+
+// How often a waiting feed looks for changes.
+const POLL_INTERVAL_MS = 25
+
+/** Reads a feed until it has entries or the wait is over; for stores that cannot wake their readers. */
+export async function pollFeed(
+  read: () => FeedPage | Promise<FeedPage>,
+  { waitMs, signal }: FeedOptions,
+): Promise<FeedPage> {
+  const deadline = monotonicNow() + waitMs
+  for (;;) {
+    signal?.throwIfAborted()
+    const page = await read()
+    const left = deadline - monotonicNow()
+    if (page.entries.length > 0 || page.more || page.reset || left <= 0) return page
+    await sleep(Math.min(POLL_INTERVAL_MS, left), undefined, signal && { signal })
+  }
+}
+
+/** Reports to a process what its store lost. */
+export interface LossReporter {
+  /** Adds the listener of a `prepare`; each is called once per loss. */
+  readonly listen: (needs: StoreNeeds) => void
+  /** Prints one warning and calls every listener; to be called after what may be affected is revoked. */
+  readonly report: (revokedBefore: number) => void
+}
+
+/** The reporter of one store; `store` is its name in the warning. */
+export function createLossReporter(store: string, onWarning: (message: string) => void): LossReporter {
+  const listeners = new Set<NonNullable<StoreNeeds['onLostData']>>()
+
+  return {
+    listen({ onLostData }) {
+      if (onLostData !== undefined) listeners.add(onLostData)
+    },
+    report(revokedBefore) {
+      const before = new Date(revokedBefore).toISOString()
+      callQuietly(() =>
+        onWarning(
+          `The ${store} store lost data: it was emptied, or an older copy was restored. Revocations may be missing, ` +
+            `so every session that started before ${before} is revoked, and users must log in again. ` +
+            'Revoked keys must be revoked again',
+        ),
+      )
+      for (const listener of listeners) callQuietly(() => listener({ revokedBefore }))
+    },
+  }
+}
+
+// The store has done its part: a listener that throws must not make its answer fail.
+function callQuietly(listener: () => void): void {
+  try {
+    listener()
+  } catch (error) {
+    process.emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
+  }
+}

@@ -1,0 +1,163 @@
+import type { RandomBytes } from '../claims/ids.js'
+import type { TokenPayload } from '../claims/payload.js'
+import { readTokenStart } from '../claims/token-start.js'
+import type { RevocationUnavailableError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
+import {
+  addDuration,
+  FOREVER,
+  isRevokedBy,
+  type RevocationKey,
+  revocationKeys,
+} from '../revocation/revocation.js'
+import { createRevoker, type Revoker } from '../revocation/revoker.js'
+import { assertStore, readCreateLookup, type RevocationStore } from '../revocation/store.js'
+import { createStoreClient, type StoreClient, type StoreClientOptions } from '../revocation/store-client.js'
+import { type Clock, monotonicNow } from '../time.js'
+import { createSessions, type SessionRules, type Sessions } from './sessions.js'
+
+/** What a manager uses of its store. */
+export interface StoreConnection {
+  /** Whether the store has revoked a token; `RevocationUnavailableError` when it cannot tell. */
+  isRevoked(token: RevocableToken): Promise<boolean>
+  /** Whether the store says at once that a token is not revoked; `false` says nothing. Never throws. */
+  isUnrevokedNow(token: RevocableToken): boolean
+  readonly revoker: Revoker
+  /** `null` where the store keeps none. */
+  readonly sessions: Sessions | null
+  /** Resolves once the store has been prepared; waits a few seconds for it, and then rejects with the reason. */
+  ready(): Promise<void>
+  /** Asks the store now, within the deadline; never rejects. */
+  health(): Promise<StoreHealth>
+  /** Announces a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
+  expect(expiresAt: number | null): void
+}
+
+/** What the revocation of a token depends on. */
+export interface RevocableToken {
+  readonly payload: TokenPayload
+  /** The ids of the key that verified it. */
+  readonly kids: readonly string[]
+  /** What its store is asked about it: worked out by the first check, and kept for as long as the token is. */
+  question?: RevocationQuestion
+}
+
+/** What a store is asked about a token. */
+export interface RevocationQuestion {
+  readonly keys: readonly RevocationKey[]
+  /** When its session began; epoch milliseconds. */
+  readonly start: number
+  /** From its start to the last moment it can verify, in milliseconds. */
+  readonly lifetime: number
+  /** Whether it is revoked, where the store can say so at once; made when it is first needed. */
+  isRevokedNow?: () => boolean
+}
+
+/** Whether a store can be used at this moment. */
+export interface StoreHealth {
+  readonly status: 'up' | 'down'
+  /** How long the store took to answer or fail, in milliseconds; `null` for a manager without a store. */
+  readonly responseTimeMs: number | null
+  /** What is wrong; `null` when the store answered. */
+  readonly error: Error | null
+}
+
+/** Connects a manager to its store, or throws `ConfigurationError` for what is none. */
+export function connectStore(store: RevocationStore, options: ConnectionOptions): StoreConnection {
+  assertStore(store)
+  const rules = resolveRules(options)
+  const { now, retentionMs } = rules
+  const client = createStoreClient(store, rules)
+  const revoker = createRevoker(client, rules)
+  const createLookup = readCreateLookup(store)
+
+  const toQuestion = ({ payload, kids }: RevocableToken): RevocationQuestion => {
+    const keys = revocationKeys(payload, kids)
+    const start = readTokenStart(payload)
+    const isEndless = payload.exp === undefined || payload.iat === undefined
+    const lifetime = isEndless ? FOREVER : addDuration(payload.exp * 1000 - start, retentionMs)
+    return { keys, start, lifetime }
+  }
+
+  return {
+    async isRevoked(token) {
+      const { keys, start, lifetime } = (token.question ??= toQuestion(token))
+      return isRevokedBy(await client.lookup(keys, lifetime), start)
+    },
+    isUnrevokedNow(token) {
+      if (createLookup === undefined) return false
+      try {
+        const question = (token.question ??= toQuestion(token))
+        const isRevokedNow = (question.isRevokedNow ??= createLookup(question.keys, question.start))
+        return client.isPrepared(question.lifetime) && isRevokedNow() === false
+      } catch {
+        return false
+      }
+    },
+    revoker,
+    sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker),
+    ready: () => client.ready(),
+    async health() {
+      const startedAt = monotonicNow()
+      const error = await findFault(client)
+      return { status: error === null ? 'up' : 'down', responseTimeMs: monotonicNow() - startedAt, error }
+    },
+    expect: (expiresAt) =>
+      client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),
+  }
+}
+
+// Any lookup will do: it shows that the server answers, and that it has the history that this process knows.
+async function findFault(client: StoreClient): Promise<Error | null> {
+  try {
+    await client.lookup([{ kind: 'all', id: '' }], 0)
+    return null
+  } catch (error) {
+    const unavailable = error as RevocationUnavailableError
+    return unavailable.cause instanceof Error ? unavailable.cause : unavailable
+  }
+}
+
+/** What a store is connected with; durations in seconds, if their names do not say otherwise. */
+export interface ConnectionOptions {
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly emit: TokenEmitter['emit']
+  /** The deadline of every call. */
+  readonly timeoutMs: number
+  /** How long the manager's tokens live, type by type; `false` for ever. */
+  readonly lifetimes: readonly (number | false)[]
+  /** How long after its expiry the manager lets a token pass. */
+  readonly leeway: number
+  /** How long a used refresh token may be sent again. */
+  readonly grace: number
+  /** How long a session may go unused; `false` for as long as it lasts. */
+  readonly idle: number | false
+}
+
+/** The same in milliseconds. */
+export interface ConnectionRules extends SessionRules, StoreClientOptions {}
+
+// Another process on the same store may allow more leeway than this one.
+const MIN_RETENTION_MS = 300_000
+
+/** The rules that options stand for. */
+export function resolveRules(options: ConnectionOptions): ConnectionRules {
+  const { now, random, emit, timeoutMs, lifetimes, leeway, grace, idle } = options
+  const retentionMs = Math.max(leeway * 1000, MIN_RETENTION_MS)
+  const longest = Math.max(...lifetimes.map(toMilliseconds))
+  return {
+    now,
+    random,
+    emit,
+    timeoutMs,
+    longestLifetime: addDuration(longest, retentionMs),
+    retentionMs,
+    graceMs: grace * 1000,
+    idleMs: toMilliseconds(idle),
+  }
+}
+
+function toMilliseconds(seconds: number | false): number {
+  return seconds === false ? FOREVER : seconds * 1000
+}
