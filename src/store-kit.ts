@@ -1,9 +1,10 @@
-export { type RandomBytes, systemRandom, toTimedId } from './claims/ids.js'
+export { toTimedId } from './claims/ids.js'
 export { ConfigurationError } from './errors.js'
 export {
   addDuration,
   FOREVER,
   isWatermark,
+  type LookupAnswer,
   MAX_SESSION_LEAD_MS,
   MAX_WATERMARK_LEAD_MS,
   raiseWatermark,
@@ -16,7 +17,6 @@ export {
   type FeedOptions,
   type FeedPage,
   type ListOptions,
-  type LookupAnswer,
   type LostData,
   type NewSession,
   type OpenedSession,
@@ -42,4 +42,4 @@ export {
   type RotationDecision,
   type RotationState,
 } from './revocation/store-rules.js'
-export { type Clock, systemClock } from './time.js'
+export type { Clock } from './time.js'

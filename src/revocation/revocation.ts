@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { TokenPayload } from '../claims/payload.js'
-import type { LookupAnswer } from './store.js'
 
 /** What can be revoked: one token, a session, a user's sessions up to a moment, a key, or all sessions up to a moment. */
 export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
@@ -22,6 +21,9 @@ export interface Revocation extends RevocationKey {
   /** From then on no token it concerns can verify, and it may be dropped; epoch milliseconds, or `FOREVER`. */
   readonly until: number
 }
+
+/** For each key asked for, in the same order: its `notBefore`, or `undefined` when nothing is revoked. */
+export type LookupAnswer = readonly (number | undefined)[]
 
 /** Later than any moment: the largest whole number that is exact in JavaScript, JSON, Lua and a 64-bit column. */
 export const FOREVER: number = Number.MAX_SAFE_INTEGER

@@ -3,8 +3,8 @@ import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
-import { FOREVER, parseAnswers, type RevocationKey } from './revocation.js'
-import type { LookupAnswer, LostData, RevocationStore } from './store.js'
+import { FOREVER, type LookupAnswer, parseAnswers, type RevocationKey } from './revocation.js'
+import type { LostData, RevocationStore } from './store.js'
 
 /** Every call of a manager to its store goes through one of these. */
 export interface StoreClient {

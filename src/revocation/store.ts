@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import type { Revocation, RevocationKey } from './revocation.js'
+import type { LookupAnswer, Revocation, RevocationKey } from './revocation.js'
 
 /** A place in the history of a store; only the store that made it can read it. */
 export type Position = string
@@ -46,9 +46,6 @@ export interface FeedOptions {
   readonly waitMs: number
   readonly signal?: AbortSignal
 }
-
-/** For each key asked for, in the same order: its `notBefore`, or `undefined` when nothing is revoked. */
-export type LookupAnswer = readonly (number | undefined)[]
 
 /**
  * Remembers revocations for every process that shares it.

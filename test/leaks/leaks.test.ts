@@ -92,7 +92,8 @@ describe('what is shown is searched', () => {
 
   test('a session and a handshake', async () => {
     const { accessToken } = await tokens.createTokenPair({ uid: 'bob', note: PIECE }, { userAgent: PIECE })
-    await tokens.verifyToken(accessToken)
+    // A token is remembered when it comes for the second time: then no payload is made any more.
+    for (let times = 0; times < 2; times++) await tokens.verifyToken(accessToken)
     expect(await watch(() => tokens.listSessions('bob'))).toEqual([
       'a planted secret in the JSON of a SessionInfo',
     ])
@@ -196,12 +197,12 @@ describe('what is secret is known', () => {
   })
 })
 
-test('a store has its connection looked at, and a request its token', async () => {
+test('a manager with a store is looked at, and a request has its token looked at', async () => {
   const record = createLeakRecord()
   await searchDuring(record, async () => {
     const { config } = tokens
     await new TokenManager({ config, clock, revocation: store }).getTokenFromRequest(withBearer(claiming))
   })
-  // The manager, the connection and the token.
-  expect(record.counts().shown.objects).toBe(3)
+  // The manager and the token.
+  expect(record.counts().shown.objects).toBe(2)
 })

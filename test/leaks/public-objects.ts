@@ -5,6 +5,7 @@ import pg from 'pg'
 import * as nest from '../../src/adapters/nest/index.js'
 import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
+import { FetchView, NodeView } from '../../src/adapter-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
 import { createRedisStore } from '../../src/stores/redis.js'
@@ -64,6 +65,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     objects: {
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
+      FetchView: [new FetchView(request)],
+      NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],

@@ -28,7 +28,9 @@ describe('a manager says what it lacks', () => {
   test('a subject getter', async () => {
     const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
     await expect(tokens.getCurrentSubject(request)).rejects.toThrow(
-      new ConfigurationError('getCurrentSubject needs a subject getter; register one with setSubjectGetter'),
+      new ConfigurationError(
+        'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
+      ),
     )
     expect(() => tokens.setSubjectGetter('no' as never)).toThrow(
       new TypeError('The subject getter must be a function'),

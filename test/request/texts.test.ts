@@ -20,11 +20,11 @@ describe('a request that is refused says what is wrong with it', () => {
       createRequest({ headers: { cookie: 'access_token_cookie=a; access_token_cookie=b' } }),
       'The request carries the cookie "access_token_cookie" with different values',
     ],
-    ['a number', createJsonRequest({ access_token: 7 }), 'The body\'s "access_token" is not a string'],
+    ['a number', createJsonRequest({ access_token: 7 }), '"access_token" of the JSON body must be a string'],
     [
       'two parameters',
       createRequest({ path: '/?token=a&token=b' }),
-      'The request carries "token" more than once',
+      'The query parameter "token" occurs more than once',
     ],
   ])('%s', async (_what, request, message) => {
     await expect(tokens.getTokenFromRequest(request)).rejects.toMatchObject({

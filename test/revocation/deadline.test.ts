@@ -38,7 +38,7 @@ describe('what the callback did wrong is told as the cause', () => {
     [Promise.resolve(null), 'null'],
   ])('it answered %o', async (answer, type) => {
     expect(await causeOf(answer)).toEqual(
-      new TypeError(`The revocation callback answered ${type}, not true or false`),
+      new TypeError(`The revocation callback must return true or false, not ${type}`),
     )
   })
 
@@ -121,7 +121,7 @@ describe('the answers of a look-up', () => {
     [null],
   ])('%j are not', (answers) => {
     expect(() => parseAnswers(answers, keys)).toThrow(
-      new TypeError('The store answered something else than a number or undefined for each key'),
+      new TypeError('lookup() must return an array with a number or undefined for each key'),
     )
   })
 })

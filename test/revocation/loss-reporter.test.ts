@@ -23,9 +23,9 @@ describe('data that a store lost', () => {
     reporter.report(REVOKED_BEFORE)
     expect(heard).toEqual([{ revokedBefore: REVOKED_BEFORE }])
     expect(warnings).toEqual([
-      'The Redis store lost data: it was emptied, or an older copy was restored. Nobody can say which revocations are ' +
-        'missing, so every session that started before 2026-01-01T00:00:00.000Z is revoked, and users must log in ' +
-        'again. Revoked keys must be revoked again',
+      expect.stringMatching(
+        /Redis store lost data.*2026-01-01T00:00:00\.000Z is revoked.*keys must be revoked/,
+      ),
     ])
     expect(warn).not.toHaveBeenCalled()
   })

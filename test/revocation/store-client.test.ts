@@ -169,7 +169,7 @@ describe('preparing', () => {
     const token = tokens.createAccessToken({ uid: 'ada' })
     await Promise.all([tokens.verifyToken(token), tokens.verifyToken(token), tokens.ready()])
     await tokens.verifyToken(token)
-    expect(calls).toEqual(['connect', 'prepare', 'lookup', 'lookup', 'lookup'])
+    expect(calls).toEqual(['prepare', 'lookup', 'lookup', 'lookup'])
   })
 
   test('a store that is not fit refuses everything, and ready() says why', async () => {
@@ -282,7 +282,7 @@ test('a store is prepared before it is asked, also about a token that expires be
   // Within the leeway both ways, so it verifies; from its start to its end is less than no time.
   const token = forgeClaims({ sub: 'ada', type: 'access', iat: at + 3500, exp: at - 3500 })
   expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-  expect(calls).toEqual(['connect', 'prepare', 'lookup'])
+  expect(calls).toEqual(['prepare', 'lookup'])
 })
 
 function forgeClaims(claims: object): string {

@@ -39,7 +39,7 @@ describeAttacks('62 a refusal that is remembered (fast-jwt 195)', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_VERIFIED_CACHE_SIZE: 4 })
     const tokens = new TokenManager({ config })
     const honest = forge()
-    await tokens.verifyToken(honest)
+    for (let times = 0; times < 2; times++) await tokens.verifyToken(honest)
     for (let at = 0; at < 50; at++) {
       const forged = forge({ claims: { ...CLAIMS, jti: `forged-${at}` }, signature: 'A'.repeat(43) })
       expect(await outcomeOf(tokens.verifyToken(forged))).toBe('TOKEN_SIGNATURE_INVALID')
@@ -47,8 +47,10 @@ describeAttacks('62 a refusal that is remembered (fast-jwt 195)', () => {
     const { work } = await countWork(() => tokens.verifyToken(honest))
     expect(work.by['Hmac.update']).toBeUndefined()
     // Genuine ones do.
-    for (let at = 0; at < 50; at++)
-      await tokens.verifyToken(forge({ claims: { ...CLAIMS, jti: `other-${at}` } }))
+    for (let at = 0; at < 50; at++) {
+      const other = forge({ claims: { ...CLAIMS, jti: `other-${at}` } })
+      for (let times = 0; times < 2; times++) await tokens.verifyToken(other)
+    }
     const again = await countWork(() => tokens.verifyToken(honest))
     expect(again.work.by['Hmac.update']).toBeGreaterThan(0)
   })

@@ -1,5 +1,5 @@
 import type { RevocationKey } from '../../revocation/revocation.js'
-import type { LookupAnswer } from '../../revocation/store.js'
+import type { LookupAnswer } from '../../revocation/revocation.js'
 import type { SqliteDatabase, SqliteValue } from './database.js'
 import type { Ledger } from './ledger.js'
 import type { Tables } from './schema.js'

@@ -7,7 +7,12 @@ type Method = (this: unknown, ...given: unknown[]) => unknown
 /** Sees every manager, every token that it makes or is handed, and what it answers with. */
 export function watchManagers(): void {
   // Every constructor makes its dependencies with it.
-  wrap(TokenManager.prototype, 'require', { self: (manager) => seeObject('TokenManager', manager) })
+  wrap(TokenManager.prototype, 'require', {
+    self(manager) {
+      if (!seen.has(manager as object)) seeObject('TokenManager', manager)
+      seen.add(manager as object)
+    },
+  })
   wrap(TokenManager.prototype, 'createAccessToken', { answer: seeMade })
   wrap(TokenManager.prototype, 'createRefreshToken', { answer: seeMade })
   wrap(TokenManager.prototype, 'createTokenPair', { later: seePair })
@@ -19,6 +24,8 @@ export function watchManagers(): void {
   })
   wrap(TokenManager.prototype, 'listSessions', { later: (list) => seeObject('SessionInfo', list) })
 }
+
+const seen = new WeakSet()
 
 function seeMade(token: unknown): void {
   current.record?.addToken('a token that was made', token as string)

@@ -1,0 +1,347 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenPolicy } from '../../src/index.js'
+import { createEnforcer, createInjector, type Dependency } from '../../src/manager/dependencies.js'
+import { type NodeRequest, readSingleHeader } from '../../src/request/node-view.js'
+import { toRequestView } from '../../src/request/request-source.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, NOW, SECRET } from '../helpers/manager.js'
+
+/** A Node request with these headers, names and values in turn. */
+function toRequest(...raw: readonly string[]): NodeRequest {
+  const headers: Record<string, string> = {}
+  // Of several headers Node keeps the first.
+  for (let at = 0; at < raw.length; at += 2) headers[String(raw[at]).toLowerCase()] ??= String(raw[at + 1])
+  return { method: 'GET', url: '/', headers, rawHeaders: raw }
+}
+
+const bearer = (token: string): NodeRequest => toRequest('Authorization', `Bearer ${token}`)
+
+/** Whether a request passes at once, and what its dependency decides. */
+async function ask(dependency: Dependency<unknown>, request: NodeRequest) {
+  const enforcer = createEnforcer([dependency], readSingleHeader)
+  const isFast = enforcer.passes(request)
+  const outcome = await enforcer.enforce(toRequestView(request)).then(
+    () => 'ok',
+    (error: unknown) => (error as { code: string }).code,
+  )
+  return { isFast, outcome }
+}
+
+interface Setting {
+  readonly options?: TokenConfigOptions
+  readonly store?: RevocationStore
+  readonly clock?: ReturnType<typeof createClock>
+}
+
+/** A manager, and a way to make a token that its fast lane knows. */
+function createLane({ options = {}, store, clock = createClock() }: Setting = {}) {
+  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options })
+  const tokens = new TokenManager({ config, clock, revocation: store })
+  const learn = async (token: string): Promise<string> => {
+    for (let times = 0; times < 2; times++) await tokens.verifyToken(token, { type: 'any' })
+    return token
+  }
+  const create = (given?: object): Promise<string> => learn(tokens.createAccessToken({ uid: 'ada' }, given))
+  return { tokens, clock, learn, create }
+}
+
+const PASSES = { isFast: true, outcome: 'ok' }
+const slow = (outcome: string) => ({ isFast: false, outcome })
+
+test('a header that was seen before passes at once, and its payload is that of the recipe', async () => {
+  const { tokens, create } = createLane()
+  const request = bearer(await create())
+  expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
+  const injector = createInjector({ payload: tokens.accessTokenRequired }, readSingleHeader)
+  expect(injector.pass(request)).toEqual(await injector.resolve(toRequestView(request)))
+})
+
+test.each<[string, (token: string) => NodeRequest, string]>([
+  ['a token that was never seen', (token) => bearer(token), 'ok'],
+  ['no header', () => toRequest(), 'TOKEN_MISSING'],
+  ['garbage', () => toRequest('Authorization', 'Bearer x'), 'TOKEN_INVALID'],
+])('%s takes the recipe', async (_what, toGiven, outcome) => {
+  const { tokens } = createLane()
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  expect(await ask(tokens.accessTokenRequired, toGiven(token))).toEqual(slow(outcome))
+})
+
+describe('no authority is remembered', () => {
+  test('expiry, to the second', async () => {
+    const { tokens, clock, create } = createLane()
+    const request = bearer(await create({ expiresIn: 60 }))
+    clock.seconds = NOW + 59.999
+    expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
+    clock.seconds = NOW + 60
+    expect(
+      await ask(tokens.accessTokenRequired, bearer(request.headers['authorization']!.slice(7) as string)),
+    ).toEqual(slow('TOKEN_EXPIRED'))
+  })
+
+  test('not-before, and a clock that was set back', async () => {
+    const { tokens, clock, create } = createLane()
+    const token = await create()
+    clock.seconds = NOW - 1
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_NOT_YET_VALID'))
+    clock.seconds = NOW
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
+  })
+
+  test('the type', async () => {
+    const { tokens, create, learn } = createLane()
+    const access = await create()
+    const refresh = await learn(tokens.createRefreshToken({ uid: 'ada' }))
+    expect(await ask(tokens.refreshTokenRequired, bearer(access))).toEqual(slow('REFRESH_TOKEN_REQUIRED'))
+    expect(await ask(tokens.accessTokenRequired, bearer(refresh))).toEqual(slow('ACCESS_TOKEN_REQUIRED'))
+    expect(await ask(tokens.tokenRequired, bearer(access))).toEqual(PASSES)
+    // A refresh token has to be presented to its session.
+    expect(await ask(tokens.tokenRequired, bearer(refresh))).toEqual(slow('ok'))
+    expect(await ask(tokens.refreshTokenRequired, bearer(refresh))).toEqual(slow('ok'))
+  })
+
+  test('freshness, also one that ends', async () => {
+    const { tokens, clock, create } = createLane()
+    expect(await ask(tokens.freshTokenRequired, bearer(await create()))).toEqual(slow('FRESH_TOKEN_REQUIRED'))
+    expect(await ask(tokens.freshTokenRequired, bearer(await create({ fresh: true })))).toEqual(PASSES)
+    const soon = await create({ fresh: '5m' })
+    expect(await ask(tokens.freshTokenRequired, bearer(soon))).toEqual(PASSES)
+    clock.seconds = NOW + 300
+    expect(await ask(tokens.freshTokenRequired, bearer(soon))).toEqual(slow('FRESH_TOKEN_REQUIRED'))
+  })
+
+  test('scopes', async () => {
+    const { tokens, create } = createLane()
+    const token = await create({ scopes: ['read'] })
+    expect(await ask(tokens.scopesRequired('read'), bearer(token))).toEqual(PASSES)
+    expect(await ask(tokens.scopesRequired('read', 'write'), bearer(token))).toEqual(
+      slow('INSUFFICIENT_SCOPE'),
+    )
+  })
+
+  test('issuer and audience: what one manager knows, another one does not', async () => {
+    const { create } = createLane()
+    const token = await create()
+    for (const [options, code] of [
+      [{ JWT_DECODE_ISSUER: 'https://id.example' }, 'TOKEN_ISSUER_INVALID'],
+      [{ JWT_DECODE_AUDIENCE: 'api' }, 'TOKEN_AUDIENCE_INVALID'],
+    ] as const) {
+      const { tokens } = createLane({ options })
+      for (let times = 0; times < 3; times++) {
+        expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow(code))
+      }
+    }
+  })
+
+  test('the key: a manager with another secret refuses', async () => {
+    const { create } = createLane()
+    const token = await create()
+    const other = createLane({ options: { JWT_SECRET_KEY: `${SECRET}-of-another-manager` } })
+    expect(await ask(other.tokens.accessTokenRequired, bearer(token))).toEqual(
+      slow('TOKEN_SIGNATURE_INVALID'),
+    )
+  })
+
+  test.each<[string, (tokens: TokenManager, token: string) => Promise<unknown>]>([
+    ['the token', async (tokens, token) => tokens.revokeToken(await tokens.verifyToken(token))],
+    ['its session', async (tokens, token) => tokens.revokeSession(await tokens.verifyToken(token))],
+    ['its user', (tokens) => tokens.revokeUser('ada')],
+    ['its key', (tokens) => tokens.revokeKey(tokens.keyId as string)],
+    ['everybody', (tokens) => tokens.revokeAll()],
+  ])('revocation in the store: %s', async (_what, revoke) => {
+    const clock = createClock()
+    const { tokens, learn } = createLane({ clock, store: createMemoryStore({ clock }) })
+    const token = await learn((await tokens.createTokenPair({ uid: 'ada' })).accessToken)
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
+    await revoke(tokens, token)
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+  })
+
+  test('revocation by the callback, which is asked for every request, once', async () => {
+    const { tokens, create } = createLane()
+    const token = await create()
+    let asked = 0
+    tokens.setCallbackTokenBlocklist(() => ++asked > 2)
+    for (const outcome of ['ok', 'ok', 'TOKEN_REVOKED']) {
+      expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow(outcome))
+    }
+    expect(asked).toBe(3)
+    tokens.setCallbackTokenBlocklist(() => false)
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
+  })
+
+  test('a store that is gone: a closed one refuses, whatever it said before', async () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    const { tokens, create } = createLane({ clock, store })
+    const token = await create()
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
+    await store.close()
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('REVOCATION_UNAVAILABLE'))
+  })
+})
+
+describe('a store around another one', () => {
+  test.each<[string, (store: RevocationStore) => Partial<RevocationStore>, string]>([
+    ['replaces `lookup`', () => ({ lookup: async (keys) => keys.map(() => NOW * 2000) }), 'TOKEN_REVOKED'],
+    ['has no `createLookup`', () => ({ createLookup: undefined as never }), 'ok'],
+    ['has another `createLookup`', () => ({ createLookup: () => () => false }), 'ok'],
+  ])('that %s is asked by `lookup`', async (_what, change, outcome) => {
+    const clock = createClock()
+    const memory = createMemoryStore({ clock })
+    const { tokens, learn } = createLane({ clock, store: { ...memory, ...change(memory) } })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    await learn(token).catch(() => undefined)
+    await learn(token).catch(() => undefined)
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow(outcome))
+  })
+})
+
+describe('what the header looks like', () => {
+  test.each<[string, (token: string) => NodeRequest, string]>([
+    [
+      'comes twice',
+      (token) => toRequest('Authorization', `Bearer ${token}`, 'authorization', 'Bearer x'),
+      'TOKEN_INVALID',
+    ],
+    [
+      'comes twice, the same',
+      (token) => toRequest('Authorization', `Bearer ${token}`, 'AUTHORIZATION', `Bearer ${token}`),
+      'TOKEN_INVALID',
+    ],
+    ['has another case', (token) => toRequest('Authorization', `bearer ${token}`), 'ok'],
+    ['has two spaces', (token) => toRequest('Authorization', `Bearer  ${token}`), 'ok'],
+    ['has another scheme', (token) => toRequest('Authorization', `Basic ${token}`), 'TOKEN_MISSING'],
+    ['is the token alone', (token) => toRequest('Authorization', token), 'TOKEN_MISSING'],
+    [
+      'has a second credential',
+      (token) => toRequest('Authorization', `Bearer ${token}, Bearer ${token}`),
+      'TOKEN_INVALID',
+    ],
+    ['has another name', (token) => toRequest('X-Authorization', `Bearer ${token}`), 'TOKEN_MISSING'],
+    [
+      'comes without the names as received',
+      (token) => ({ ...bearer(token), rawHeaders: undefined as never }),
+      'ok',
+    ],
+  ])('one that %s takes the recipe', async (_what, toGiven, outcome) => {
+    const { tokens, create } = createLane()
+    expect(await ask(tokens.accessTokenRequired, toGiven(await create()))).toEqual(slow(outcome))
+  })
+
+  test('another header of the same length does not matter', async () => {
+    const { tokens, create } = createLane()
+    const request = toRequest('Cache-Control', 'no-cache', 'Authorization', `Bearer ${await create()}`)
+    expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
+  })
+
+  test('one changed character is another header', async () => {
+    const { tokens, create } = createLane()
+    const header = `Bearer ${await create()}`
+    const enforcer = createEnforcer([tokens.accessTokenRequired], readSingleHeader)
+    expect(enforcer.passes(toRequest('Authorization', header))).toBe(true)
+    for (let at = 0; at < header.length; at++) {
+      const changed = `${header.slice(0, at)}${header[at] === 'A' ? 'B' : 'A'}${header.slice(at + 1)}`
+      expect(enforcer.passes(toRequest('Authorization', changed)), String(at)).toBe(false)
+    }
+  })
+
+  test('a name and a scheme of one’s own', async () => {
+    const { tokens, create } = createLane({ options: { JWT_HEADER_NAME: 'X-Token', JWT_HEADER_TYPE: '' } })
+    const token = await create()
+    expect(await ask(tokens.accessTokenRequired, toRequest('X-Token', token))).toEqual(PASSES)
+    expect(await ask(tokens.accessTokenRequired, toRequest('X-Token', `Bearer ${token}`))).toEqual(
+      slow('TOKEN_INVALID'),
+    )
+  })
+})
+
+describe('policies', () => {
+  test.each<[string, TokenConfigOptions, TokenPolicy, boolean]>([
+    ['the header is the first place', { JWT_TOKEN_LOCATION: ['headers', 'cookies'] }, {}, true],
+    ['cookies come first', { JWT_TOKEN_LOCATION: ['cookies', 'headers'] }, {}, false],
+    ['the route reads cookies only', {}, { locations: 'cookies' }, false],
+    ['the route reads the query first', {}, { locations: ['query', 'headers'] }, false],
+    ['optional', {}, { optional: true }, true],
+    ['without revocation', {}, { skipRevocation: true }, true],
+    [
+      'refresh tokens are looked for elsewhere',
+      { JWT_REFRESH_TOKEN_LOCATION: 'cookies' },
+      { type: 'any' },
+      true,
+    ],
+    [
+      'access tokens are looked for elsewhere',
+      { JWT_TOKEN_LOCATION: 'cookies', JWT_REFRESH_TOKEN_LOCATION: 'headers' },
+      { type: 'any' },
+      false,
+    ],
+  ])('%s', async (_what, options, policy, isFast) => {
+    const { tokens, create } = createLane({ options })
+    const token = await create()
+    const enforcer = createEnforcer([tokens.require(policy)], readSingleHeader)
+    expect(enforcer.passes(bearer(token))).toBe(isFast)
+  })
+
+  test('a cookie beside the header is checked first where it is the first place, CSRF value and all', async () => {
+    const { tokens, create } = createLane({ options: { JWT_TOKEN_LOCATION: ['cookies', 'headers'] } })
+    const token = await create()
+    const request = {
+      ...toRequest('Authorization', `Bearer ${token}`, 'Cookie', `access_token_cookie=${token}`),
+      method: 'POST',
+    }
+    expect(await ask(tokens.accessTokenRequired, request)).toEqual(slow('CSRF_MISSING'))
+  })
+
+  test('a dependency of the application beside ours makes both wait', async () => {
+    const { tokens, create } = createLane()
+    const enforcer = createEnforcer([tokens.accessTokenRequired, () => 'value'], readSingleHeader)
+    expect(enforcer.passes(bearer(await create()))).toBe(false)
+  })
+
+  test('a payload that a schema makes anew is made by the recipe, for each request', async () => {
+    const claims = {
+      '~standard': { version: 1, vendor: 'test', validate: () => ({ value: { at: new Date(0) } }) },
+    } as const
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+      clock: createClock(),
+      claims,
+    })
+    const input = [{ alg: 'HS256' }, { sub: 'ada', type: 'access', exp: NOW + 60 }]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.')
+    const token = `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+    for (let times = 0; times < 3; times++) await tokens.verifyToken(token)
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
+  })
+
+  test('a cache of size 0 has no fast lane', async () => {
+    const { tokens, create } = createLane({ options: { JWT_VERIFIED_CACHE_SIZE: 0 } })
+    expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(slow('ok'))
+  })
+})
+
+test('it never throws: what is wrong with the clock or the request is for the recipe to say', async () => {
+  const clock = createClock()
+  const { tokens, create } = createLane({ clock })
+  const request = bearer(await create())
+  const enforcer = createEnforcer([tokens.accessTokenRequired], readSingleHeader)
+  clock.seconds = Number.NaN
+  expect(enforcer.passes(request)).toBe(false)
+  await expect(enforcer.enforce(toRequestView(request))).rejects.toThrow(TypeError)
+  expect(enforcer.passes({} as never)).toBe(false)
+  expect(createInjector({ a: tokens.accessTokenRequired }, readSingleHeader).pass({} as never)).toBeNull()
+})
+
+test('a refusal is reported once, by the recipe', async () => {
+  const { tokens, clock, create } = createLane()
+  const token = await create({ expiresIn: 60 })
+  const rejected: string[] = []
+  tokens.on('rejected', ({ code }) => rejected.push(code))
+  await ask(tokens.accessTokenRequired, bearer(token))
+  clock.seconds = NOW + 60
+  await ask(tokens.accessTokenRequired, bearer(token))
+  expect(rejected).toEqual(['TOKEN_EXPIRED'])
+})
