@@ -1,6 +1,5 @@
-import { isTokenError } from '../any-token-error.js'
+import { ConfigurationError, isTokenError } from '../errors.js'
 import type { StandardClaims } from '../claims/payload.js'
-import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter, TokenEventName, TokenListener } from '../events.js'
 import { type LogoutPayload, parseText, type RevocablePayload, type Revoker } from '../revocation/revoker.js'
 import { type ActorOptions, parseActor } from '../sessions/session-client.js'

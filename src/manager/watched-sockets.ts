@@ -1,4 +1,4 @@
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import type { TokenPayload } from '../claims/payload.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'

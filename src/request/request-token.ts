@@ -1,5 +1,5 @@
 import type { TokenType } from '../claims/payload.js'
-import { inspectAsJson } from '../inspect.js'
+import { inspectAsJson } from '../encoding.js'
 
 /** Where a token can be in a request. */
 export type TokenLocation = 'headers' | 'cookies' | 'json' | 'query'

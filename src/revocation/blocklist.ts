@@ -1,5 +1,5 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
-import type { JwsHeader } from '../jws/verify.js'
+import type { JwsHeader } from '../jws/compact.js'
 import type { TokenLocation } from '../request/request-token.js'
 
 /** What a revocation callback is told beside the raw token; the token has passed every other check. */

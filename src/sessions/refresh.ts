@@ -1,6 +1,5 @@
-import type { CreateTokenOptions, GivenClaims, SessionClaims } from '../claims/create.js'
-import type { TokenPayload } from '../claims/payload.js'
-import { extraClaims } from '../claims/read-payload.js'
+import type { CreateTokenOptions, ClaimsInput, SessionClaims } from '../claims/create.js'
+import { extraClaims, type TokenPayload } from '../claims/payload.js'
 import { MissingTokenError, RevokedTokenError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RequestSource } from '../request/request-source.js'
@@ -29,10 +28,10 @@ export interface Refresher {
   readonly identityClaim: string
   readonly issuer: {
     /** Throws for claims and options that make no pair. */
-    planPair(given: GivenClaims, options: PairTokenOptions, csrf?: string): unknown
+    planPair(given: ClaimsInput, options: PairTokenOptions, csrf?: string): unknown
     /** Both tokens carry `csrf`; left out, they share a new CSRF value. */
     createPair(
-      given: GivenClaims,
+      given: ClaimsInput,
       options: PairTokenOptions,
       session: SessionClaims,
       csrf?: string,
@@ -87,7 +86,7 @@ export async function refreshPair(
   }
 }
 
-function toGiven(claims: TokenPayload, identityClaim: string, replacement: object | undefined): GivenClaims {
+function toGiven(claims: TokenPayload, identityClaim: string, replacement: object | undefined): ClaimsInput {
   if (replacement !== undefined && 'uid' in replacement)
     throw new TypeError('A refresh cannot change the uid')
   const extras: Record<string, unknown> = { ...extraClaims(claims) }

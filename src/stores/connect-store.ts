@@ -1,4 +1,4 @@
-import { readTokenStart } from '../claims/token-start.js'
+import { readTokenStart } from '../claims/ids.js'
 import type { RevocationUnavailableError } from '../errors.js'
 import { isPromise } from '../promises.js'
 import { readNote, writeNote } from '../request/notes.js'

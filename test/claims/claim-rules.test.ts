@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { assertClaims, type ClaimRules } from '../../src/claims/validate.js'
+import { assertClaims, type ClaimRules } from '../../src/claims/payload.js'
 import { NOW } from '../helpers/manager.js'
 
 const RULES: ClaimRules = { leeway: 10, issuer: null, audience: [] }

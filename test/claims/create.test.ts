@@ -197,7 +197,7 @@ describe('what cannot be given', () => {
     'CRE-19 the reserved claim %s is refused by name',
     (name) => {
       expect(() => create({ uid: 'u', [name]: 'x' })).toThrow(
-        new TypeError(`"${name}" is a reserved claim and cannot be given as an extra one`),
+        new TypeError(`"${name}" is a reserved claim and cannot be used as an extra claim`),
       )
     },
   )

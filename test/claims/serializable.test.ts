@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { assertSerializable } from '../../src/claims/serializable.js'
+import { assertSerializable } from '../../src/claims/extra-claims.js'
 import { createManager, openToken } from '../helpers/manager.js'
 
 class Account {
