@@ -1,4 +1,4 @@
-export { isTokenError } from './any-token-error.js'
+export { isTokenError } from './errors.js'
 export {
   assertErrorOptions,
   type ErrorResponse,

@@ -16,11 +16,26 @@ const CLOSE_BRACE = 0x7d
 /** How deep a JWT header or claims set may be nested. */
 export const MAX_JSON_DEPTH = 32
 
+/** A value that JSON carries unchanged. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [member: string]: JsonValue }
+
+// Reused for every text that fits: allocating a buffer takes longer than the conversion.
+const scratch = Buffer.alloc(8192)
+const MAX_UTF8_BYTES_PER_UNIT = 3
+
 /** The base64url spelling (RFC 7515 §2, no padding) of bytes or of a text in UTF-8. */
 export function toBase64url(value: Uint8Array | string): string {
-  return typeof value === 'string'
-    ? Buffer.from(value, 'utf8').toString('base64url')
-    : Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64url')
+  if (typeof value !== 'string') {
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64url')
+  }
+  if (value.length * MAX_UTF8_BYTES_PER_UNIT > scratch.length) return Buffer.from(value).toString('base64url')
+  return scratch.toString('base64url', 0, scratch.write(value))
 }
 
 /**
@@ -34,16 +49,13 @@ export function readBase64url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null
 }
 
-/** The same ASCII text in memory of its own: a part of a longer text keeps all of that alive. */
+/** A copy of an ASCII text that does not keep the longer text it is a part of in memory. */
 export function copyText(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1')
 }
 
-const scratch = Buffer.alloc(8192)
-
 /** The text behind a base64url text in its one canonical spelling, or `null` for any other, and for bad UTF-8. */
 export function readBase64urlText(encoded: string): string | null {
-  // A buffer of its own is what takes longest, and few tokens need one.
   const bytes = encoded.length > scratch.length ? Buffer.alloc(encoded.length) : scratch
   const size = bytes.write(encoded, 'base64url')
   const text = bytes.toString('utf8', 0, size)
@@ -54,7 +66,8 @@ export function readBase64urlText(encoded: string): string | null {
 
 /** The JSON object in a text, frozen to the bottom, or `null`: bad JSON, too deep or too large, not an object. */
 export function readJsonObject(text: string): Record<string, unknown> | null {
-  if (!isWithinJsonLimits(text)) return null
+  const isFlat = isFlatJson(text)
+  if (!isWithinLimits(text, isFlat)) return null
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -62,7 +75,7 @@ export function readJsonObject(text: string): Record<string, unknown> | null {
     return null
   }
   if (!isJsonObject(value)) return null
-  return isFlatJson(text) ? Object.freeze(value) : deepFreeze(value)
+  return isFlat ? Object.freeze(value) : deepFreeze(value)
 }
 
 function deepFreeze<Value extends object>(value: Value): Value {
@@ -74,11 +87,14 @@ function deepFreeze<Value extends object>(value: Value): Value {
 
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string): boolean {
-  if (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) return true
-  return countMembers(text) !== null
+  return isWithinLimits(text, isFlatJson(text))
 }
 
-// Most claims are: nothing is nested in them, not even in a string that would look like it.
+function isWithinLimits(text: string, isFlat: boolean): boolean {
+  return (isFlat && text.length <= MAX_JSON_COMMAS) || countMembers(text) !== null
+}
+
+// Whether a JSON object certainly has no nested ones: true of most claims.
 function isFlatJson(text: string): boolean {
   return !text.includes('{', 1) && !text.includes('[')
 }
@@ -88,34 +104,50 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether the object in a JSON text names a member twice (RFC 7515 §4): of two JSON.parse keeps one, escapes resolved. */
+/** Whether the object in a JSON text has a member twice (RFC 7515 §4); `JSON.parse` keeps only the last one. */
 export function hasDuplicateMembers(text: string): boolean {
   return countMembers(text) !== Object.keys(JSON.parse(text) as object).length
 }
 
-/** Compares two texts in time that depends only on their lengths, which are no secret; any characters are fine. */
+/** Compares two texts in time that depends only on their lengths, which are not secret. */
 export function isEqualConstantTime(left: string, right: string): boolean {
   if (left.length !== right.length) return false
-  const [one, other] = toPair(left.length)
+  const [one, other] = comparisonBuffers(left.length)
   // UTF-16 keeps every code unit apart; UTF-8 would fold all lone surrogates into one replacement character.
   one.write(left, 'utf16le')
   other.write(right, 'utf16le')
   return timingSafeEqual(one, other)
 }
 
-// What is compared again and again has the same few lengths: those of MACs and of CSRF values.
-const pairs = new Map<number, readonly [Buffer, Buffer]>()
+// Reused: MACs and CSRF values have the same few lengths.
+const buffersByLength = new Map<number, readonly [Buffer, Buffer]>()
 
-function toPair(length: number): readonly [Buffer, Buffer] {
-  const known = pairs.get(length)
+function comparisonBuffers(length: number): readonly [Buffer, Buffer] {
+  const known = buffersByLength.get(length)
   if (known !== undefined) return known
-  const pair = [Buffer.alloc(2 * length), Buffer.alloc(2 * length)] as const
-  if (length <= 128) pairs.set(length, pair)
-  return pair
+  const buffers = [Buffer.alloc(2 * length), Buffer.alloc(2 * length)] as const
+  if (length <= 128) buffersByLength.set(length, buffers)
+  return buffers
 }
 
-// The members of the outermost object of a JSON text, those in strings not counted, or `null` for one that is too deep
-// or too large: then the rest is not looked at.
+/** Makes `console.log` and `util.inspect` show instances of a class as their `toJSON()` does, secrets hidden. */
+export function inspectAsJson(type: {
+  readonly name: string
+  readonly prototype: { toJSON(): object }
+}): void {
+  Object.defineProperty(type.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+    value(
+      this: { toJSON(): object },
+      _depth: number,
+      _options: object,
+      inspect: (value: unknown) => string,
+    ): string {
+      return `${type.name} ${inspect(this.toJSON())}`
+    },
+  })
+}
+
+// How many members the outermost object of a JSON text has, or `null` as soon as the text is too deep or too large.
 function countMembers(text: string): number | null {
   let depth = 0
   let commas = 0

@@ -1,4 +1,4 @@
-/** The base of every error a request can cause; `code` is made for programs, `message` for people. */
+/** The base of every error a request can cause; `code` is for programs, `message` for people. */
 export abstract class TokenError extends Error {
   abstract readonly code: string
 
@@ -18,7 +18,7 @@ export class MissingTokenError extends TokenError {
   }
 }
 
-/** A cookie token came with a method that needs a CSRF value, and the request carries none. */
+/** The request has a token in a cookie and a method that needs a CSRF value, but no CSRF value. */
 export class MissingCsrfTokenError extends MissingTokenError {
   override readonly name = 'MissingCsrfTokenError'
   override readonly code = 'CSRF_MISSING'
@@ -30,7 +30,7 @@ export class TokenDecodeError extends TokenError {
   readonly code: string = 'TOKEN_INVALID'
 }
 
-/** No key of this manager made the token's signature. */
+/** The token's signature was not made by a key of this manager. */
 export class TokenSignatureError extends TokenDecodeError {
   override readonly name = 'TokenSignatureError'
   override readonly code = 'TOKEN_SIGNATURE_INVALID'
@@ -40,7 +40,7 @@ export class TokenSignatureError extends TokenDecodeError {
   }
 }
 
-/** The token was good until `expiredAt`, in epoch seconds. */
+/** The token expired at `expiredAt`, in epoch seconds. */
 export class TokenExpiredError extends TokenDecodeError {
   override readonly name = 'TokenExpiredError'
   override readonly code = 'TOKEN_EXPIRED'
@@ -52,7 +52,7 @@ export class TokenExpiredError extends TokenDecodeError {
   }
 }
 
-/** The token becomes good at `validFrom`, in epoch seconds. */
+/** The token becomes valid at `validFrom`, in epoch seconds. */
 export class TokenNotYetValidError extends TokenDecodeError {
   override readonly name = 'TokenNotYetValidError'
   override readonly code = 'TOKEN_NOT_YET_VALID'
@@ -96,7 +96,7 @@ export class ClaimsValidationError extends TokenDecodeError {
   }
 }
 
-/** One complaint of a claims schema; `path` leads from the extra claims to the offending value. */
+/** One problem found by a claims schema; `path` leads from the extra claims to the invalid value. */
 export interface ClaimsIssue {
   readonly message: string
   readonly path: readonly PropertyKey[]
@@ -117,7 +117,7 @@ export class TokenTypeError extends TokenError {
   }
 }
 
-/** The route needs an access token and was given another type. */
+/** The route requires an access token, and the token has another type. */
 export class AccessTokenRequiredError extends TokenTypeError {
   override readonly name = 'AccessTokenRequiredError'
   declare readonly code: 'ACCESS_TOKEN_REQUIRED'
@@ -127,7 +127,7 @@ export class AccessTokenRequiredError extends TokenTypeError {
   }
 }
 
-/** The route needs a refresh token and was given another type. */
+/** The route requires a refresh token, and the token has another type. */
 export class RefreshTokenRequiredError extends TokenTypeError {
   override readonly name = 'RefreshTokenRequiredError'
   declare readonly code: 'REFRESH_TOKEN_REQUIRED'
@@ -137,7 +137,7 @@ export class RefreshTokenRequiredError extends TokenTypeError {
   }
 }
 
-/** The route needs a token from a recent log-in. */
+/** The route requires a token from a recent log-in. */
 export class FreshTokenRequiredError extends TokenError {
   override readonly name = 'FreshTokenRequiredError'
   readonly code = 'FRESH_TOKEN_REQUIRED'
@@ -147,7 +147,7 @@ export class FreshTokenRequiredError extends TokenError {
   }
 }
 
-/** The token lacks a scope the route needs. */
+/** The token lacks a scope that the route requires. */
 export class InsufficientScopeError extends TokenError {
   override readonly name = 'InsufficientScopeError'
   readonly code = 'INSUFFICIENT_SCOPE'
@@ -199,7 +199,7 @@ export class RevokedTokenError extends TokenError {
   }
 }
 
-/** A refresh token came back after its successor was used: someone has a copy, and the session is revoked. */
+/** A refresh token was used again after its successor: it may be stolen, and the session is revoked. */
 export class RefreshTokenReusedError extends RevokedTokenError {
   override readonly name = 'RefreshTokenReusedError'
   override readonly code = 'REFRESH_TOKEN_REUSED'
@@ -209,17 +209,17 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   }
 }
 
-/** Nobody could say whether the token is revoked, or keep that it is; `cause` has the reason. */
+/** The revocation store or callback failed or did not answer in time; `cause` has the reason. */
 export class RevocationUnavailableError extends TokenError {
   override readonly name = 'RevocationUnavailableError'
   readonly code = 'REVOCATION_UNAVAILABLE'
 
   constructor(cause: unknown) {
-    super('Revocation could not be checked or kept', { cause })
+    super('Revocation store unavailable', { cause })
   }
 }
 
-/** The token is genuine, but its subject does not exist (any more). */
+/** The token is genuine, but its subject does not exist, or no longer. */
 export class SubjectNotFoundError extends TokenError {
   override readonly name = 'SubjectNotFoundError'
   readonly code = 'SUBJECT_NOT_FOUND'
@@ -229,7 +229,36 @@ export class SubjectNotFoundError extends TokenError {
   }
 }
 
-/** The configuration is wrong; the message says which field and how to mend it. Never caused by a request. */
+/** Every error a request can cause, told apart by `code`. */
+export type AnyTokenError =
+  | (MissingTokenError & { readonly code: 'TOKEN_MISSING' })
+  | MissingCsrfTokenError
+  | (TokenDecodeError & { readonly code: 'TOKEN_INVALID' })
+  | TokenSignatureError
+  | TokenExpiredError
+  | TokenNotYetValidError
+  | TokenAudienceError
+  | TokenIssuerError
+  | ClaimsValidationError
+  | AccessTokenRequiredError
+  | RefreshTokenRequiredError
+  | FreshTokenRequiredError
+  | InsufficientScopeError
+  | CsrfError
+  | (RevokedTokenError & { readonly code: 'TOKEN_REVOKED' })
+  | RefreshTokenReusedError
+  | RevocationUnavailableError
+  | SubjectNotFoundError
+
+/** Every `code` a `TokenError` can have. */
+export type TokenErrorCode = AnyTokenError['code']
+
+/** Holds across duplicate installs of this package, where `instanceof TokenError` does not. */
+export function isTokenError(value: unknown): value is AnyTokenError {
+  return value instanceof Error && (value as Partial<TokenError>).isTokenError === true
+}
+
+/** The configuration is invalid; the message names the field and the fix. Never caused by a request. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
   readonly code = 'CONFIGURATION_INVALID'

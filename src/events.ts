@@ -1,8 +1,8 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
-import type { AnyTokenError } from './any-token-error.js'
+import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
 
-/** Who is behind a revocation, as far as the application has said. */
+/** Who caused a revocation, as far as the application says. */
 export interface EventOrigin {
   /** Who did it, if it was not the user: what the application passed as `actor`. */
   readonly actor: string | null
@@ -10,7 +10,7 @@ export interface EventOrigin {
   readonly userAgent: string | null
 }
 
-/** What a manager tells its listeners, by event; never a token, a secret or a CSRF value. */
+/** The data of each event of a manager; never a token, a secret or a CSRF value. */
 export interface TokenEvents {
   /** A token was made. */
   readonly issued: {
@@ -21,7 +21,7 @@ export interface TokenEvents {
     /** Epoch seconds; `null` for a token that never expires. */
     readonly expiresAt: number | null
   }
-  /** A request or a token was refused; the ids are known only of a genuine token. */
+  /** A request or a token was refused; the ids are `null` unless the token is genuine. */
   readonly rejected: {
     readonly code: AnyTokenError['code']
     /** The message of the error. */
@@ -48,7 +48,7 @@ export interface TokenEvents {
     readonly kind: 'token' | 'session' | 'user' | 'key' | 'all'
     /** A `jti`, `sid`, `sub` or `kid`; empty for `all`. */
     readonly id: string
-    /** The user whose tokens are concerned; `null` for `key` and `all`, and where it is not known. */
+    /** The user whose tokens are revoked; `null` for `key` and `all`, and where it is not known. */
     readonly sub: string | null
     readonly reason: 'requested' | 'reuse'
   }
@@ -57,14 +57,14 @@ export interface TokenEvents {
     readonly sid: string
     readonly sub: string
     readonly generation: number
-    /** Another request with the same token was first, within the grace. */
+    /** Whether another request had used the same refresh token before, within the grace period. */
     readonly isReplay: boolean
   }
-  /** An old refresh token came back; the session is revoked. */
+  /** A refresh token was used again; the session is revoked. */
   readonly reuseDetected: {
     readonly sid: string
     readonly sub: string
-    /** The generation of the token that came back. */
+    /** The generation of the token that was used again. */
     readonly presented: number
     /** The generation that the session had reached. */
     readonly current: number
@@ -76,7 +76,7 @@ export interface TokenEvents {
     /** Every session that started at or before this moment is revoked; epoch milliseconds by the store's clock. */
     readonly revokedBefore: number
   }
-  /** The store did not answer, or not usably. */
+  /** The store failed, did not answer in time, or returned something invalid. */
   readonly storeUnavailable: {
     readonly operation: string
     /** What the store or its client threw. */
@@ -87,14 +87,14 @@ export interface TokenEvents {
 /** The name of an event. */
 export type TokenEventName = keyof TokenEvents
 
-/** Is told of an event; what it returns or throws has no effect on the request. */
+/** Called with each event; what it returns or throws has no effect on the request. */
 export type TokenListener<Name extends TokenEventName> = (event: TokenEvents[Name]) => unknown
 
 /** Registers listeners and emits events. */
 export interface TokenEmitter {
-  /** Returns a function that ends the listening. */
+  /** Returns a function that removes the listener. */
   readonly on: <Name extends TokenEventName>(name: Name, listener: TokenListener<Name>) => () => void
-  /** The event is made only if somebody listens. */
+  /** `create` is called only if there is a listener. */
   readonly emit: <Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]) => void
 }
 
@@ -122,24 +122,24 @@ export function createEmitter(): TokenEmitter {
     on(name, listener) {
       if (!channels.has(name)) throw new TypeError(unknownName('event', name, [...channels.keys()]))
       if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
-      // Wrapped, so that one function may listen twice and stop once.
+      // Wrapped, so that one function can be registered twice and removed once.
       const own: TokenListener<never> = (event) => listener(event)
       listeners.set(name, (listeners.get(name) ?? new Set()).add(own))
       return () => void listeners.get(name)?.delete(own)
     },
     emit(name, create) {
-      const heard = listeners.get(name)
+      const registered = listeners.get(name)
       const published = channels.get(name)
-      if (!heard?.size && !published?.hasSubscribers) return
+      if (!registered?.size && !published?.hasSubscribers) return
       const event = Object.freeze(create())
       // A copy: a listener may add or remove others, or itself.
-      for (const listener of Array.from(heard ?? [])) notify(listener, event as never)
+      for (const listener of Array.from(registered ?? [])) notify(listener, event as never)
       published?.publish(event)
     },
   }
 }
 
-// A listener that fails must not change what the application does; nor may its failure be lost without a trace.
+// A failing listener has no effect on the request; a warning reports it.
 function notify(listener: TokenListener<never>, event: never): void {
   try {
     Promise.resolve(listener(event)).catch(warn)

@@ -1,26 +1,30 @@
 export type { CreateTokenOptions, RefreshTokenOptions } from './claims/create.js'
 export { type RandomBytes, toTimedId } from './claims/ids.js'
-export type { AnyClaims, StandardClaims, TokenPayload, TokenType } from './claims/payload.js'
 export {
-  type ExtraClaims,
+  type AnyClaims,
   expiresAt,
+  type ExtraClaims,
   extraClaims,
   hasScopes,
   issuedAt,
+  type StandardClaims,
   timeSinceIssued,
   timeUntilExpiry,
-} from './claims/read-payload.js'
-export type { ClaimsSchema } from './claims/schema.js'
-export type { JsonValue } from './claims/serializable.js'
-export { type AnyTokenError, isTokenError, type TokenErrorCode } from './any-token-error.js'
+  type TokenPayload,
+  type TokenType,
+} from './claims/payload.js'
+export type { ClaimsSchema } from './claims/extra-claims.js'
+export type { JsonValue } from './encoding.js'
 export {
   AccessTokenRequiredError,
+  type AnyTokenError,
   type ClaimsIssue,
   ClaimsValidationError,
   ConfigurationError,
   CsrfError,
   FreshTokenRequiredError,
   InsufficientScopeError,
+  isTokenError,
   MissingCsrfTokenError,
   MissingTokenError,
   RefreshTokenRequiredError,
@@ -31,6 +35,7 @@ export {
   TokenAudienceError,
   TokenDecodeError,
   TokenError,
+  type TokenErrorCode,
   TokenExpiredError,
   TokenIssuerError,
   TokenNotYetValidError,
@@ -50,7 +55,7 @@ export type { Algorithm } from './jws/algorithms.js'
 export type { KeyMaterial } from './jws/asymmetric.js'
 export type { Jwk } from './jws/jwk.js'
 export type { SecretMaterial } from './jws/secret.js'
-export type { JwsHeader } from './jws/verify.js'
+export type { JwsHeader } from './jws/compact.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {

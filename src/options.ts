@@ -11,7 +11,7 @@ export function assertOptions(
   options: unknown,
   names: { readonly [name: string]: true | undefined },
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options) || isForeign(options)) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options) || isOtherObject(options)) {
     throw new TypeError(`The options of ${owner} must be an object`)
   }
   for (const name of Object.keys(options)) {
@@ -20,8 +20,8 @@ export function assertOptions(
   }
 }
 
-// A request, a Map or a promise in the place of options has no names of its own, and would pass for "no options".
-function isForeign(options: object): boolean {
+// A request, a Map or a promise passed as options has no own names, and would be taken for "no options".
+function isOtherObject(options: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(options)
   return prototype !== null && prototype !== Object.prototype && Object.keys(options).length === 0
 }
@@ -36,7 +36,7 @@ export function unknownName(what: string, name: string, known: readonly string[]
 function findNearest(name: string, known: readonly string[]): string | null {
   let nearest: string | null = null
   let smallest = Number.POSITIVE_INFINITY
-  // No known name is longer; the length of what somebody else sent must not decide how long this takes.
+  // No known name is longer, and the time this takes must not depend on the length of the input.
   const wanted = name.slice(0, MAX_NAME_LENGTH).toLowerCase()
   for (const candidate of known) {
     // In proportion to the length: "req" is nearer to "request" than to "ip".

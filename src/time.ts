@@ -4,12 +4,12 @@ export type Clock = () => number
 /** The clock of the machine. */
 export const systemClock: Clock = () => Date.now()
 
-/** Milliseconds since some fixed moment, by a clock that nobody can set back. */
+/** Milliseconds since some fixed moment, by a clock that cannot be set back. */
 export function monotonicNow(): number {
   return performance.now()
 }
 
-/** A clock that throws instead of showing no time: no comparison with `NaN` is ever true, not even of an expiry. */
+/** A clock that throws instead of returning `NaN`, with which every comparison is false, also that of an expiry. */
 export function createCheckedClock(clock: Clock): Clock {
   return () => {
     const now = clock()
@@ -19,12 +19,12 @@ export function createCheckedClock(clock: Clock): Clock {
 }
 
 /**
- * A clock for dropping what has ended: it never runs ahead of the time that has really passed.
+ * A clock for deleting what has expired: it never runs ahead of the time that has really passed.
  *
- * A machine's clock that jumps forward and back again would otherwise drop revocations whose tokens then live on.
+ * Otherwise a system clock that jumps forward and back again would delete revocations of tokens that are still valid.
  */
 export function createCautiousClock(clock: Clock): Clock {
-  // A clock that was passed in is somebody's own time, and may run as it likes.
+  // A clock that the application passes is used as it is.
   if (clock !== systemClock) return clock
   const lead = clock() - monotonicNow()
   return () => Math.min(clock(), lead + monotonicNow())

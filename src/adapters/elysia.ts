@@ -1,6 +1,6 @@
 import { parseSetCookie } from 'cookie-es'
 import type { Context } from 'elysia'
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import {
   assertErrorOptions,
   type ErrorResponseOptions,

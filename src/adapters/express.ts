@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   createEnforcer,

@@ -14,7 +14,7 @@ import type {
   RouteGenericInterface,
   RouteHandlerMethod,
 } from 'fastify'
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   createEnforcer,

@@ -1,4 +1,4 @@
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import {
   assertErrorOptions,
   type ErrorResponseOptions,

@@ -1,5 +1,5 @@
 import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import {
   assertErrorOptions,
   type ErrorResponseOptions,

@@ -1,5 +1,5 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   createEnforcer,

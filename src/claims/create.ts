@@ -1,7 +1,10 @@
+import type { JsonValue } from '../encoding.js'
 import type { OptionNames } from '../options.js'
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
+import { assertExtraClaims, assertSerializable, type ClaimsSchema } from './extra-claims.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
 import {
+  EMPTY_PROTOTYPE,
   isNonEmptyString,
   isScope,
   isStringOrList,
@@ -9,12 +12,10 @@ import {
   RESERVED_CLAIMS,
   type TokenType,
 } from './payload.js'
-import { assertExtraClaims, type ClaimsSchema } from './schema.js'
-import { assertSerializable, type JsonValue } from './serializable.js'
 
-/** What one token may be given beside its claims; each option replaces the configured value for this token. */
+/** The options of one token; each replaces the configured value for this token. */
 export interface CreateTokenOptions {
-  /** Access tokens only, since a refresh token proves no log-in: fresh for good, or for a while. Default `false`. */
+  /** Access tokens only, since a refresh token does not prove a log-in: fresh until it expires, or for a duration. Default `false`. */
   readonly fresh?: boolean | Duration
   /** How long the token lives; `false` makes one that never expires. */
   readonly expiresIn?: Duration | false
@@ -24,13 +25,13 @@ export interface CreateTokenOptions {
   readonly scopes?: readonly string[] | string
   readonly audience?: string | readonly string[]
   readonly issuer?: string
-  /** When the token becomes valid: a moment, or how long from now. */
+  /** When the token becomes valid: a date, or a duration from now. */
   readonly notBefore?: Date | Duration
   /** Extra members of the JOSE header. */
   readonly headers?: { readonly [name: string]: JsonValue }
 }
 
-/** What a refresh token may be given; `fresh` would have no effect. */
+/** The options of a refresh token; `fresh` would have no effect. */
 export type RefreshTokenOptions = Omit<CreateTokenOptions, 'fresh'>
 
 /** The names of `CreateTokenOptions`. */
@@ -45,8 +46,8 @@ export const TOKEN_OPTIONS: OptionNames<CreateTokenOptions> = {
   headers: true,
 }
 
-/** The user identifier and the extra claims of a new token. */
-export interface GivenClaims {
+/** What the application passes to make a token: the user's identifier, and extra claims. */
+export interface ClaimsInput {
   readonly uid: string
   readonly [claim: string]: unknown
 }
@@ -67,7 +68,7 @@ export interface CreationRules {
 export interface CreationContext {
   /** Epoch milliseconds. */
   readonly now: number
-  /** When the token counts as begun, `now` or a little later; epoch milliseconds. */
+  /** When the token starts for revocations, `now` or a little later; epoch milliseconds. */
   readonly start: number
   readonly random: RandomBytes
   readonly session: SessionClaims | null
@@ -78,62 +79,80 @@ export interface SessionClaims {
   readonly sid: string
   /** The CSRF value of every token of the session; left out, each token gets its own. */
   readonly csrf?: string
-  /** Refresh tokens only, and only where sessions are kept. */
+  /** Refresh tokens only, and only of sessions in a store. */
   readonly generation?: number
-  /** Of a kept session: when a token of it expires that was made at `iat` and would live until `own`; see `toExpiry`. */
-  limitExpiry?(type: TokenType, iat: number, own: number | null): number | null
+  /**
+   * Of a session in a store: when a token made at `iat` expires, whose own options make it expire at `ownExpiry`. Epoch
+   * seconds; `null` for never.
+   */
+  limitExpiry?(type: TokenType, iat: number, ownExpiry: number | null): number | null
 }
 
-/** The claims of a new token, or `TypeError` for a bad `uid`, a reserved name or a value JSON cannot carry. */
+/** The claims of a new token, or `TypeError` for a bad `uid` or option, a reserved name or a value JSON cannot carry. */
 export function createClaims(
   type: TokenType,
-  given: GivenClaims,
+  input: ClaimsInput,
   options: CreateTokenOptions,
   rules: CreationRules,
   context: CreationContext,
 ): Record<string, unknown> {
-  const { uid, ...extras } = assertGiven(given)
-  assertExtras(extras, rules.identityClaim)
-  if (rules.schema !== null) assertExtraClaims(rules.schema, extras)
+  if (typeof input !== 'object' || input === null) throw new TypeError('Claims must be an object with a uid')
+  const { uid } = input
+  if (!isNonEmptyString(uid)) throw new TypeError('uid must be a non-empty string')
+  const claims = createStandardClaims(type, uid, options, rules, context)
+  addExtraClaims(claims, input, rules.identityClaim)
+  if (rules.schema !== null) assertExtraClaims(rules.schema, claims, rules.identityClaim)
+  return claims
+}
 
-  const iat = toEpochSeconds(context.now)
-  const { session } = context
-  const own = toExpiry(iat, options, rules.expires)
-  const exp = session?.limitExpiry === undefined ? own : session.limitExpiry(type, iat, own)
-  const audience = options.audience === undefined ? rules.audience : assertAudience(options.audience)
+function createStandardClaims(
+  type: TokenType,
+  uid: string,
+  options: CreateTokenOptions,
+  rules: CreationRules,
+  { now, start, random, session }: CreationContext,
+): Record<string, unknown> {
+  const iat = toEpochSeconds(now)
+  const ownExpiry = toExpiry(iat, options, rules.expires)
+  const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, ownExpiry)
+  const exp = session?.limitExpiry === undefined ? ownExpiry : session.limitExpiry(type, iat, ownExpiry)
+  const issuer = options.issuer === undefined ? rules.issuer : parseIssuer(options.issuer)
+  const audience = options.audience === undefined ? rules.audience : parseAudience(options.audience)
   const claims: Record<string, unknown> = {
+    // Without the setter of Object.prototype, `__proto__` is a claim like any other.
+    __proto__: EMPTY_PROTOTYPE,
     [rules.identityClaim]: uid,
     type,
-    jti: createTimedId(context.start, context.random),
+    jti: createTimedId(start, random),
     iat,
   }
-  const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, own)
-  const issuer = options.issuer === undefined ? rules.issuer : assertIssuer(options.issuer)
   if (nbf !== null || rules.encodeNbf) claims['nbf'] = nbf ?? iat
   if (exp !== null) claims['exp'] = exp
   if (issuer !== null) claims['iss'] = issuer
   if (audience !== null) claims['aud'] = audience
   if (type === 'access') claims['fresh'] = toFreshness(iat, options.fresh)
-  if (rules.csrf) claims['csrf'] = session?.csrf ?? createId(context.random)
+  if (rules.csrf) claims['csrf'] = session?.csrf ?? createId(random)
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
-  return { ...claims, ...extras }
+  return claims
 }
 
-function assertGiven(given: GivenClaims): GivenClaims {
-  if (typeof given !== 'object' || given === null) throw new TypeError('Claims must be an object with a uid')
-  if (!isNonEmptyString(given.uid)) throw new TypeError('uid must be a non-empty string')
-  return given
-}
-
-function assertExtras(extras: Readonly<Record<string, unknown>>, identityClaim: string): void {
-  if (Object.getOwnPropertySymbols(extras).length > 0) throw new TypeError('A symbol cannot name a claim')
-  for (const name of Object.keys(extras)) {
+function addExtraClaims(claims: Record<string, unknown>, input: ClaimsInput, identityClaim: string): void {
+  for (const name of Object.keys(input)) {
+    if (name === 'uid') continue
     if (RESERVED_CLAIMS.has(name) || name === identityClaim) {
-      throw new TypeError(`"${name}" is a reserved claim and cannot be given as an extra one`)
+      throw new TypeError(`"${name}" is a reserved claim and cannot be used as an extra claim`)
     }
-    assertSerializable(name, extras[name])
+    // Read once: a getter could return another value than the one that was checked.
+    const value = input[name]
+    assertSerializable(name, value)
+    claims[name] = value
+  }
+  for (const symbol of Object.getOwnPropertySymbols(input)) {
+    if (Object.prototype.propertyIsEnumerable.call(input, symbol)) {
+      throw new TypeError('Claim names must be strings; the claims have a symbol as a name')
+    }
   }
 }
 
@@ -148,17 +167,17 @@ export function toExpiry(
     if (expiresIn === undefined) return configured === false ? null : iat + configured
     return expiresIn === false ? null : iat + toWholeSeconds('expiresIn', expiresIn)
   }
-  if (expiresIn !== undefined) throw new TypeError('Give expiresIn or expiresAt, not both')
+  if (expiresIn !== undefined) throw new TypeError('Pass expiresIn or expiresAt, not both')
   if (!(expiresAt instanceof Date) || Number.isNaN(expiresAt.getTime())) {
     throw new TypeError('expiresAt must be a valid Date')
   }
   return toEpochSeconds(expiresAt.getTime())
 }
 
-// Against the token's own expiry: that of its session is known only when it is too late to refuse.
+// Compared with the token's own expiry: the expiry of its session is known only once the session is in the store.
 function toNotBefore(iat: number, notBefore: Date | Duration, exp: number | null): number {
-  const isMoment = notBefore instanceof Date
-  const nbf = isMoment ? toEpochSeconds(notBefore.getTime()) : iat + toWholeSeconds('notBefore', notBefore)
+  const isDate = notBefore instanceof Date
+  const nbf = isDate ? toEpochSeconds(notBefore.getTime()) : iat + toWholeSeconds('notBefore', notBefore)
   if (Number.isNaN(nbf)) throw new TypeError('notBefore must be a valid Date or a duration')
   if (exp !== null && nbf >= exp)
     throw new TypeError('notBefore must be earlier than the expiry of the token')
@@ -190,12 +209,12 @@ function toScopes(scopes: readonly string[] | string): readonly string[] {
   return list
 }
 
-function assertIssuer(issuer: string): string {
+function parseIssuer(issuer: string): string {
   if (!isNonEmptyString(issuer)) throw new TypeError('issuer must be a non-empty string')
   return issuer
 }
 
-function assertAudience(audience: string | readonly string[]): string | readonly string[] {
+function parseAudience(audience: string | readonly string[]): string | readonly string[] {
   if (!isStringOrList(audience)) throw new TypeError('audience must be a string or a list of strings')
   return audience
 }

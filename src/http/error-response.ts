@@ -1,5 +1,4 @@
-import type { TokenErrorCode } from '../any-token-error.js'
-import type { InsufficientScopeError, TokenError } from '../errors.js'
+import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
 import { assertOptions, type OptionNames } from '../options.js'
 

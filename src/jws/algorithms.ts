@@ -1,6 +1,5 @@
-import type { KeyObject } from 'node:crypto'
-import { isRocaModulus } from './roca.js'
-import { isSmallOrder } from './small-order.js'
+import { constants, createHmac, type KeyObject, sign, verify } from 'node:crypto'
+import { isEqualConstantTime, readBase64url, toBase64url } from '../encoding.js'
 
 /** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
 export type Algorithm =
@@ -31,7 +30,7 @@ export type AlgorithmSpec =
       readonly size: number
       /** The order of the curve's group (SEC 2). */
       readonly order: bigint
-      /** Half of the order: the largest s that counts. */
+      /** Half of the order: the largest s that is accepted. */
       readonly highestS: Buffer
     }
   | { readonly family: 'eddsa' }
@@ -65,51 +64,104 @@ function ecdsa(hash: string, curve: string, size: number, order: bigint): Algori
   return { family: 'ecdsa', hash, curve, size, order, highestS: toInteger(order >> 1n, size) }
 }
 
-/** A number in so many bytes, the highest first. */
-export function toInteger(value: bigint, size: number): Buffer {
+// A number as big-endian bytes.
+function toInteger(value: bigint, size: number): Buffer {
   return Buffer.from(value.toString(16).padStart(2 * size, '0'), 'hex')
 }
 
-/** Why a key cannot serve an algorithm, or `null` when it can. */
-export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | null {
+/** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
+export interface BoundKey {
+  readonly algorithm: Algorithm
+  readonly kid: string
+  /** The `kid`, and the one derived from the key where that is another. */
+  readonly ids: readonly string[]
+  readonly key: KeyObject
+}
+
+type EcdsaSpec = Extract<AlgorithmSpec, { family: 'ecdsa' }>
+type PublicKeySpec = Exclude<AlgorithmSpec, { family: 'hmac' }>
+
+/** The signature of `input` by a key (RFC 7518 §3) in base64url; ECDSA signatures are low-s. */
+export function createSignature({ algorithm, key }: BoundKey, input: string): string {
   const spec = ALGORITHMS[algorithm]
-  const details = key.asymmetricKeyDetails
+  return spec.family === 'hmac' ? createMac(spec.hash, key, input) : toBase64url(signWith(spec, key, input))
+}
+
+// As text: faster in Node than a buffer.
+function createMac(hash: string, key: KeyObject, input: string): string {
+  return createHmac(hash, key).update(input).digest('base64url')
+}
+
+function signWith(spec: PublicKeySpec, key: KeyObject, input: string): Buffer {
+  const bytes = Buffer.from(input)
   switch (spec.family) {
-    case 'hmac':
-      return key.type === 'secret' ? null : 'needs a secret'
     case 'rsa':
-    case 'rsa-pss': {
-      const isPssKey = key.asymmetricKeyType === 'rsa-pss'
-      if (key.asymmetricKeyType !== 'rsa' && !(isPssKey && spec.family === 'rsa-pss'))
-        return 'needs an RSA key'
-      // RFC 7518 §3.3 and §3.5: 2048 bits or larger. An exponent of 1 makes every text its own signature.
-      if ((details?.modulusLength ?? 0) < 2048) return 'needs an RSA key of at least 2048 bits'
-      if ((details?.publicExponent ?? 0n) < 3n) return 'needs an RSA public exponent of at least 3'
-      if (isRocaModulus(readModulus(key))) {
-        return 'needs an RSA key without the ROCA weakness (CVE-2017-15361)'
-      }
-      return isPssKey && !isPssFor(spec.hash, key) ? `needs an RSA-PSS key made for ${spec.hash}` : null
-    }
+      return sign(spec.hash, bytes, key)
+    case 'rsa-pss':
+      return sign(spec.hash, bytes, { key, ...PSS })
     case 'ecdsa':
-      return details?.namedCurve === spec.curve ? null : `needs an EC key on curve ${spec.curve}`
+      return toLowS(sign(spec.hash, bytes, { key, ...P1363 }), spec)
     case 'eddsa':
-      if (key.asymmetricKeyType !== 'ed25519') return 'needs an Ed25519 key'
-      return isSmallOrder(key.export({ format: 'der', type: 'spki' }).subarray(-32))
-        ? 'needs an Ed25519 key of full order'
-        : null
+      return sign(null, bytes, key)
   }
 }
 
-// At the end of the DER form: the modulus, then the exponent with its two bytes of type and length. Node writes no JWK
-// of an RSA-PSS key.
-function readModulus(key: KeyObject): Buffer {
-  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
-  const end = -3 - Math.floor(publicExponent.toString(2).length / 8)
-  return key.export({ format: 'der', type: 'spki' }).subarray(end - Math.ceil(modulusLength / 8), end)
+/** How many bytes the signatures of a key have. */
+export function signatureSize({ algorithm, key }: BoundKey): number {
+  const spec = ALGORITHMS[algorithm]
+  switch (spec.family) {
+    case 'hmac':
+      return spec.minSecretBytes
+    case 'rsa':
+    case 'rsa-pss':
+      return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8)
+    case 'ecdsa':
+      return 2 * spec.size
+    case 'eddsa':
+      return 64
+  }
 }
 
-// A key without parameters takes any; one with parameters takes only those.
-function isPssFor(hash: string, key: KeyObject): boolean {
-  const { hashAlgorithm = hash, mgf1HashAlgorithm = hash, saltLength = 0 } = key.asymmetricKeyDetails ?? {}
-  return hashAlgorithm === hash && mgf1HashAlgorithm === hash && saltLength <= Number(hash.slice(3)) / 8
+/** Whether a text is a signature of `input` by a key, in canonical base64url. */
+export function isSignature({ algorithm, key }: BoundKey, input: string, encoded: string): boolean {
+  const spec = ALGORITHMS[algorithm]
+  if (spec.family === 'hmac') {
+    return isEqualConstantTime(createMac(spec.hash, key, input), encoded)
+  }
+  const signature = readBase64url(encoded)
+  return signature !== null && verifyWith(spec, key, Buffer.from(input), signature)
+}
+
+function verifyWith(spec: PublicKeySpec, key: KeyObject, input: Buffer, signature: Buffer): boolean {
+  switch (spec.family) {
+    case 'rsa':
+      return verify(spec.hash, input, key, signature)
+    case 'rsa-pss':
+      return verify(spec.hash, input, { key, ...PSS }, signature)
+    case 'ecdsa':
+      return isLowS(signature, spec) && verify(spec.hash, input, { key, ...P1363 }, signature)
+    case 'eddsa':
+      return verify(null, input, key, signature)
+  }
+}
+
+// RFC 7518 §3.5: the salt is as long as the hash.
+const PSS = {
+  padding: constants.RSA_PKCS1_PSS_PADDING,
+  saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+} as const
+// RFC 7518 §3.4: r and s side by side, not DER.
+const P1363 = { dsaEncoding: 'ieee-p1363' } as const
+
+// For every valid (r, s) the pair (r, n - s) is valid too: a second spelling of the token that anyone can make.
+// Only the lower half of s is accepted.
+function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
+  return bytes.length === 2 * size && highestS.compare(bytes, size) >= 0
+}
+
+function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
+  if (isLowS(signature, spec)) return signature
+  const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
+  signature.set(toInteger(spec.order - s, spec.size), spec.size)
+  return signature
 }

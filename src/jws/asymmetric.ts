@@ -1,11 +1,12 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
+import { type Algorithm, ALGORITHMS } from './algorithms.js'
 import { isJwk, type Jwk } from './jwk.js'
 
 /** An asymmetric key: PEM text, a JWK (or its JSON text) or a `KeyObject`. */
 export type KeyMaterial = string | Jwk | KeyObject
 
-/** What an asymmetric key may be, for whoever gave something else. */
+/** The accepted forms of an asymmetric key, for error messages. */
 export const KEY_FORMS = 'PEM text, a JWK or a KeyObject'
 
 /** The private key, or `ConfigurationError`. */
@@ -18,13 +19,13 @@ export function importPublicKey(field: string, material: KeyMaterial): KeyObject
   return importKey(field, material, 'public')
 }
 
-/** The public part of a private key: what its JWK says, or else what Node derives. They may not belong together. */
+/** The public part of a private key: from its JWK, unverified, or else derived by Node. */
 export function readPublicPart(field: string, material: KeyMaterial, key: KeyObject): KeyObject {
   if (!isJwk(material)) return createPublicKey(key)
   try {
     return createPublicKey({ key: material as JsonWebKey, format: 'jwk' })
   } catch {
-    throw new ConfigurationError(`${field} is not a key that Node can read`)
+    throw new ConfigurationError(`${field} is not a key that Node.js can import`)
   }
 }
 
@@ -35,13 +36,14 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
   }
   const source = isJwk(material) ? material : toPem(field, material)
   const isPrivate = isJwk(source) ? 'd' in source : source.includes('PRIVATE KEY-----')
-  if (type === 'public' && isPrivate) throw new ConfigurationError(`${field} holds a private key`)
+  if (type === 'public' && isPrivate)
+    throw new ConfigurationError(`${field} must be a public key, not a private one`)
   const input = isJwk(source) ? { key: source as JsonWebKey, format: 'jwk' as const } : source
   try {
     return type === 'private' ? createPrivateKey(input) : createPublicKey(input)
   } catch {
     // Without a cause: its message may quote members of a JWK.
-    throw new ConfigurationError(`${field} is not a key that Node can read`)
+    throw new ConfigurationError(`${field} is not a key that Node.js can import`)
   }
 }
 
@@ -49,8 +51,8 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
 // such a block does not match, and stays as it is.
 const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \1-----/g
 
-// Variables and secret stores put a PEM file into one line: without its line ends, with spaces in their place, or with
-// the two characters `\n`. Node reads none of these.
+// Environment variables and secret stores often hold a PEM file in one line: without its line ends, with spaces in their
+// place, or with the two characters `\n`. Node reads none of these.
 function toPem(field: string, material: unknown): string {
   if (typeof material !== 'string' || !material.includes('-----BEGIN ')) {
     throw new ConfigurationError(`${field} must be ${KEY_FORMS}`)
@@ -60,4 +62,90 @@ function toPem(field: string, material: unknown): string {
     const lines = base64.replaceAll(/.{1,64}/g, '$&\n')
     return `\n-----BEGIN ${label}-----\n${lines}-----END ${label}-----\n`
   })
+}
+
+/** Why a key cannot serve an algorithm, or `null` when it can. */
+export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | null {
+  const spec = ALGORITHMS[algorithm]
+  const details = key.asymmetricKeyDetails
+  switch (spec.family) {
+    case 'hmac':
+      return key.type === 'secret' ? null : 'needs a secret'
+    case 'rsa':
+    case 'rsa-pss': {
+      const isPssKey = key.asymmetricKeyType === 'rsa-pss'
+      if (key.asymmetricKeyType !== 'rsa' && !(isPssKey && spec.family === 'rsa-pss'))
+        return 'needs an RSA key'
+      // RFC 7518 §3.3 and §3.5: 2048 bits or larger. With an exponent of 1 every text is its own signature.
+      if ((details?.modulusLength ?? 0) < 2048) return 'needs an RSA key of at least 2048 bits'
+      if ((details?.publicExponent ?? 0n) < 3n) return 'needs an RSA public exponent of at least 3'
+      if (isRocaModulus(readModulus(key))) {
+        return 'needs an RSA key without the ROCA weakness (CVE-2017-15361)'
+      }
+      return isPssKey && !isPssFor(spec.hash, key) ? `needs an RSA-PSS key made for ${spec.hash}` : null
+    }
+    case 'ecdsa':
+      return details?.namedCurve === spec.curve ? null : `needs an EC key on curve ${spec.curve}`
+    case 'eddsa':
+      if (key.asymmetricKeyType !== 'ed25519') return 'needs an Ed25519 key'
+      return isSmallOrder(key.export({ format: 'der', type: 'spki' }).subarray(-32))
+        ? 'needs an Ed25519 key of full order'
+        : null
+  }
+}
+
+// The DER form ends with the modulus, then the exponent with two bytes of type and length. Node cannot export an RSA-PSS
+// key as a JWK.
+function readModulus(key: KeyObject): Buffer {
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  const end = -3 - Math.floor(publicExponent.toString(2).length / 8)
+  return key.export({ format: 'der', type: 'spki' }).subarray(end - Math.ceil(modulusLength / 8), end)
+}
+
+// A key without parameters works with any hash; one with parameters only with those.
+function isPssFor(hash: string, key: KeyObject): boolean {
+  const { hashAlgorithm = hash, mgf1HashAlgorithm = hash, saltLength = 0 } = key.asymmetricKeyDetails ?? {}
+  return hashAlgorithm === hash && mgf1HashAlgorithm === hash && saltLength <= Number(hash.slice(3)) / 8
+}
+
+// The primes up to 167 for which 65537 does not generate every residue.
+const ROCA_PRIMES = [11, 13, 17, 19, 37, 53, 61, 71, 73, 79, 97, 103, 107, 109, 127, 151, 157]
+
+/**
+ * Whether an RSA modulus was made by the broken generator of Infineon's chips (ROCA, CVE-2017-15361).
+ *
+ * Its primes are powers of 65537 modulo a product of small primes, and so is the modulus, which can then be factored.
+ * Other keys have this property once in two hundred million.
+ */
+export function isRocaModulus(bytes: Uint8Array): boolean {
+  const modulus = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+  return ROCA_PRIMES.every((prime) => isPower(Number(modulus % BigInt(prime)), prime))
+}
+
+function isPower(residue: number, prime: number): boolean {
+  let power = 1
+  do {
+    if (power === residue) return true
+    power = (power * 65_537) % prime
+  } while (power !== 1)
+  return false
+}
+
+const FIELD_PRIME = 2n ** 255n - 19n
+
+/**
+ * Whether an Ed25519 public key, in its 32 bytes (RFC 8032 §5.1.2), is a point whose order divides eight.
+ *
+ * Anyone can sign for such a key: the term of the equation that depends on the private key vanishes. These points have
+ * y = 0 or y = ±1, or are halves of those with y = 0: then x² = -y², and the equation of the curve becomes the last
+ * factor.
+ */
+export function isSmallOrder(bytes: Uint8Array): boolean {
+  const integer = BigInt(`0x${Buffer.from(bytes.toReversed()).toString('hex')}`)
+  // The highest bit is the sign of x.
+  const y = BigInt.asUintN(255, integer)
+  const square = y * y
+  return (
+    (y * (square - 1n) * (121_665n * square * square - 243_332n * square + 121_666n)) % FIELD_PRIME === 0n
+  )
 }

@@ -38,7 +38,7 @@ export function assertJwkUse(
   if (!isJwk(material)) return
   const { alg = algorithm, use = 'sig', key_ops: operations = [operation] } = material
   if (alg !== algorithm) {
-    throw new ConfigurationError(`${field} is a JWK for another algorithm than ${algorithm}`)
+    throw new ConfigurationError(`${field} is a JWK whose "alg" is not ${algorithm}`)
   }
   if (use !== 'sig') throw new ConfigurationError(`${field} is a JWK whose "use" is not "sig"`)
   if (!Array.isArray(operations) || !operations.includes(operation)) {
@@ -46,27 +46,27 @@ export function assertJwkUse(
   }
 }
 
-/** The longest `kid` that is used or read. */
+/** The longest `kid` that is accepted. */
 export const MAX_KID_LENGTH = 128
 
 /** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
 export function toKid(field: string, material: unknown, key: KeyObject): string {
-  const given = isJwk(material) ? material.kid : undefined
-  if (given === undefined) return deriveKid(key)
-  if (typeof given !== 'string' || given === '' || given.length > MAX_KID_LENGTH) {
+  const kid = isJwk(material) ? material.kid : undefined
+  if (kid === undefined) return deriveKid(key)
+  if (typeof kid !== 'string' || kid === '' || kid.length > MAX_KID_LENGTH) {
     throw new ConfigurationError(
       `${field} is a JWK whose "kid" is not a string of 1 to ${MAX_KID_LENGTH} characters`,
     )
   }
-  return given
+  return kid
 }
 
-/** The id of a key that names itself: the same wherever the key is configured, in whatever form. */
+/** The id of a key, derived from the key: the same wherever the key is configured, in whatever form. */
 export function deriveKid(key: KeyObject): string {
   return key.type === 'secret' ? secretKid(key) : thumbprint(key)
 }
 
-// RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC says no more than any token does.
+// RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC reveals no more than a token does.
 function secretKid(secret: KeyObject): string {
   return createHmac('sha256', secret).update('tokenlib kid').digest().subarray(0, 12).toString('base64url')
 }
@@ -79,7 +79,7 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 function thumbprint(publicKey: KeyObject): string {
-  // Node cannot write an RSA-PSS key as a JWK; its DER form identifies it as well.
+  // Node cannot export an RSA-PSS key as a JWK; its DER form identifies it as well.
   const form =
     publicKey.asymmetricKeyType === 'rsa-pss'
       ? publicKey.export({ format: 'der', type: 'spki' })

@@ -1,19 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import { type Algorithm, ALGORITHMS, readKeyMismatch } from './algorithms.js'
-import { importPrivateKey, importPublicKey, type KeyMaterial, readPublicPart } from './asymmetric.js'
+import { type Algorithm, ALGORITHMS, type BoundKey, createSignature, isSignature } from './algorithms.js'
+import {
+  importPrivateKey,
+  importPublicKey,
+  type KeyMaterial,
+  readKeyMismatch,
+  readPublicPart,
+} from './asymmetric.js'
 import { assertJwkUse, deriveKid, isJwk, parseJwkText, toKid } from './jwk.js'
 import { importSecret, type SecretMaterial } from './secret.js'
-import { createSignature, isSignature } from './signature.js'
-
-/** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
-export interface BoundKey {
-  readonly algorithm: Algorithm
-  readonly kid: string
-  /** The `kid`, and the one that the key names itself by where that is another. */
-  readonly ids: readonly string[]
-  readonly key: KeyObject
-}
 
 /** The keys of one manager: at most one signs, and all of `verifying` are accepted, current ones first. */
 export interface KeyRing {
@@ -21,7 +17,7 @@ export interface KeyRing {
   readonly verifying: readonly BoundKey[]
 }
 
-/** Where the keys of a ring come from, named as errors name them; `null` means not configured. */
+/** The configuration of the keys; `null` means not configured. */
 export interface KeySources {
   readonly JWT_ALGORITHM: Algorithm
   /** The algorithms accepted beside `JWT_ALGORITHM`. */
@@ -99,7 +95,7 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
     ...(previous ? bindPublic(previous, algorithms) : []),
   ]
   const own = verifying.find((key) => key.algorithm === algorithm && key.key === current.key)
-  if (own === undefined) throw unfit(current, algorithm)
+  if (own === undefined) throw toMismatchError(current, algorithm)
   const unverifiable = algorithms.find((name) => !verifying.some((key) => key.algorithm === name))
   if (unverifiable !== undefined) {
     throw new ConfigurationError(`JWT_DECODE_ALGORITHMS: no configured key can verify ${unverifiable}`)
@@ -111,7 +107,7 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   return { signing, verifying }
 }
 
-// Node does not compare the two parts of a private key. Only a signature shows whether the two belong together.
+// Node does not check that the two parts of a private key belong together; a signature shows it.
 function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
   const input = 'tokenlib key check'
   try {
@@ -137,19 +133,19 @@ function bindPublic(imported: ImportedKey, algorithms: readonly Algorithm[]): Bo
   const fitting = algorithms.filter(
     (algorithm) => readKeyMismatch(algorithm, key) === null && (named === undefined || named === algorithm),
   )
-  if (fitting.length === 0) throw unfit(imported, algorithms[0] as Algorithm)
+  if (fitting.length === 0) throw toMismatchError(imported, algorithms[0] as Algorithm)
   return fitting.map((algorithm) => {
     if (field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
     return bindKey(algorithm, key, toKid(field, material, key))
   })
 }
 
-function unfit({ field, key }: ImportedKey, algorithm: Algorithm): ConfigurationError {
-  const mismatch = readKeyMismatch(algorithm, key) ?? 'is not the algorithm its JWK names'
+function toMismatchError({ field, key }: ImportedKey, algorithm: Algorithm): ConfigurationError {
+  const mismatch = readKeyMismatch(algorithm, key) ?? 'is not the "alg" of the JWK'
   return new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
 }
 
-// Wycheproof's key-set rule, and common sense: a kid that names two keys selects nothing.
+// As Wycheproof demands of key sets: a `kid` that names two keys is ambiguous.
 function assertDistinctKids(keys: readonly BoundKey[]): void {
   for (const key of keys) {
     const first = keys.find((other) => other.kid === key.kid && other.algorithm === key.algorithm)

@@ -1,17 +1,17 @@
-import { createPublicKey, createSecretKey, KeyObject, X509Certificate } from 'node:crypto'
+import { createHash, createPublicKey, createSecretKey, KeyObject, X509Certificate } from 'node:crypto'
 import { readBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import { ALGORITHMS, type Algorithm } from './algorithms.js'
 import { isJwk, type Jwk } from './jwk.js'
-import { readWeakness } from './weak-secret.js'
+import { FINGERPRINT_BYTES, PUBLISHED_SECRETS } from './published-secrets.js'
 
 /** A signing secret: a text (its UTF-8 bytes count), bytes, an `oct` JWK or a secret `KeyObject`. */
 export type SecretMaterial = string | Uint8Array | Jwk | KeyObject
 
-/** What a secret may be, for whoever gave something else. */
+/** The accepted forms of a secret, for error messages. */
 export const SECRET_FORMS = 'a string, bytes, a JWK of type "oct" or a secret KeyObject'
 
-/** The secret as a key, or `ConfigurationError` when it is no secret or too weak for the algorithm. */
+/** The secret as a key, or `ConfigurationError` when it is not a secret or too weak for the algorithm. */
 export function importSecret(
   field: string,
   material: SecretMaterial,
@@ -23,7 +23,7 @@ export function importSecret(
   if (!allowWeak) assertStrong(field, bytes, algorithm)
   if (looksLikeKey(bytes)) {
     throw new ConfigurationError(
-      `${field} holds a key, not a secret; it belongs in JWT_PRIVATE_KEY or JWT_PUBLIC_KEY`,
+      `${field} is an asymmetric key, not a secret; use JWT_PRIVATE_KEY or JWT_PUBLIC_KEY for it`,
     )
   }
   return createSecretKey(bytes)
@@ -35,9 +35,40 @@ function assertStrong(field: string, bytes: Buffer, algorithm: Algorithm): void 
   const weakness = readWeakness(bytes, minimum)
   if (weakness === null) return
   throw new ConfigurationError(
-    `${field} ${weakness}; ${algorithm} needs ${minimum} random ones (RFC 7518 section 3.2): ` +
+    `${field} ${weakness}; ${algorithm} needs ${minimum} random bytes (RFC 7518 section 3.2): ` +
       `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
   )
+}
+
+// Random bytes, and random digits of this length, practically always have more.
+const MIN_DISTINCT_BYTES = 6
+
+// Why a secret of an algorithm that needs `minimum` bytes can be guessed, or `null`.
+function readWeakness(secret: Buffer, minimum: number): string | null {
+  // White space around a text adds no entropy, nor do zeros behind it: HMAC pads keys with them (RFC 2104 §2).
+  const text = secret.toString().replace(/\0+$/, '').trim()
+  // Bytes that are not text may begin or end like that by chance.
+  const { length } = /^[ -~]*$/.test(text) ? text : secret
+  if (length < minimum) return `has ${length} bytes`
+  if (new Set(secret).size < MIN_DISTINCT_BYTES) return 'repeats a few characters'
+  return isPublished(text, secret) ? 'is on a published list of secrets' : null
+}
+
+// Compares the text, and every text that decodes to the same bytes.
+function isPublished(text: string, secret: Buffer): boolean {
+  const hex = secret.toString('hex')
+  const list = Buffer.from(PUBLISHED_SECRETS, 'base64')
+  return [text, hex, hex.toUpperCase(), secret.toString('base64'), secret.toString('base64url')].some(
+    (spelling) => isListed(spelling, list),
+  )
+}
+
+function isListed(spelling: string, list: Buffer): boolean {
+  const digest = createHash('sha256').update(spelling).digest()
+  for (let at = 0; at < list.length; at += FINGERPRINT_BYTES) {
+    if (digest.compare(list, at, at + FINGERPRINT_BYTES, 0, FINGERPRINT_BYTES) === 0) return true
+  }
+  return false
 }
 
 function toBytes(field: string, material: SecretMaterial): Buffer {
@@ -51,11 +82,11 @@ function toBytes(field: string, material: SecretMaterial): Buffer {
   throw new ConfigurationError(`${field} must be ${SECRET_FORMS}`)
 }
 
-// A second line of defence only. The first is that secrets and keys are different fields, and each algorithm
-// reads one of them: recognising keys by their look has failed in library after library.
+// Only the second defence: recognising keys by their look has failed in many libraries. The first is that secrets and
+// keys are different fields, and each algorithm reads one of them.
 function looksLikeKey(bytes: Buffer): boolean {
   const text = resolveEscapes(bytes.toString('latin1'))
-  // Encoded too: the body of a PEM file without its first and last line, or a whole file made fit for a variable.
+  // Also encoded: the body of a PEM file without its first and last line, or a whole file in a variable.
   return [bytes, Buffer.from(text, 'base64'), Buffer.from(text, 'hex')].some(holdsKey)
 }
 
@@ -70,7 +101,7 @@ function holdsKey(bytes: Buffer): boolean {
   )
 }
 
-// JSON may spell any character by its number, and text within text has more backslashes.
+// JSON may write any character as \uXXXX, and JSON within JSON has more backslashes.
 function resolveEscapes(text: string): string {
   return text
     .replace(/\\[nr]/g, '')

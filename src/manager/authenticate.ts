@@ -1,6 +1,5 @@
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError, RevokedTokenError } from '../errors.js'
 import type { TokenPayload } from '../claims/payload.js'
-import { RevokedTokenError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
 import { missingToken, readToken, type RequestToken, type TokenLocation } from '../request/read-token.js'

@@ -1,5 +1,4 @@
-import type { TokenPayload } from '../claims/payload.js'
-import { isCurrent } from '../claims/validate.js'
+import { type TokenPayload, isCurrent } from '../claims/payload.js'
 import type { RequestView } from '../request/view.js'
 import type { Authenticator } from './authenticate.js'
 import { type CompiledPolicy, satisfies } from './policy.js'

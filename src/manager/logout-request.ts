@@ -1,6 +1,5 @@
-import { isTokenError } from '../any-token-error.js'
+import { CsrfError, isTokenError, TokenDecodeError } from '../errors.js'
 import type { TokenPayload, TokenType } from '../claims/payload.js'
-import { CsrfError, TokenDecodeError } from '../errors.js'
 import type { EventOrigin } from '../events.js'
 import { readCookieValues } from '../request/credentials.js'
 import { assertCsrf, isFromOrigin } from '../request/csrf.js'

@@ -1,5 +1,4 @@
-import { isScope, type StandardClaims, type TokenType } from '../claims/payload.js'
-import { hasScopes } from '../claims/read-payload.js'
+import { hasScopes, isScope, type StandardClaims, type TokenType } from '../claims/payload.js'
 import {
   AccessTokenRequiredError,
   FreshTokenRequiredError,

@@ -1,6 +1,5 @@
-import type { CreateTokenOptions, GivenClaims } from '../claims/create.js'
-import type { TokenPayload } from '../claims/payload.js'
-import { extraClaims } from '../claims/read-payload.js'
+import type { CreateTokenOptions, ClaimsInput } from '../claims/create.js'
+import { type TokenPayload, extraClaims } from '../claims/payload.js'
 import { RevokedTokenError } from '../errors.js'
 import { assertOptions } from '../options.js'
 import { settleQuietly } from '../promises.js'
@@ -43,12 +42,12 @@ export async function refreshPair(
   const origin = view === undefined || found === null ? null : { view, found }
   const verified = await authenticateToken(authenticator, token, policy, origin)
 
-  const given = toGiven(verified.claims, settings.identityClaim, claims)
+  const input = toInput(verified.claims, settings.identityClaim, claims)
   const options = { ...toOptions(verified.claims), ...(access && { access }) }
   // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
   // requests of every tab that read the old one just before the refresh.
   const { csrf } = verified.claims
-  issuer.planPair(given, options, csrf)
+  issuer.planPair(input, options, csrf)
 
   // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
   // used would count as a reuse. A presentation that is under way comes first.
@@ -59,7 +58,7 @@ export async function refreshPair(
     const session = await sessions.rotate(verified, { ...(view && { request: view }), ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return issuer.createPair(given, options, session, csrf)
+    return issuer.createPair(input, options, session, csrf)
   }
   const pair = rotate()
   findings.presented = settleQuietly(pair.then(() => undefined))
@@ -71,7 +70,7 @@ export async function refreshPair(
   }
 }
 
-function toGiven(claims: TokenPayload, identityClaim: string, replacement: object | undefined): GivenClaims {
+function toInput(claims: TokenPayload, identityClaim: string, replacement: object | undefined): ClaimsInput {
   if (replacement !== undefined && 'uid' in replacement)
     throw new TypeError('A refresh cannot change the uid')
   const extras: Record<string, unknown> = { ...extraClaims(claims) }

@@ -1,6 +1,5 @@
-import { isTokenError } from '../any-token-error.js'
+import { isTokenError, MissingTokenError } from '../errors.js'
 import type { TokenPayload } from '../claims/payload.js'
-import { MissingTokenError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'

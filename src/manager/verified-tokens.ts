@@ -1,8 +1,7 @@
-import { parseClaims, type TokenPayload } from '../claims/payload.js'
-import { applySchema } from '../claims/schema.js'
-import { assertClaims } from '../claims/validate.js'
+import { parseClaims, type TokenPayload, assertClaims } from '../claims/payload.js'
+import { applySchema } from '../claims/extra-claims.js'
 import { copyText, MAX_JSON_DEPTH } from '../encoding.js'
-import { createJwsVerifier, type JwsHeader } from '../jws/verify.js'
+import { createJwsVerifier, type JwsHeader } from '../jws/compact.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
 import type { Settings } from './settings.js'
 

@@ -1,7 +1,6 @@
 import type { TokenType } from '../claims/payload.js'
-import { isJsonObject } from '../encoding.js'
+import { isJsonObject, inspectAsJson } from '../encoding.js'
 import { MissingTokenError, TokenDecodeError } from '../errors.js'
-import { inspectAsJson } from '../inspect.js'
 import { isJson } from './body.js'
 import { readBearer, readCookie } from './credentials.js'
 import type { RequestView } from './view.js'

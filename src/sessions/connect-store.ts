@@ -1,6 +1,5 @@
-import type { RandomBytes } from '../claims/ids.js'
+import { type RandomBytes, readTokenStart } from '../claims/ids.js'
 import type { TokenPayload } from '../claims/payload.js'
-import { readTokenStart } from '../claims/token-start.js'
 import type { RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import {

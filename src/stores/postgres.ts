@@ -1,6 +1,5 @@
-import { createLossReporter } from '../revocation/store-rules.js'
+import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'

@@ -1,7 +1,6 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
-import { createLossReporter } from '../revocation/store-rules.js'
+import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/store-rules.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { Clock } from '../time.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'

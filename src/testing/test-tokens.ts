@@ -1,6 +1,6 @@
 import { systemRandom } from '../claims/ids.js'
 import type { AnyClaims } from '../claims/payload.js'
-import type { ClaimsSchema } from '../claims/schema.js'
+import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { TokenConfig, type TokenConfigOptions } from '../manager/config.js'
 import { createIssuer } from '../manager/issue.js'
 import { resolveSettings } from '../manager/settings.js'

@@ -197,7 +197,7 @@ describe('what cannot be given', () => {
     'CRE-19 the reserved claim %s is refused by name',
     (name) => {
       expect(() => create({ uid: 'u', [name]: 'x' })).toThrow(
-        new TypeError(`"${name}" is a reserved claim and cannot be given as an extra one`),
+        new TypeError(`"${name}" is a reserved claim and cannot be used as an extra claim`),
       )
     },
   )
@@ -211,6 +211,26 @@ describe('what cannot be given', () => {
     [{ audience: [1] }],
   ])('the option %j is a TypeError', (options) => {
     expect(() => create({ uid: 'u' }, options)).toThrow(TypeError)
+  })
+
+  test.each([[null], ['text'], [['list']], [1]])('headers: %j is a TypeError', (headers) => {
+    expect(() => create({ uid: 'u' }, { headers })).toThrow(new TypeError('headers must be an object'))
+  })
+
+  test('a symbol that is not enumerable is not a claim', () => {
+    const claims = Object.defineProperty({ uid: 'u', a: 1 }, Symbol('internal'), { value: 1 })
+    expect(openToken(create(claims)).claims).toMatchObject({ sub: 'u', a: 1 })
+  })
+
+  test('a getter is read once: what was checked is what is signed', () => {
+    let reads = 0
+    const claims = {
+      uid: 'u',
+      get level() {
+        return reads++ === 0 ? 1 : new Date(0)
+      },
+    }
+    expect(openToken(create(claims)).claims['level']).toBe(1)
   })
 
   test('a token that could not be read is not made', () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type CreateTokenOptions, hasScopes, TokenConfig, TokenManager } from '../../src/index.js'
 import { parseClaims } from '../../src/claims/payload.js'
-import { assertSerializable } from '../../src/claims/serializable.js'
-import { readTokenStart } from '../../src/claims/token-start.js'
+import { assertSerializable } from '../../src/claims/extra-claims.js'
+import { readTokenStart } from '../../src/claims/ids.js'
 import { createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
 
 describe('a mistake in a call is told by name, so that it can be mended', () => {
@@ -15,15 +15,15 @@ describe('a mistake in a call is told by name, so that it can be mended', () => 
     [{}, 'uid must be a non-empty string'],
     [{ uid: '' }, 'uid must be a non-empty string'],
     [{ uid: 7 }, 'uid must be a non-empty string'],
-    [{ uid: 'u', [Symbol('s')]: 1 }, 'A symbol cannot name a claim'],
-    [{ uid: 'u', exp: 1 }, '"exp" is a reserved claim and cannot be given as an extra one'],
+    [{ uid: 'u', [Symbol('s')]: 1 }, 'Claim names must be strings; the claims have a symbol as a name'],
+    [{ uid: 'u', exp: 1 }, '"exp" is a reserved claim and cannot be used as an extra claim'],
   ])('CRE-19 CRE-20 claims %o', (claims, message) => {
     expect(() => tokens.createAccessToken(claims as never)).toThrow(new TypeError(message))
   })
 
   test.each<[CreateTokenOptions, string]>([
-    [{ expiresIn: 60, expiresAt: new Date(NOW) }, 'Give expiresIn or expiresAt, not both'],
-    [{ expiresIn: false, expiresAt: new Date(NOW) }, 'Give expiresIn or expiresAt, not both'],
+    [{ expiresIn: 60, expiresAt: new Date(NOW) }, 'Pass expiresIn or expiresAt, not both'],
+    [{ expiresIn: false, expiresAt: new Date(NOW) }, 'Pass expiresIn or expiresAt, not both'],
     [{ expiresAt: new Date('?') }, 'expiresAt must be a valid Date'],
     [{ expiresAt: NOW as never }, 'expiresAt must be a valid Date'],
     [{ expiresIn: 0.5 }, 'expiresIn must be a whole number of seconds, at least 1'],
@@ -88,9 +88,9 @@ describe('VAL-18 a claims set of the wrong shape', () => {
   const parse = (claims: unknown) => () => parseClaims(JSON.stringify(claims), 'sub')
 
   test('says what is wrong with it', () => {
-    expect(parse([])).toThrow('Token claims are not a JSON object')
-    expect(parse({ type: 'access' })).toThrow('Token claim "sub" is missing or of the wrong type')
-    expect(parse({ sub: 'u' })).toThrow('Token claim "type" is missing or of the wrong type')
+    expect(parse([])).toThrow('Token claims must be a JSON object')
+    expect(parse({ type: 'access' })).toThrow('Token claim "sub" is missing or has the wrong type')
+    expect(parse({ sub: 'u' })).toThrow('Token claim "type" is missing or has the wrong type')
     expect(parse({ sub: 'u', type: 'access', iat: '1' })).toThrow('Token claim "iat" is missing')
   })
 

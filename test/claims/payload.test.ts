@@ -10,6 +10,7 @@ import {
   timeUntilExpiry,
   TokenDecodeError,
 } from '../../src/index.js'
+import { parseClaims, RESERVED_CLAIMS } from '../../src/claims/payload.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
 
 const { tokens, clock } = createManager()
@@ -88,6 +89,12 @@ describe('claims of the wrong type', () => {
       expect(() => verify({ ...good, [name]: value })).toThrow(TokenDecodeError)
     },
   )
+
+  test.each([...RESERVED_CLAIMS])('an object as %s is a decode error that names the claim', (name) => {
+    expect(() => parseClaims(JSON.stringify({ sub: 'u', type: 'access', [name]: {} }), 'sub')).toThrow(
+      new TokenDecodeError(`Token claim "${name}" is missing or has the wrong type`),
+    )
+  })
 
   test.each(['exp', 'nbf', 'iat'])('%s of 1e400 is a decode error, not for ever', (name) => {
     expect(() => verify(`{"sub":"u","type":"access","${name}":1e400}`)).toThrow(TokenDecodeError)

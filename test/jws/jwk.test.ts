@@ -103,12 +103,12 @@ describe('what a JWK says it is for', () => {
     [
       'a private key for another algorithm',
       { JWT_PRIVATE_KEY: { ...privateJwk, alg: 'ES384' } },
-      'JWT_PRIVATE_KEY is a JWK for another algorithm than ES256',
+      'JWT_PRIVATE_KEY is a JWK whose "alg" is not ES256',
     ],
     [
       'a private key for another algorithm, beside its public one',
       { JWT_PRIVATE_KEY: { ...privateJwk, alg: 'ES384' }, JWT_PUBLIC_KEY: publicKey },
-      'JWT_PRIVATE_KEY is a JWK for another algorithm than ES256',
+      'JWT_PRIVATE_KEY is a JWK whose "alg" is not ES256',
     ],
     [
       'a public key that does not verify',
@@ -162,7 +162,7 @@ describe('a key that cannot be read', () => {
       expect(read).toThrow(
         expect.objectContaining({
           name: 'ConfigurationError',
-          message: 'KEY is not a key that Node can read',
+          message: 'KEY is not a key that Node.js can import',
         }),
       )
     },

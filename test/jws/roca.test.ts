@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../src/index.js'
-import { isRocaModulus } from '../../src/jws/roca.js'
+import { isRocaModulus } from '../../src/jws/asymmetric.js'
 import { createManager } from '../helpers/manager.js'
 
 const toBytes = (value: bigint): Buffer => {

@@ -42,7 +42,7 @@ describe('a manager says what it lacks', () => {
       config: new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PUBLIC_KEY: keyPairFor('ES256').publicKey }),
     })
     expect(() => verifier.createAccessToken({ uid: 'ada' })).toThrow(
-      new ConfigurationError('This manager only verifies tokens; JWT_PRIVATE_KEY is needed to create them'),
+      new ConfigurationError('This manager can only verify tokens; set JWT_PRIVATE_KEY to create them'),
     )
     expect(verifier.keyId).toBeNull()
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ClaimsSchema } from '../../src/claims/schema.js'
+import type { ClaimsSchema } from '../../src/claims/extra-claims.js'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 

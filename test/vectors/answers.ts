@@ -1,6 +1,6 @@
 import { ConfigurationError, TokenConfig, TokenDecodeError } from '../../src/index.js'
 import { createKeyRing, type KeyRing, type KeySources } from '../../src/jws/key-ring.js'
-import { createJwsVerifier } from '../../src/jws/verify.js'
+import { createJwsVerifier } from '../../src/jws/compact.js'
 import type { Answer } from './corpus.js'
 
 // What an application gets that sets nothing.

@@ -1,7 +1,6 @@
-import type { Algorithm } from '../../src/jws/algorithms.js'
+import { type Algorithm, createSignature, isSignature } from '../../src/jws/algorithms.js'
 import type { Jwk } from '../../src/jws/jwk.js'
 import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
-import { createSignature, isSignature } from '../../src/jws/signature.js'
 import { answerEitherForm, answerKeys, answerToken, toOneAnswer } from './answers.js'
 import {
   assertAllNamed,

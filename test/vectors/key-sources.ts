@@ -1,6 +1,6 @@
-import { type Algorithm, ALGORITHMS } from '../../src/jws/algorithms.js'
+import { type Algorithm, ALGORITHMS, type BoundKey } from '../../src/jws/algorithms.js'
 import type { Jwk } from '../../src/jws/jwk.js'
-import { type BoundKey, createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
+import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
 
 /** No key at all, and nothing that is weak allowed. */
 export const NO_KEYS: Omit<KeySources, 'JWT_ALGORITHM'> = {

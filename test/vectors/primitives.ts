@@ -1,10 +1,15 @@
 import { createPublicKey } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Algorithm, ALGORITHMS } from '../../src/jws/algorithms.js'
+import {
+  type Algorithm,
+  ALGORITHMS,
+  type BoundKey,
+  createSignature,
+  isSignature,
+} from '../../src/jws/algorithms.js'
 import type { Jwk } from '../../src/jws/jwk.js'
-import type { BoundKey, KeySources } from '../../src/jws/key-ring.js'
-import { createSignature, isSignature } from '../../src/jws/signature.js'
+import type { KeySources } from '../../src/jws/key-ring.js'
 import { answerKeys, toFailure, toOneAnswer } from './answers.js'
 import { parseCaseIds } from './case-ids.js'
 import {

@@ -2,8 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { TokenType } from '../../claims/payload.js'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
-import type { Dependency } from '../../manager/dependencies.js'
-import { typeOf } from '../../manager/dependencies.js'
+import { type Dependency, typeOf } from '../../manager/dependencies.js'
 import { assertOptions } from '../../options.js'
 
 const guards = new WeakMap<object, TokenType | 'any'>()

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Logger } from '@nestjs/common'
-import { isTokenError } from '../../any-token-error.js'
+import { isTokenError } from '../../errors.js'
 import { toErrorResponse } from '../../http/error-response.js'
 import type { AuthenticatedUpgrade, UpgradePolicy } from '../../manager/sockets.js'
 import type { AnyManager } from './manager-token.js'

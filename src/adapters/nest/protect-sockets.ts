@@ -4,8 +4,10 @@ import {
   parseUpgradePolicy,
   recheckUpgrade,
   type UpgradePolicy,
+  type ClosableSocket,
+  closeSocket,
+  parseInterval,
 } from '../../manager/sockets.js'
-import { type ClosableSocket, closeSocket, parseInterval } from '../../manager/sockets.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { NodeRequest } from '../../request/node-view.js'
 import type { Duration } from '../../time.js'

@@ -1,6 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Optional } from '@nestjs/common'
-import { isTokenError } from '../../any-token-error.js'
-import { type TokenError } from '../../errors.js'
+import { isTokenError, type TokenError } from '../../errors.js'
 import {
   assertErrorOptions,
   type ErrorResponse,

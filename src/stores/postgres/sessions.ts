@@ -1,6 +1,5 @@
-import { parseListOptions } from '../../revocation/store-rules.js'
+import { parseListOptions, decideRotation, type RotationState } from '../../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
-import { decideRotation, type RotationState } from '../../revocation/store-rules.js'
 import type {
   OpenedSession,
   Presentation,

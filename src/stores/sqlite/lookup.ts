@@ -1,5 +1,4 @@
-import type { RevocationKey } from '../../revocation/revocation.js'
-import type { LookupAnswer } from '../../revocation/revocation.js'
+import type { RevocationKey, LookupAnswer } from '../../revocation/revocation.js'
 import type { SqliteDatabase, SqliteValue } from './database.js'
 import type { Ledger } from './ledger.js'
 import type { Tables } from './schema.js'

@@ -1,6 +1,5 @@
-import type { Revocation, RevocationKey } from '../../revocation/revocation.js'
-import type { SessionStore } from '../../revocation/store.js'
-import type { FeedPage, LookupAnswer, Position, Revoked } from '../../revocation/store.js'
+import type { LookupAnswer, Revocation, RevocationKey } from '../../revocation/revocation.js'
+import type { SessionStore, FeedPage, Position, Revoked } from '../../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
 import { configure } from './configure.js'
 import { assertLocal, createFileGuard, NO_FILE, readPath } from './database-file.js'

@@ -1,7 +1,6 @@
 import { toTimedId } from '../../claims/ids.js'
-import { parseListOptions } from '../../revocation/store-rules.js'
+import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import { decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import type { SqliteDatabase } from './database.js'

@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
-import { createId, createTimedId, readTimedId, systemRandom, toTimedId } from '../../src/claims/ids.js'
-import { readTokenStart } from '../../src/claims/token-start.js'
+import {
+  createId,
+  createTimedId,
+  readTimedId,
+  readTokenStart,
+  systemRandom,
+  toTimedId,
+} from '../../src/claims/ids.js'
 import { NOW } from '../helpers/manager.js'
 
 const ms = NOW * 1000

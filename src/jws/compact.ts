@@ -1,0 +1,155 @@
+import {
+  copyText,
+  hasDuplicateMembers,
+  readBase64url,
+  readBase64urlText,
+  readJsonObject,
+  toBase64url,
+} from '../encoding.js'
+import { TokenDecodeError, TokenSignatureError } from '../errors.js'
+import { type BoundKey, createSignature, isSignature, signatureSize } from './algorithms.js'
+import { MAX_KID_LENGTH } from './jwk.js'
+import type { KeyRing } from './key-ring.js'
+
+/** The JOSE header of a verified token. */
+export interface JwsHeader {
+  readonly alg: string
+  readonly kid?: string
+  readonly [member: string]: unknown
+}
+
+/** A JWS with a valid signature; its payload is not parsed at this layer. */
+export interface VerifiedJws {
+  readonly header: JwsHeader
+  /** As text; `null` if it is not UTF-8. */
+  readonly payload: string | null
+  /** The ids of the key that made the signature: its `kid`, and the one derived from the key where that is another. */
+  readonly kids: readonly string[]
+}
+
+/** The longest encoded header that is accepted; real ones have less than a quarter of it. */
+export const MAX_HEADER_LENGTH = 2048
+
+/**
+ * Header members that no token may have: extensions we do not understand (RFC 7515 §4.1.11), other encodings (RFC 7797,
+ * RFC 7516), nesting, and keys inside the token or linked from it. None of them is safe to ignore.
+ */
+const UNSUPPORTED_MEMBERS: readonly string[] = [
+  'crit',
+  'b64',
+  'zip',
+  'enc',
+  'cty',
+  'jku',
+  'jwk',
+  'x5u',
+  'x5c',
+]
+
+/** Verifies a compact JWS in its one canonical spelling, or throws `TokenDecodeError` or `TokenSignatureError`. */
+export type JwsVerifier = (token: string) => VerifiedJws
+
+/** A parsed header, and the keys that may have signed its token. */
+interface ParsedHeader {
+  readonly encoded: string
+  readonly header: JwsHeader
+  readonly keys: readonly BoundKey[]
+}
+
+/** A verifier for one set of keys. */
+export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier {
+  // Tokens of one key have the same header: the last one that was valid is not parsed again.
+  let last: ParsedHeader | null = null
+
+  return (token) => {
+    if (typeof token !== 'string') throw new TokenDecodeError('Token is not a string')
+    if (token.length > maxLength) throw new TokenDecodeError(`Token is longer than ${maxLength} characters`)
+    // Not split(), which would take seconds for megabytes of dots.
+    const first = token.indexOf('.')
+    const second = token.indexOf('.', first + 1)
+    if (first < 1 || second <= first + 1 || second === token.length - 1 || token.includes('.', second + 1)) {
+      throw new TokenDecodeError('Token does not have three segments')
+    }
+    const encodedHeader = token.slice(0, first)
+    const parsed = last?.encoded === encodedHeader ? last : parseHeader(ring, encodedHeader)
+    const signer = findSigner(parsed.keys, token.slice(0, second), token.slice(second + 1))
+    last = parsed
+    // Not before the signature is verified.
+    const encodedPayload = token.slice(first + 1, second)
+    const payload = readBase64urlText(encodedPayload)
+    if (payload === null && readBase64url(encodedPayload) === null) throw notCanonical()
+    return { header: parsed.header, payload, kids: signer.ids }
+  }
+}
+
+function findSigner(keys: readonly BoundKey[], signingInput: string, signature: string): BoundKey {
+  for (const key of keys) if (isSignature(key, signingInput, signature)) return key
+  throw readBase64url(signature) === null ? notCanonical() : new TokenSignatureError()
+}
+
+function notCanonical(): TokenDecodeError {
+  return new TokenDecodeError('Token is not canonical base64url')
+}
+
+function parseHeader(ring: KeyRing, encoded: string): ParsedHeader {
+  if (encoded.length > MAX_HEADER_LENGTH) {
+    throw new TokenDecodeError(`Token header is longer than ${MAX_HEADER_LENGTH} characters`)
+  }
+  const text = readBase64urlText(encoded)
+  const header = text === null ? null : readJsonObject(text)
+  if (text === null || header === null || hasDuplicateMembers(text)) {
+    throw new TokenDecodeError('Token header is malformed')
+  }
+  for (const name of UNSUPPORTED_MEMBERS) {
+    if (Object.hasOwn(header, name)) throw new TokenDecodeError(`Unsupported "${name}" header`)
+  }
+  const { alg, kid, typ } = header
+  if (typeof alg !== 'string') throw new TokenDecodeError('Token header has no "alg"')
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH)) {
+    throw new TokenDecodeError('Token header has a malformed "kid"')
+  }
+  if (typ !== undefined && (typeof typ !== 'string' || !TOKEN_TYPE.test(typ))) {
+    throw new TokenDecodeError('Unexpected "typ" header')
+  }
+  const parsed = header as JwsHeader
+  return { encoded: copyText(encoded), header: parsed, keys: selectKeys(ring, parsed) }
+}
+
+// RFC 8725 §3.11: a JWT of another kind, signed with the same key, is not accepted. RFC 7515 §4.1.9 lets a media type be
+// written in any case, and without "application/".
+const TOKEN_TYPE = /^(?:application\/)?(?:at\+)?jwt$/i
+
+// The header selects among keys that are bound to their algorithms; it never decides how a key is used.
+function selectKeys(ring: KeyRing, header: JwsHeader): readonly BoundKey[] {
+  const allowed = ring.verifying.filter((key) => key.algorithm === header.alg)
+  if (allowed.length === 0) throw new TokenDecodeError('Token algorithm is not allowed')
+  if (header.kid === undefined) return allowed
+  const named = allowed.filter((key) => key.kid === header.kid)
+  if (named.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
+  return named
+}
+
+// Set by the key, or changing how the rest of the token is read.
+const RESERVED_MEMBERS = new Set(['alg', 'typ', 'kid', 'x5t', 'x5t#S256', ...UNSUPPORTED_MEMBERS])
+
+/** The compact JWS (RFC 7515 §7.1) of a signing input. */
+export function signCompact(key: BoundKey, input: string): string {
+  return `${input}.${createSignature(key, input)}`
+}
+
+/** The length of the compact JWS of a signing input, without signing it. */
+export function measureCompact(key: BoundKey, input: string): number {
+  return input.length + 1 + Math.ceil((signatureSize(key) * 4) / 3)
+}
+
+/** The header of a key's tokens in base64url; `extra` are additional members. */
+export function encodeHeader(key: BoundKey, extra: Readonly<Record<string, unknown>> = {}): string {
+  for (const name of Object.keys(extra)) {
+    if (RESERVED_MEMBERS.has(name)) throw new TypeError(`The header member "${name}" is reserved`)
+  }
+  const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid, ...extra }
+  const encodedHeader = toBase64url(JSON.stringify(header))
+  if (encodedHeader.length > MAX_HEADER_LENGTH)
+    throw new TypeError(`The token header is longer than ${MAX_HEADER_LENGTH} characters`)
+  return encodedHeader
+}
