@@ -1,0 +1,158 @@
+import { node } from '@elysiajs/node'
+import { type Context, Elysia, status } from 'elysia'
+import * as adapter from '../../../src/adapters/elysia.js'
+import {
+  type BodyReader,
+  type Call,
+  callInProcess,
+  type Framework,
+  readErrorOptions,
+  type Route,
+  type Routes,
+  runRoute,
+  type Send,
+  sendToServer,
+  serveOnNode,
+  type StartOptions,
+  type Values,
+} from './framework.js'
+
+type Config = Pick<NonNullable<ConstructorParameters<typeof Elysia>[0]>, 'adapter' | 'aot'>
+
+const RAW = 'request.text()'
+const READERS: readonly BodyReader[] = [
+  { name: 'body', malformed: 400, empty: 400 },
+  { name: 'body behind inject', injectAs: 'a handler', malformed: 400, empty: 400 },
+]
+// Elysia compiles a route so that its body is left alone if it does not use it; otherwise it parses every body.
+const COMPILED_READERS: readonly BodyReader[] = [
+  ...READERS,
+  { name: RAW, malformed: 401, empty: 401, isRaw: true },
+]
+
+const createFramework = (name: string, isCompiled: boolean, start: Framework['start']): Framework => ({
+  name,
+  enforceForms: ['beforeHandle', 'transform', 'onBeforeHandle', 'guard', 'a macro'],
+  injectForms: ['a handler', 'resolve', 'derive', 'a macro with resolve'],
+  bodyReaders: isCompiled ? COMPILED_READERS : READERS,
+  isMultipartRead: true,
+  isInjectedInOrder: true,
+  isErrorLogged: false,
+  createTeapot: () => status(418, 'short and stout') as unknown as Error,
+  withoutDependency: [() => adapter.enforce(), () => adapter.inject({})],
+  withDependency: [
+    (dependency) => adapter.enforce(dependency),
+    (payload) => adapter.inject({ payload }),
+    (payload) => adapter.inject({ payload }, () => 'ran'),
+  ],
+  start,
+})
+
+/** Elysia in the ways it can run on Node. With `aot` off it runs routes by other code than with it. */
+export const ELYSIA_FRAMEWORKS: readonly Framework[] = [
+  createFramework('Elysia', true, (routes, options) => {
+    const app = createApp(routes, options)
+    return callInProcess((request) => app.handle(request), options)
+  }),
+  createFramework('Elysia with aot: false', false, (routes, options) => {
+    const app = createApp(routes, options, { aot: false })
+    return callInProcess((request) => app.handle(request), options)
+  }),
+  createFramework('Elysia on Node', true, (routes, options) => serveOnNode(createApp(routes, options).fetch)),
+  createFramework('Elysia on @elysiajs/node', true, (routes, options) =>
+    listen(createApp(routes, options, { adapter: node() })),
+  ),
+]
+
+/** What @elysiajs/node hands to the callback of `listen`, past its types. */
+interface ListeningServer {
+  readonly raw: { readonly url: string; ready(): Promise<unknown>; close(force: boolean): Promise<void> }
+}
+
+async function listen(app: Elysia): Promise<Send> {
+  const listening = await new Promise<unknown>((resolve) => {
+    app.listen({ port: 0, hostname: '127.0.0.1' }, resolve)
+  })
+  const { raw } = listening as ListeningServer
+  await raw.ready()
+  return sendToServer({ url: raw.url.replace(/\/$/, ''), close: () => raw.close(true) })
+}
+
+function createApp(routes: Routes, options: StartOptions, config: Config = {}): Elysia {
+  const { own, origin } = options
+  const app = new Elysia(config)
+  if (origin !== undefined) {
+    app.onRequest(({ request, set }) => {
+      set.headers['access-control-allow-origin'] = origin
+      return request.method === 'OPTIONS' ? new Response(null, { status: 204 }) : undefined
+    })
+  }
+  if (own !== undefined) {
+    app.onError(({ error, set }) => {
+      if (!(error instanceof own)) return undefined
+      set.status = 410
+      return 'own'
+    })
+  }
+  const errors = readErrorOptions(options)
+  if (errors !== null) app.onError(adapter.handleErrors(errors))
+  for (const [path, route] of Object.entries(routes)) app.use(createInstance(path, route, config))
+  return app
+}
+
+/** An instance of its own for each route, because hooks are for an instance. */
+function createInstance(path: string, route: Route, config: Config): Elysia {
+  const { method = 'GET', enforceAs = 'beforeHandle', injectAs = 'a handler', inject } = route
+  const handler = createHandler(route, injectAs) as () => object
+  const hooks: Record<string, unknown> = {}
+  const app = new Elysia(config)
+  if (inject !== undefined) {
+    if (injectAs === 'resolve') app.resolve(adapter.inject(inject))
+    if (injectAs === 'derive') app.derive(adapter.inject(inject))
+    if (injectAs === 'a macro with resolve') {
+      app.macro({ injected: { resolve: adapter.inject(inject) } })
+      hooks['injected'] = true
+    }
+  }
+  if (route.enforce !== undefined) {
+    const guard = adapter.enforce(...route.enforce)
+    if (enforceAs === 'guard') {
+      app.guard({ beforeHandle: guard }, (inner) => inner.route(method, path, handler, hooks))
+      return app
+    }
+    if (enforceAs === 'onBeforeHandle') app.onBeforeHandle(guard)
+    else if (enforceAs === 'a macro') {
+      app.macro({ guarded: { beforeHandle: guard } })
+      hooks['guarded'] = true
+    } else hooks[enforceAs] = guard
+  }
+  app.route(method, path, handler, hooks)
+  return app
+}
+
+function createHandler(route: Route, injectAs: string): unknown {
+  const answer = (values: Values, context: Pick<Context, 'request' | 'set'> & { body?: unknown }): unknown =>
+    runRoute(route, values, callOfElysia(context))
+  if (route.inject !== undefined && injectAs === 'a handler') return adapter.inject(route.inject, answer)
+  // Elysia reads the source of a handler to see what it uses.
+  if (route.reader === RAW) {
+    return ({ request, set }: Context) => answer({}, { request, set })
+  }
+  return (context: Context) => answer(context as unknown as Values, context)
+}
+
+const callOfElysia = ({
+  request,
+  set,
+  body,
+}: Pick<Context, 'request' | 'set'> & { body?: unknown }): Call => ({
+  source: request,
+  header: (name) => request.headers.get(name),
+  body: () => body ?? request.json(),
+  text: () => request.text(),
+  form: () => body,
+  sendCookies: (cookies) => adapter.sendCookies(set, cookies),
+  setCookie: (cookie) => {
+    set.headers['set-cookie'] = [set.headers['set-cookie'] ?? [], cookie].flat()
+  },
+})
