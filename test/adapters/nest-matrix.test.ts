@@ -1,7 +1,10 @@
-import { afterEach, vi } from 'vitest'
+import { describeBodies } from './matrix/describe-bodies.js'
+import { describeCookies } from './matrix/describe-cookies.js'
+import { describeErrors } from './matrix/describe-errors.js'
 import { describeRoutes } from './matrix/describe-routes.js'
 import { NEST_FRAMEWORKS } from './matrix/nest.js'
 
-afterEach(() => void vi.restoreAllMocks())
-
 describeRoutes(NEST_FRAMEWORKS)
+describeErrors(NEST_FRAMEWORKS)
+describeBodies(NEST_FRAMEWORKS)
+describeCookies(NEST_FRAMEWORKS)

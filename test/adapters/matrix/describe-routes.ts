@@ -1,7 +1,12 @@
-import { describe, expect, test, vi } from 'vitest'
-import { type Dependency, MissingTokenError, type RequestToken, type TokenPayload } from '../../../src/index.js'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  type Dependency,
+  MissingTokenError,
+  type RequestToken,
+  type TokenPayload,
+} from '../../../src/index.js'
 import { createManager } from '../../helpers/manager.js'
-import type { Framework, Route, Routes, Send } from './framework.js'
+import { byName, type Framework, type Route, type Routes, type Send } from './framework.js'
 
 const { tokens, clock } = createManager()
 const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 })
@@ -42,7 +47,9 @@ const returning = (value: unknown): readonly Dependency<unknown>[] => [() => val
 
 /** Which routes an adapter lets a request on to, and with which values. */
 export function describeRoutes(frameworks: readonly Framework[]): void {
-  describe.each(frameworks)('$name', (framework) => {
+  describe.each(byName(frameworks))('%s', (_, framework) => {
+    beforeEach(() => void vi.spyOn(console, 'error').mockImplementation(() => {}))
+    afterEach(() => void vi.restoreAllMocks())
     const start = (routes: Routes, options = {}): Promise<Send> =>
       framework.start(routes, { log: () => {}, ...options })
 
@@ -51,9 +58,10 @@ export function describeRoutes(frameworks: readonly Framework[]): void {
       dependencies: readonly Dependency<unknown>[],
       toRoute: (dependency: Dependency<unknown>) => Route,
     ): Promise<void> => {
-      vi.spyOn(console, 'error').mockImplementation(() => {})
       const run = vi.fn(() => ({ ran: true }))
-      const routes = dependencies.map((dependency, at) => [`/closed/${at}`, { ...toRoute(dependency), run }] as const)
+      const routes = dependencies.map(
+        (dependency, at) => [`/closed/${at}`, { ...toRoute(dependency), run }] as const,
+      )
       const send = await start(Object.fromEntries(routes), { handleErrors: true })
       for (const [path] of routes) expect([path, (await get(send, path, TOKEN)).status]).toEqual([path, 500])
       expect(run).not.toHaveBeenCalled()
@@ -69,9 +77,8 @@ export function describeRoutes(frameworks: readonly Framework[]): void {
         (payload) => ({ inject: { payload }, injectAs }),
       ]),
     ]
-    describe.each(forms)('%s', (_, guard) => {
+    describe.each(forms)('%s', (_form, guard) => {
       test('lets a good request on to its route, and no other, and leaves other routes open', async () => {
-        vi.spyOn(console, 'error').mockImplementation(() => {})
         const run = vi.fn(() => ({ ran: true }))
         const send = await start({
           '/guarded/me': { ...guard(tokens.accessTokenRequired), run },
@@ -104,7 +111,9 @@ export function describeRoutes(frameworks: readonly Framework[]): void {
     })
 
     test('enforce refuses a request when a dependency returns false or an error', async () => {
-      await assertClosed([false, new Error('no')].flatMap(returning), (dependency) => ({ enforce: [dependency] }))
+      await assertClosed([false, new Error('no')].flatMap(returning), (dependency) => ({
+        enforce: [dependency],
+      }))
     })
 
     test('enforce runs its dependencies one after the other, up to the first that throws', async () => {
@@ -116,17 +125,16 @@ export function describeRoutes(frameworks: readonly Framework[]): void {
       expect(log).toEqual(['a starts', 'a ends', 'b starts', 'b ends'])
     })
 
-    test.runIf(framework.isInjectedInOrder)(
-      'inject runs its dependencies one after the other, up to the first that throws',
-      async () => {
+    if (framework.isInjectedInOrder) {
+      test('inject runs its dependencies one after the other, up to the first that throws', async () => {
         const log: string[] = []
         const failing = createDependency('a', log, new MissingTokenError())
         const inject = { b: createDependency('b', log), a: failing, c: createDependency('c', log) }
         const send = await start({ '/guarded/me': { inject } }, { handleErrors: true })
         expect((await get(send, '/guarded/me')).status).toBe(401)
         expect(log).toEqual(['b starts', 'b ends', 'a starts', 'a ends'])
-      },
-    )
+      })
+    }
 
     describe.each(framework.injectForms)('inject as %s', (injectAs) => {
       test('gives the values of its dependencies, whatever they are, beside the request', async () => {

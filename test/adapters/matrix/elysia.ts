@@ -1,6 +1,6 @@
-import { node } from '@elysiajs/node'
-import { type Context, Elysia, status } from 'elysia'
+import { type Context, Elysia } from 'elysia'
 import * as adapter from '../../../src/adapters/elysia.js'
+import { parseSetCookie } from '../../helpers/cookie-jar.js'
 import {
   type BodyReader,
   type Call,
@@ -10,24 +10,25 @@ import {
   type Route,
   type Routes,
   runRoute,
-  type Send,
-  sendToServer,
   serveOnNode,
   type StartOptions,
   type Values,
+  withFirstForms,
 } from './framework.js'
 
-type Config = Pick<NonNullable<ConstructorParameters<typeof Elysia>[0]>, 'adapter' | 'aot'>
+type Config = Pick<NonNullable<ConstructorParameters<typeof Elysia>[0]>, 'aot'>
 
 const RAW = 'request.text()'
-const READERS: readonly BodyReader[] = [
+// Elysia compiles a route so that its body is left alone if the route does not use it.
+const COMPILED_READERS: readonly BodyReader[] = [
   { name: 'body', malformed: 400, empty: 400 },
   { name: 'body behind inject', injectAs: 'a handler', malformed: 400, empty: 400 },
-]
-// Elysia compiles a route so that its body is left alone if it does not use it; otherwise it parses every body.
-const COMPILED_READERS: readonly BodyReader[] = [
-  ...READERS,
   { name: RAW, malformed: 401, empty: 401, isRaw: true },
+]
+// With `aot` off it parses every body, and what it cannot parse is an error like any other.
+const READERS: readonly BodyReader[] = [
+  { name: 'body', malformed: 500, empty: 500 },
+  { name: 'body behind inject', injectAs: 'a handler', malformed: 500, empty: 500 },
 ]
 
 const createFramework = (name: string, isCompiled: boolean, start: Framework['start']): Framework => ({
@@ -38,7 +39,7 @@ const createFramework = (name: string, isCompiled: boolean, start: Framework['st
   isMultipartRead: true,
   isInjectedInOrder: true,
   isErrorLogged: false,
-  createTeapot: () => status(418, 'short and stout') as unknown as Error,
+  createTeapot: () => Object.assign(new Error('short and stout'), { status: 418 }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({})],
   withDependency: [
     (dependency) => adapter.enforce(dependency),
@@ -52,31 +53,18 @@ const createFramework = (name: string, isCompiled: boolean, start: Framework['st
 export const ELYSIA_FRAMEWORKS: readonly Framework[] = [
   createFramework('Elysia', true, (routes, options) => {
     const app = createApp(routes, options)
-    return callInProcess((request) => app.handle(request), options)
+    return callInProcess((request) => app.handle(request))
   }),
   createFramework('Elysia with aot: false', false, (routes, options) => {
     const app = createApp(routes, options, { aot: false })
-    return callInProcess((request) => app.handle(request), options)
+    return callInProcess((request) => app.handle(request))
   }),
-  createFramework('Elysia on Node', true, (routes, options) => serveOnNode(createApp(routes, options).fetch)),
-  createFramework('Elysia on @elysiajs/node', true, (routes, options) =>
-    listen(createApp(routes, options, { adapter: node() })),
+  withFirstForms(
+    createFramework('Elysia on Node', true, (routes, options) =>
+      serveOnNode(createApp(routes, options).fetch),
+    ),
   ),
 ]
-
-/** What @elysiajs/node hands to the callback of `listen`, past its types. */
-interface ListeningServer {
-  readonly raw: { readonly url: string; ready(): Promise<unknown>; close(force: boolean): Promise<void> }
-}
-
-async function listen(app: Elysia): Promise<Send> {
-  const listening = await new Promise<unknown>((resolve) => {
-    app.listen({ port: 0, hostname: '127.0.0.1' }, resolve)
-  })
-  const { raw } = listening as ListeningServer
-  await raw.ready()
-  return sendToServer({ url: raw.url.replace(/\/$/, ''), close: () => raw.close(true) })
-}
 
 function createApp(routes: Routes, options: StartOptions, config: Config = {}): Elysia {
   const { own, origin } = options
@@ -153,6 +141,7 @@ const callOfElysia = ({
   form: () => body,
   sendCookies: (cookies) => adapter.sendCookies(set, cookies),
   setCookie: (cookie) => {
-    set.headers['set-cookie'] = [set.headers['set-cookie'] ?? [], cookie].flat()
+    const { name, value, attributes } = parseSetCookie(cookie)
+    set.cookie = { ...set.cookie, [name]: { value, ...attributes } }
   },
 })

@@ -23,9 +23,15 @@ import {
   splitPath,
   type StartOptions,
   type Values,
+  withFirstForms,
 } from './framework.js'
 
-const createReader = (name: string, isRaw = false): BodyReader => ({ name, malformed: 401, empty: 401, isRaw })
+const createReader = (name: string, isRaw = false): BodyReader => ({
+  name,
+  malformed: 401,
+  empty: 401,
+  isRaw,
+})
 
 /** What a framework has in common wherever it runs. */
 type Common = Omit<Framework, 'name' | 'start'>
@@ -36,7 +42,7 @@ const FETCH: Common = {
   bodyReaders: [createReader('request.json()'), createReader('request.text()', true)],
   isMultipartRead: true,
   isInjectedInOrder: true,
-  isErrorLogged: true,
+  isErrorLogged: false,
   withoutDependency: [() => forFetch.enforce(), () => forFetch.inject({}, () => new Response())],
   withDependency: [
     (dependency) => forFetch.enforce(dependency),
@@ -245,8 +251,11 @@ function mountH3(app: H3, path: string, route: Route): void {
 export const FETCH_FRAMEWORKS: readonly Framework[] = [
   ...createPair('Fetch', FETCH, createFetchHandler),
   ...createPair('Hono', HONO, createHono),
-  ...createPair('h3', H3_COMMON, (routes, options) => (request) => createH3(routes, options).fetch(request), (routes, options) =>
-    serveNode(toNodeHandler(createH3(routes, options)), 0).then(sendToServer),
+  ...createPair(
+    'h3',
+    H3_COMMON,
+    (routes, options) => (request) => createH3(routes, options).fetch(request),
+    (routes, options) => serveNode(toNodeHandler(createH3(routes, options)), 0).then(sendToServer),
   ),
 ]
 
@@ -257,7 +266,7 @@ function createPair(
   serve: Framework['start'] = (routes, options): Promise<Send> => serveOnNode(create(routes, options)),
 ): readonly Framework[] {
   return [
-    { ...common, name, start: (routes, options) => callInProcess(create(routes, options), options) },
-    { ...common, name: `${name} on Node`, start: serve },
+    { ...common, name, start: (routes, options) => callInProcess(create(routes, options)) },
+    withFirstForms({ ...common, name: `${name} on Node`, start: serve }),
   ]
 }

@@ -54,9 +54,9 @@ export type ErrorClass = abstract new (...given: never[]) => Error
 /** A place of the guard beside what reads the body, with the status of a JSON body that nobody can parse. */
 export interface BodyReader extends Pick<Route, 'enforceAs' | 'injectAs'> {
   readonly name: string
-  /** Is 400 where the framework parses the body first. */
-  readonly malformed: 400 | 401
-  readonly empty: 400 | 401
+  /** Is 401 where the guard comes before a parser. */
+  readonly malformed: 400 | 401 | 500
+  readonly empty: 400 | 401 | 500
   /** The route reads the body as text, after the guard. */
   readonly isRaw?: boolean
 }
@@ -83,6 +83,17 @@ export interface Framework {
   /** Calls that take one dependency. */
   readonly withDependency: readonly ((dependency: never) => unknown)[]
   start(routes: Routes, options: StartOptions): Promise<Send>
+}
+
+/** For `describe.each`, with the name as its title. */
+export function byName(frameworks: readonly Framework[]): [name: string, framework: Framework][] {
+  return frameworks.map((framework) => [framework.name, framework])
+}
+
+/** The same framework on another server: the forms are shown by the first. */
+export function withFirstForms(framework: Framework): Framework {
+  const { enforceForms, injectForms } = framework
+  return { ...framework, enforceForms: enforceForms.slice(0, 1), injectForms: injectForms.slice(0, 1) }
 }
 
 /** A function from `Request` to `Response`. */
@@ -119,12 +130,11 @@ export async function serveOnNode(handle: Fetch): Promise<Send> {
 }
 
 /** Hands requests to the function itself; one that rejects is the 500 of any server. */
-export async function callInProcess(handle: Fetch, { log }: StartOptions): Promise<Send> {
+export async function callInProcess(handle: Fetch): Promise<Send> {
   return async (path, init) => {
     try {
       return await handle(new Request(`http://localhost${path}`, toInit(init)))
-    } catch (error) {
-      log?.(error)
+    } catch {
       return new Response(null, { status: 500 })
     }
   }

@@ -125,7 +125,9 @@ const callOfNest = (request: NestRequest, response: NestResponse, body: unknown)
 function createOwnFilter(type: ErrorClass): ExceptionFilter {
   class OwnFilter implements ExceptionFilter {
     catch(_error: unknown, host: Parameters<ExceptionFilter['catch']>[1]): void {
-      const response = host.switchToHttp().getResponse<{ status(code: number): { send(body: object): void } }>()
+      const response = host
+        .switchToHttp()
+        .getResponse<{ status(code: number): { send(body: object): void } }>()
       response.status(410).send({ own: true })
     }
   }

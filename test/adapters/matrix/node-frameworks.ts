@@ -1,3 +1,4 @@
+import { parse as parseQuery } from 'node:querystring'
 import { text } from 'node:stream/consumers'
 import cors from '@fastify/cors'
 import formbody from '@fastify/formbody'
@@ -50,7 +51,8 @@ export const EXPRESS: Framework = {
   bodyReaders: PARSERS,
   isMultipartRead: false,
   isInjectedInOrder: true,
-  isErrorLogged: true,
+  // In the environment `test`.
+  isErrorLogged: false,
   createTeapot: () => Object.assign(new Error('short and stout'), { status: 418 }),
   withoutDependency: [() => forExpress.enforce(), () => forExpress.inject({})],
   withDependency: [
@@ -59,8 +61,7 @@ export const EXPRESS: Framework = {
     (payload) => forExpress.inject({ payload }, () => {}),
   ],
   async start(routes, options) {
-    // In the environment `test` Express would not log.
-    const app = express().set('env', 'development')
+    const app = express()
     if (options.origin !== undefined) app.use(allowExpressOrigin(options.origin))
     for (const [path, route] of Object.entries(routes)) mountExpress(app, path, route)
     if (options.own !== undefined) app.use(answerGone(options.own))
@@ -100,7 +101,8 @@ function mountExpress(app: express.Express, path: string, route: Route): void {
 const callOfExpress = (req: Request, res: Response): Call => ({
   source: req,
   header: (name) => req.get(name),
-  body: async () => (req.body === undefined ? (JSON.parse(await text(req)) as unknown) : (req.body as unknown)),
+  body: async () =>
+    req.body === undefined ? (JSON.parse(await text(req)) as unknown) : (req.body as unknown),
   text: () => text(req),
   form: () => req.body as unknown,
   sendCookies: (cookies) => forExpress.sendCookies(res, cookies),
@@ -125,7 +127,12 @@ const answerGone =
 
 export const KOA: Framework = {
   name: 'Koa',
-  enforceForms: ['middleware of the route', 'router.use(path)', 'app.use', 'middleware before a nested router'],
+  enforceForms: [
+    'middleware of the route',
+    'router.use(path)',
+    'app.use',
+    'middleware before a nested router',
+  ],
   injectForms: ['a handler', 'middleware'],
   bodyReaders: PARSERS,
   isMultipartRead: false,
@@ -170,7 +177,8 @@ function mountKoa(app: Koa, router: KoaRouter, path: string, route: Route): void
     if (guards.length > 0) router.use(path, ...before, ...guards)
     router[verb](path, ...after, ...last)
   } else if (enforceAs === 'app.use') {
-    for (const one of [...before, ...guards]) app.use((ctx, next) => (ctx.path === path ? one(ctx, next) : next()))
+    for (const one of [...before, ...guards])
+      app.use((ctx, next) => (ctx.path === path ? one(ctx, next) : next()))
     router[verb](path, ...after, ...last)
   } else if (enforceAs === 'middleware before a nested router') {
     const [parent, child] = splitPath(path)
@@ -184,7 +192,7 @@ function mountKoa(app: Koa, router: KoaRouter, path: string, route: Route): void
 const parseKoaBody: Middleware = async (ctx, next) => {
   const request = ctx.request as { body?: unknown }
   const body = await text(ctx.req)
-  if (ctx.is('urlencoded')) request.body = Object.fromEntries(new URLSearchParams(body))
+  if (ctx.is('urlencoded')) request.body = { ...parseQuery(body) }
   else {
     try {
       request.body = body === '' ? {} : (JSON.parse(body) as unknown)
