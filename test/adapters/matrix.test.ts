@@ -2,11 +2,15 @@ import { describeBodies } from './matrix/describe-bodies.js'
 import { describeCookies } from './matrix/describe-cookies.js'
 import { describeErrors } from './matrix/describe-errors.js'
 import { describeRoutes } from './matrix/describe-routes.js'
-import { ELYSIA_FRAMEWORKS } from './matrix/elysia.js'
-import { FETCH_FRAMEWORKS } from './matrix/fetch-frameworks.js'
-import { EXPRESS, FASTIFY, KOA } from './matrix/node-frameworks.js'
+import { ELYSIA } from './matrix/elysia.js'
+import { EXPRESS } from './matrix/express.js'
+import { FASTIFY } from './matrix/fastify.js'
+import { FETCH } from './matrix/fetch.js'
+import { H3_FRAMEWORKS } from './matrix/h3.js'
+import { HONO } from './matrix/hono.js'
+import { KOA } from './matrix/koa.js'
 
-const FRAMEWORKS = [EXPRESS, KOA, FASTIFY, ...FETCH_FRAMEWORKS, ...ELYSIA_FRAMEWORKS]
+const FRAMEWORKS = [EXPRESS, KOA, FASTIFY, ...FETCH, ...HONO, ...H3_FRAMEWORKS, ...ELYSIA]
 
 describeRoutes(FRAMEWORKS)
 describeErrors(FRAMEWORKS)

@@ -37,7 +37,7 @@ export function describeBodies(frameworks: readonly Framework[]): void {
     test('JSN-01 JSN-07 is found, also by a call in the route, and the route has its body', async () => {
       const send = await start({
         async run(_values, call) {
-          const { sub } = await tokens.tokenRequired(call.source)
+          const { sub } = await tokens.tokenRequired(call.sources[0])
           return { sub, body: await call.body() }
         },
       })

@@ -109,6 +109,7 @@ export function describeErrors(frameworks: readonly Framework[]): void {
       const describeAnswer = async (response: Response, path: string): Promise<unknown[]> => [
         response.status,
         response.headers.get('content-type')?.split(';')[0],
+        response.headers.get('x-reason'),
         // h3 names the address.
         (await response.text()).replace(response.url, path),
       ]

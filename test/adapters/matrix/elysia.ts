@@ -1,6 +1,5 @@
 import { type Context, Elysia } from 'elysia'
 import * as adapter from '../../../src/adapters/elysia.js'
-import { parseSetCookie } from '../../helpers/cookie-jar.js'
 import {
   type BodyReader,
   type Call,
@@ -50,7 +49,7 @@ const createFramework = (name: string, isCompiled: boolean, start: Framework['st
 })
 
 /** Elysia in the ways it can run on Node. With `aot` off it runs routes by other code than with it. */
-export const ELYSIA_FRAMEWORKS: readonly Framework[] = [
+export const ELYSIA: readonly Framework[] = [
   createFramework('Elysia', true, (routes, options) => {
     const app = createApp(routes, options)
     return callInProcess((request) => app.handle(request))
@@ -134,14 +133,13 @@ const callOfElysia = ({
   set,
   body,
 }: Pick<Context, 'request' | 'set'> & { body?: unknown }): Call => ({
-  source: request,
+  sources: [request],
   header: (name) => request.headers.get(name),
   body: () => body ?? request.json(),
   text: () => request.text(),
   form: () => body,
   sendCookies: (cookies) => adapter.sendCookies(set, cookies),
-  setCookie: (cookie) => {
-    const { name, value, attributes } = parseSetCookie(cookie)
-    set.cookie = { ...set.cookie, [name]: { value, ...attributes } }
+  setCookie: (name, value) => {
+    set.cookie = { ...set.cookie, [name]: { value, path: '/' } }
   },
 })

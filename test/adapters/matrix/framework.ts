@@ -7,8 +7,8 @@ export type Values = Readonly<Record<string, unknown>>
 
 /** What a route of any framework can do with its request and its response. */
 export interface Call {
-  /** What a dependency takes when the route calls it by hand. */
-  readonly source: RequestSource
+  /** Whatever stands for the request when the route calls a dependency by hand. */
+  readonly sources: readonly [RequestSource, ...RequestSource[]]
   header(name: string): unknown
   /** The parsed body, as the reader of the route gives it. */
   body(): unknown
@@ -17,8 +17,8 @@ export interface Call {
   /** The fields of a form. */
   form(): unknown
   sendCookies(cookies: readonly string[]): void
-  /** Sets a cookie in the way of the framework. */
-  setCookie(cookie: string): void
+  /** Sets a cookie for the path `/`, in the way of the framework. */
+  setCookie(name: string, value: string): void
 }
 
 /** A route of a test. Its path has two segments; the answer of `run` is sent as JSON. */
@@ -61,6 +61,25 @@ export interface BodyReader extends Pick<Route, 'enforceAs' | 'injectAs'> {
   readonly isRaw?: boolean
 }
 
+const PARSED_FIRST = 'a body parser before the guard'
+const PARSED_LATER = 'a body parser behind the guard'
+
+/** Where Express and Koa may have their body parser. */
+export const PARSERS: readonly BodyReader[] = [
+  { name: PARSED_FIRST, malformed: 400, empty: 401 },
+  { name: PARSED_LATER, malformed: 401, empty: 401 },
+  { name: 'no body parser', malformed: 401, empty: 401, isRaw: true },
+]
+
+/** A guard between what parses a body, as the reader of the route wants it. */
+export function placeParsers<Handler>(route: Route, parsers: readonly Handler[], guards: readonly Handler[]) {
+  return {
+    before: route.reader === PARSED_FIRST ? parsers : [],
+    guards,
+    after: route.reader === PARSED_LATER ? parsers : [],
+  }
+}
+
 /** Sends a request to an application, `authorization` from a token. */
 export type Send = (path: string, init?: RequestInit & { readonly token?: string }) => Promise<Response>
 
@@ -98,6 +117,30 @@ export function withFirstForms(framework: Framework): Framework {
 
 /** A function from `Request` to `Response`. */
 export type Fetch = (request: Request) => Response | Promise<Response>
+
+/** A body that the guard has read before the route, and that the framework parses for neither. */
+export const createReader = (name: string, isRaw = false): BodyReader => ({
+  name,
+  malformed: 401,
+  empty: 401,
+  isRaw,
+})
+
+/** What a framework has in common wherever it runs. */
+export type Common = Omit<Framework, 'name' | 'start'>
+
+/** A framework of the Fetch standard, by itself and on Node. */
+export function createPair(
+  name: string,
+  common: Common,
+  create: (routes: Routes, options: StartOptions) => Fetch,
+  serve: Framework['start'] = (routes, options): Promise<Send> => serveOnNode(create(routes, options)),
+): readonly Framework[] {
+  return [
+    { ...common, name, start: (routes, options) => callInProcess(create(routes, options)) },
+    withFirstForms({ ...common, name: `${name} on Node`, start: serve }),
+  ]
+}
 
 /** The path before the last segment, and the last segment. */
 export function splitPath(path: string): readonly [parent: string, child: string] {

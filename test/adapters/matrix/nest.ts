@@ -35,7 +35,7 @@ import {
 } from './framework.js'
 
 /** Nest on each of its platforms. */
-export const NEST_FRAMEWORKS: readonly Framework[] = PLATFORMS.map((platform) => createFramework(platform))
+export const NEST: readonly Framework[] = PLATFORMS.map((platform) => createFramework(platform))
 
 function createFramework(platform: Platform): Framework {
   return {
@@ -106,19 +106,24 @@ function createController(path: string, route: Route): Type<object> {
   return Routes
 }
 
-type NestRequest = RequestSource & { readonly headers: Readonly<Record<string, string>> }
+type NestRequest = RequestSource & {
+  readonly headers: Readonly<Record<string, string>>
+  /** On Fastify. */
+  readonly raw?: RequestSource
+}
 type NestResponse = CookieTarget
 
 const callOfNest = (request: NestRequest, response: NestResponse, body: unknown): Call => ({
-  source: request,
+  sources: [request, request.raw ?? request],
   header: (name) => request.headers[name],
   body: () => body,
   text: () => Promise.reject(new TypeError('Nest has parsed the body')),
   form: () => body,
   sendCookies: (cookies) => sendCookies(response, cookies),
-  setCookie(cookie) {
-    if ('appendHeader' in response) response.appendHeader('set-cookie', [cookie])
-    else response.header('set-cookie', [cookie])
+  setCookie(name, value) {
+    const cookies = [`${name}=${value}; Path=/`]
+    if ('appendHeader' in response) response.appendHeader('set-cookie', cookies)
+    else response.header('set-cookie', cookies)
   },
 })
 
