@@ -1,4 +1,7 @@
 import { equal, match } from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 
 /** What a request of the contract carries. */
 export type Credential = 'none' | 'valid' | 'revoked' | 'garbage' | 'refresh'
@@ -13,6 +16,8 @@ export interface IssuedPair {
 export interface Client {
   send(route: string, token?: string): Promise<Response>
   json(route: string, token?: string): Promise<unknown>
+  /** Sends an `Authorization` header for each token. */
+  sendHeaders(route: string, tokens: readonly string[]): Promise<Response>
   post(path: string, body: string): Promise<Response>
   preflight(path: string): Promise<Response>
   login(uid?: string): Promise<IssuedPair>
@@ -31,6 +36,17 @@ export function createClient(url: string): Client {
         method,
         headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
       })
+    },
+    async sendHeaders(route, tokens) {
+      const [method = '', path = ''] = route.split(' ')
+      // Not fetch, which joins headers of one name.
+      const sent = request(url + path, {
+        method,
+        agent: false,
+        headers: { authorization: tokens.map((token) => `Bearer ${token}`) as unknown as string },
+      }).end()
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      return new Response(await text(response), { status: response.statusCode ?? 0 })
     },
     json: async (route, token) => (await client.send(route, token)).json(),
     post: (path, body) =>

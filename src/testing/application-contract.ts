@@ -113,6 +113,23 @@ export function applicationContract(
         equal(await client.json('GET /token/optional'), 'No token found')
       })
 
+      runner.test('two Authorization headers are refused, whichever is good', async () => {
+        const [token, other] = [await client.login(), await client.login('grace')].map(
+          ({ access_token }) => access_token,
+        ) as [string, string]
+        equal((await client.sendHeaders('GET /me', [token])).status, 200)
+        for (const tokens of [
+          [token, other],
+          [token, token],
+          [token, 'bad'],
+          ['bad', token],
+        ]) {
+          const response = await client.sendHeaders('GET /me', tokens)
+          equal(response.status, refused)
+          if (handleErrors) equal(((await response.json()) as { code?: string }).code, 'TOKEN_INVALID')
+        }
+      })
+
       runner.test('/profile says that the caller is authenticated', async () => {
         equal(await client.json('GET /profile', await client.credential('valid')), 'You are authenticated')
       })

@@ -1,140 +1,17 @@
-import { Hono } from 'hono'
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { enforce, handleErrors, inject } from '../../src/adapters/hono.js'
-import { type Dependency, MissingTokenError, type RequestSource } from '../../src/index.js'
+import { type Context, type ErrorHandler, Hono } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import { describe, expect, test } from 'vitest'
+import { sendCookies as sendFetchCookies } from '../../src/adapters/fetch.js'
+import { enforce, handleErrors, sendCookies } from '../../src/adapters/hono.js'
+import type { RequestSource } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
 
-const { tokens, clock } = createManager()
-const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 })
-const OLD = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 1 })
-clock.seconds += 1
+// What every adapter does is in matrix.test.ts.
+const { tokens } = createManager()
+const TOKEN = tokens.createAccessToken({ uid: 'ada' })
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 
-// Hono logs an error that nobody handles.
-const logged = vi.spyOn(console, 'error')
-beforeEach(() => void logged.mockReset().mockImplementation(() => {}))
-afterAll(() => logged.mockRestore())
-
-describe('enforce', () => {
-  test('lets a good request on to the route', async () => {
-    const app = new Hono().get('/', enforce(tokens.accessTokenRequired), (c) => c.text('ran'))
-    const response = await app.request('/', bearer(TOKEN))
-    expect([response.status, await response.text()]).toEqual([200, 'ran'])
-  })
-
-  test('the route does not run when the request is refused', async () => {
-    const route = vi.fn(() => new Response('ran'))
-    const app = new Hono().get('/', enforce(tokens.accessTokenRequired), route)
-    for (const init of [{}, bearer('bad'), bearer(OLD)])
-      expect((await app.request('/', init)).status).toBe(500)
-    expect(route).not.toHaveBeenCalled()
-  })
-
-  test('runs its dependencies in the order they are written, and stops at the first that throws', async () => {
-    const log: string[] = []
-    const note =
-      (name: string, error?: Error): Dependency<string> =>
-      async () => {
-        await Promise.resolve()
-        log.push(name)
-        if (error !== undefined) throw error
-        return name
-      }
-    const app = new Hono()
-    app.get('/', enforce(note('a'), note('b', new MissingTokenError()), note('c')), (c) => c.text('ran'))
-    await app.request('/')
-    expect(log).toEqual(['a', 'b'])
-  })
-
-  test('without a dependency, or with something else in its place, is refused when the route is made', () => {
-    expect(() => enforce()).toThrow(TypeError)
-    expect(() => enforce(undefined as never)).toThrow(TypeError)
-    expect(() => inject({})).toThrow(TypeError)
-    expect(() => inject({ payload: 'text' as never }, () => new Response())).toThrow(TypeError)
-  })
-
-  test('guards every route below a path', async () => {
-    const app = new Hono()
-    app.onError(handleErrors())
-    app.use('/admin/*', enforce(tokens.accessTokenRequired))
-    app.get('/admin/users', (c) => c.text('users')).get('/', (c) => c.text('open'))
-    expect((await app.request('/')).status).toBe(200)
-    expect((await app.request('/admin/users')).status).toBe(401)
-    expect((await app.request('/admin/users', bearer(TOKEN))).status).toBe(200)
-  })
-})
-
-describe('inject', () => {
-  test('as middleware puts the values into c.var', async () => {
-    const app = new Hono().get(
-      '/',
-      inject({ payload: tokens.accessTokenRequired, token: tokens.getTokenFromRequest }),
-      (c) => c.json({ id: c.var.payload.sub, age: c.get('payload').age, at: c.var.token?.location }),
-    )
-    await expect((await app.request('/', bearer(TOKEN))).json()).resolves.toEqual({
-      id: 'ada',
-      age: 36,
-      at: 'headers',
-    })
-  })
-
-  test('as a handler gives the values and the context', async () => {
-    const app = new Hono().get(
-      '/users/:id',
-      inject({ payload: tokens.accessTokenRequired }, ({ payload }, c) =>
-        c.json([payload.sub, c.req.param('id')]),
-      ),
-    )
-    await expect((await app.request('/users/7', bearer(TOKEN))).json()).resolves.toEqual(['ada', '7'])
-  })
-
-  test('gives null for an optional token that is absent, and refuses a bad one', async () => {
-    const app = new Hono().get('/', inject({ payload: tokens.accessTokenOptional }), (c) =>
-      c.json(c.var.payload),
-    )
-    app.onError(handleErrors())
-    await expect((await app.request('/')).json()).resolves.toBeNull()
-    expect((await app.request('/', bearer('bad'))).status).toBe(401)
-  })
-
-  test('the route does not run when the request is refused, in either form', async () => {
-    const route = vi.fn(() => new Response('ran'))
-    const app = new Hono()
-      .get('/middleware', inject({ payload: tokens.accessTokenRequired }), route)
-      .get('/handler', inject({ payload: tokens.accessTokenRequired }, route))
-    for (const path of ['/middleware', '/handler']) expect((await app.request(path)).status).toBe(500)
-    expect(route).not.toHaveBeenCalled()
-  })
-
-  test('with enforce on one route, the token is checked once per request', async () => {
-    const { tokens } = createManager()
-    const isRevoked = vi.fn(async () => false)
-    tokens.setCallbackTokenBlocklist(isRevoked)
-    const app = new Hono()
-    app.use(enforce(tokens.accessTokenRequired))
-    app.get(
-      '/',
-      inject({ payload: tokens.accessTokenRequired }, ({ payload }, c) => c.text(payload.sub)),
-    )
-    await app.request('/', bearer(TOKEN))
-    expect(isRevoked).toHaveBeenCalledTimes(1)
-    await app.request('/', bearer(TOKEN))
-    expect(isRevoked).toHaveBeenCalledTimes(2)
-  })
-})
-
 describe('a dependency called in a route', () => {
-  test('takes c.req.raw, and shares its result with enforce', async () => {
-    const { tokens } = createManager()
-    const isRevoked = vi.fn(() => false)
-    tokens.setCallbackTokenBlocklist(isRevoked)
-    const app = new Hono().get('/', enforce(tokens.accessTokenRequired), async (c) =>
-      c.text((await tokens.accessTokenRequired(c.req.raw)).sub),
-    )
-    await expect((await app.request('/', bearer(TOKEN))).text()).resolves.toBe('ada')
-    expect(isRevoked).toHaveBeenCalledTimes(1)
-  })
-
   // `c.header` and `c.body` make a response: a context looks like a view and is none.
   test.each(['headers', 'cookies', 'json', 'query'] as const)(
     'refuses the context itself with a TypeError, for %s too',
@@ -148,4 +25,90 @@ describe('a dependency called in a route', () => {
       await expect((await app.request('/', bearer(TOKEN))).text()).resolves.toBe('TypeError')
     },
   )
+})
+
+describe('errors', () => {
+  function createApp(onError?: ErrorHandler): Hono {
+    const app = new Hono()
+    if (onError !== undefined) app.onError(onError)
+    app.get('/', enforce(tokens.accessTokenRequired), (c) => c.text('ran'))
+    return app
+  }
+
+  test('an HTTPException keeps the headers that were set before it, as without a handler', async () => {
+    const answers = []
+    for (const onError of [undefined, handleErrors()]) {
+      const app = new Hono()
+      if (onError !== undefined) app.onError(onError)
+      app.get('/', (c) => {
+        c.header('x-set-before', '1')
+        throw new HTTPException(403, { message: 'no' })
+      })
+      const response = await app.request('/')
+      answers.push([response.status, response.headers.get('x-set-before'), await response.text()])
+    }
+    expect(answers).toEqual([
+      [403, '1', 'no'],
+      [403, '1', 'no'],
+    ])
+  })
+
+  test("ERR-05 a sub-application's own handler comes before that of the whole", async () => {
+    const app = new Hono()
+    app.onError(handleErrors())
+    app.route(
+      '/own',
+      createApp((_, c) => c.text('own', 410)),
+    )
+    app.route('/shared', createApp())
+    expect((await app.request('/own')).status).toBe(410)
+    expect((await app.request('/shared')).status).toBe(401)
+    expect((await app.request('/shared', bearer(TOKEN))).status).toBe(200)
+  })
+})
+
+const COOKIES = ['a=1; Path=/', 'b=2; Path=/; Expires=Thu, 01 Jan 2026 00:00:00 GMT']
+
+async function cookiesOf(route: (c: Context) => Response): Promise<string[]> {
+  const app = new Hono().get('/', route)
+  return (await app.request('/')).headers.getSetCookie()
+}
+
+describe('sendCookies', () => {
+  test.each<[name: string, answer: (c: Context) => Response]>([
+    ['c.json', (c) => c.json('ok')],
+    ['c.text', (c) => c.text('ok')],
+    ['c.body', (c) => c.body(null, 204)],
+    ['c.redirect', (c) => c.redirect('/home')],
+  ])('adds every cookie to what %s answers', async (_, answer) => {
+    const cookies = await cookiesOf((c) => {
+      sendCookies(c, COOKIES)
+      return answer(c)
+    })
+    expect(cookies).toEqual(COOKIES)
+  })
+
+  test('adds to a response that is made already, in a middleware', async () => {
+    const app = new Hono()
+    app.use(async (c, next) => {
+      await next()
+      sendCookies(c, COOKIES)
+    })
+    app.get('/', () => new Response('ok', { headers: { 'set-cookie': 'own=1' } }))
+    app.get('/redirect', () => Response.redirect('http://localhost/home', 302))
+    expect((await app.request('/')).headers.getSetCookie()).toEqual(['own=1', ...COOKIES])
+    expect((await app.request('/redirect')).headers.getSetCookie()).toEqual(COOKIES)
+  })
+
+  test('a Response made by hand takes those of tokenlib/fetch', async () => {
+    const app = new Hono()
+    app.get(
+      '/',
+      enforce(() => true),
+      () => sendFetchCookies(Response.redirect('http://localhost/home', 302), COOKIES),
+    )
+    const response = await app.request('/')
+    expect(response.headers.get('location')).toBe('http://localhost/home')
+    expect(response.headers.getSetCookie()).toEqual(COOKIES)
+  })
 })

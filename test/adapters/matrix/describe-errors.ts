@@ -1,0 +1,178 @@
+import { inspect } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { TokenDecodeError, TokenExpiredError } from '../../../src/index.js'
+import { createManager } from '../../helpers/manager.js'
+import { byName, type Framework, type Route, type Routes, type Send, type StartOptions } from './framework.js'
+
+const { tokens, clock } = createManager()
+const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+const OLD = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 1 })
+clock.seconds += 1
+
+/** As another copy of this package throws it. */
+class ForeignError extends Error {
+  readonly code = 'TOKEN_EXPIRED'
+  readonly isTokenError = true
+}
+
+const guarded: Route = { enforce: [tokens.accessTokenRequired] }
+const failing = (thrown: unknown): Route => ({
+  run() {
+    throw thrown
+  },
+})
+const failingLater = (thrown: unknown): Route => ({ run: async () => Promise.reject(thrown) })
+const get = (send: Send, path: string, token?: string): Promise<Response> =>
+  send(path, token === undefined ? {} : { token })
+
+/** What a client is told of errors, with and without `handleErrors`. */
+export function describeErrors(frameworks: readonly Framework[]): void {
+  describe.each(byName(frameworks))('%s', (_, framework) => {
+    const logged = vi.fn<(...given: unknown[]) => void>()
+    beforeEach(() => {
+      logged.mockReset()
+      vi.spyOn(console, 'error').mockImplementation(logged)
+    })
+    afterEach(() => void vi.restoreAllMocks())
+    const start = (routes: Routes, options: StartOptions = {}): Promise<Send> =>
+      framework.start(routes, { log: logged, ...options })
+
+    test('ERR-01 ERR-10 not handled: a token error is a 500 without a challenge, and shows no token', async () => {
+      const send = await start({ '/users/me': guarded })
+      for (const token of [undefined, 'bad', OLD]) {
+        const response = await get(send, '/users/me', token)
+        expect(response.status).toBe(500)
+        expect(response.headers.get('www-authenticate')).toBeNull()
+        const shown = (await response.text()) + inspect(logged.mock.calls)
+        for (const segment of OLD.split('.').slice(1)) expect(shown).not.toContain(segment)
+      }
+      expect(logged).toHaveBeenCalledTimes(framework.isErrorLogged ? 3 : 0)
+    })
+
+    test('ERR-02 ERR-04 ERR-08 handled: an RFC 6750 answer, and no error in the log', async () => {
+      const response = await get(
+        await start({ '/users/me': guarded }, { handleErrors: true }),
+        '/users/me',
+        OLD,
+      )
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).toMatch(/^Bearer realm="api", error="invalid_token", /)
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+      await expect(response.json()).resolves.toMatchObject({
+        error_type: 'TokenExpiredError',
+        code: 'TOKEN_EXPIRED',
+      })
+      expect(logged).not.toHaveBeenCalled()
+    })
+
+    test('ERR-03 ERR-08 handled: 403 for a missing scope, which is named', async () => {
+      const routes = { '/users/me': { enforce: [tokens.scopesRequired('write')] } }
+      const response = await get(await start(routes, { handleErrors: true }), '/users/me', TOKEN)
+      expect(response.status).toBe(403)
+      expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
+      expect(response.headers.get('www-authenticate')).toContain('scope="write"')
+    })
+
+    test('ERR-03 handled: 503 for a revocation check that fails', async () => {
+      const { tokens } = createManager()
+      tokens.setCallbackTokenBlocklist(() => Promise.reject(new Error('ECONNREFUSED')))
+      const routes = { '/users/me': { enforce: [tokens.accessTokenRequired] } }
+      const response = await get(await start(routes, { handleErrors: true }), '/users/me', TOKEN)
+      expect(response.status).toBe(503)
+      expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
+    })
+
+    test('ERR-06 handled: messages, the realm and the configured key', async () => {
+      const { config } = createManager({ JWT_ERROR_MESSAGE_KEY: 'detail' }).tokens
+      const handleErrors = { config, realm: 'shop', messages: { TOKEN_MISSING: 'Bitte anmelden – jetzt' } }
+      const response = await get(await start({ '/users/me': guarded }, { handleErrors }), '/users/me')
+      expect(response.headers.get('www-authenticate')).toBe('Bearer realm="shop"')
+      await expect(response.json()).resolves.toMatchObject({ detail: 'Bitte anmelden – jetzt' })
+    })
+
+    test('handled: other errors are what they are without a handler', async () => {
+      const teapot = framework.createTeapot
+      const thrown = [
+        new Error('a bug'),
+        Object.assign(new Error('a bug'), { code: 'TOKEN_MISSING' }),
+        { isTokenError: true, code: 'TOKEN_MISSING' },
+        'text',
+        ...(teapot === undefined ? [] : [teapot()]),
+      ]
+      const routes = thrown.flatMap((each, at) => [
+        [`/sync/${at}`, failing(each)] as const,
+        [`/async/${at}`, failingLater(each)] as const,
+      ])
+      const bare = await start(Object.fromEntries(routes))
+      const handled = await start(Object.fromEntries(routes), { handleErrors: true })
+      const describeAnswer = async (response: Response, path: string): Promise<unknown[]> => [
+        response.status,
+        response.headers.get('content-type')?.split(';')[0],
+        response.headers.get('x-reason'),
+        // h3 names the address.
+        (await response.text()).replace(response.url, path),
+      ]
+      for (const path of [...routes.map(([path]) => path), '/no/where']) {
+        const expected = await describeAnswer(await get(bare, path), path)
+        expect([path, ...(await describeAnswer(await get(handled, path), path))]).toEqual([path, ...expected])
+        expect([200, 401]).not.toContain(expected[0])
+      }
+      expect((await get(handled, '/sync/0')).status).toBe(500)
+      if (teapot !== undefined) expect((await get(handled, `/sync/${thrown.length - 1}`)).status).toBe(418)
+    })
+
+    test.each(framework.injectForms)(
+      'the error of a handler behind inject as %s is that of the route',
+      async (injectAs) => {
+        const error = framework.createTeapot?.() ?? new Error('a bug')
+        const behind = { inject: { one: () => 1 }, injectAs }
+        const send = await start(
+          {
+            '/sync/me': { ...failing(error), ...behind },
+            '/async/me': { ...failingLater(error), ...behind },
+          },
+          { handleErrors: true },
+        )
+        const status = framework.createTeapot === undefined ? 500 : 418
+        for (const path of ['/sync/me', '/async/me']) expect((await get(send, path)).status).toBe(status)
+      },
+    )
+
+    test('handled: the error of another copy of this package is a token error', async () => {
+      const send = await start(
+        { '/users/me': failing(new ForeignError('Token has expired')) },
+        { handleErrors: true },
+      )
+      expect((await get(send, '/users/me')).status).toBe(401)
+    })
+
+    test.each([
+      ['its class', TokenExpiredError],
+      ['its parent', TokenDecodeError],
+    ])("ERR-05 the application's handler for an error's %s comes first", async (_class, own) => {
+      const send = await start({ '/users/me': guarded }, { handleErrors: true, own })
+      expect((await get(send, '/users/me', OLD)).status).toBe(410)
+      expect((await get(send, '/users/me')).status).toBe(401)
+    })
+
+    test('ERR-11 a cross-origin preflight is not refused, and the page can read a refusal', async () => {
+      const origin = 'https://app.example'
+      const send = await start({ '/users/me': guarded }, { handleErrors: true, origin })
+      const preflight = await send('/users/me', {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'GET',
+          'access-control-request-headers': 'authorization',
+        },
+      })
+      expect(preflight.status).toBe(204)
+      expect(preflight.headers.get('access-control-allow-origin')).toBe(origin)
+      const refusal = await send('/users/me', { headers: { origin } })
+      expect(refusal.status).toBe(401)
+      expect(refusal.headers.get('access-control-allow-origin')).toBe(origin)
+      expect(refusal.headers.get('www-authenticate')).toBe('Bearer realm="api"')
+    })
+  })
+}

@@ -1,0 +1,10 @@
+import { describeBodies } from './matrix/describe-bodies.js'
+import { describeCookies } from './matrix/describe-cookies.js'
+import { describeErrors } from './matrix/describe-errors.js'
+import { describeRoutes } from './matrix/describe-routes.js'
+import { NEST } from './matrix/nest.js'
+
+describeRoutes(NEST)
+describeErrors(NEST)
+describeBodies(NEST)
+describeCookies(NEST)
