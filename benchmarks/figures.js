@@ -1,18 +1,23 @@
 /**
  * @typedef {object} Sample One turn of a contestant.
- * @property {number} cost CPU time of its process per call or request, in microseconds.
+ * @property {number} used CPU time of its process, in microseconds.
+ * @property {number} calls How many calls or requests that was for.
  * @property {number} [perSecond] Requests.
- * @property {number} [p99] Latency in milliseconds.
+ */
+
+/**
+ * @typedef {object} Round All turns of a contestant in one round.
+ * @property {number} cost CPU time per call or request, in microseconds.
+ * @property {number} [perSecond] Requests.
  */
 
 /**
  * @typedef {object} Figure What one contestant came to.
  * @property {string} name
- * @property {number} cost The median of all rounds; `low` and `high` are the smallest and the largest.
+ * @property {number} cost The median of all rounds. Half of the rounds lie between `low` and `high`.
  * @property {number} low
  * @property {number} high
- * @property {number} [perSecond] The median of all rounds, as is `p99`.
- * @property {number} [p99]
+ * @property {number} [perSecond] The median of all rounds.
  * @property {(number | null)[]} samples The costs by round; null where it was left out.
  */
 
@@ -24,26 +29,35 @@
  */
 
 /**
- * Samples contestants in turn, round after round, every other round backwards: whatever slows the machine for a while
- * slows neighbours alike, and nobody is always the first.
+ * Samples contestants in turn, round after round, several short turns in each round and every other turn backwards:
+ * whatever slows the machine for a while slows all alike, and nobody is always the first.
  *
  * @template {{ name: string, seldom?: boolean }} Given `seldom` is measured in every third round only.
  * @param {readonly Given[]} contestants
- * @param {number} rounds
- * @param {(contestant: Given) => Sample | Promise<Sample>} sample
- * @returns {Promise<Map<string, (Sample | null)[]>>} Samples by name and round; null where one was left out.
+ * @param {{ rounds: number, turns: number }} pace
+ * @param {(contestant: Given) => Promise<Sample>} sample
+ * @returns {Promise<Map<string, (Round | null)[]>>} By name and round; null where one was left out.
  */
-export async function alternate(contestants, rounds, sample) {
-  /** @type {Map<string, (Sample | null)[]>} */
-  const samples = new Map(contestants.map(({ name }) => [name, Array(rounds).fill(null)]))
+export async function alternate(contestants, { rounds, turns }, sample) {
+  /** @type {Map<string, (Round | null)[]>} */
+  const samples = new Map(contestants.map(({ name }) => [name, []]))
   for (let round = 0; round < rounds; round++) {
-    const order = round % 2 === 0 ? contestants : contestants.toReversed()
-    for (const contestant of order) {
-      if (contestant.seldom === true && round % 3 !== 0) continue
-      samples.get(contestant.name)[round] = await sample(contestant)
+    const present = contestants.filter(({ seldom }) => seldom !== true || round % 3 === 0)
+    const taken = new Map(contestants.map(({ name }) => [name, []]))
+    for (let turn = 0; turn < turns; turn++) {
+      const order = (round + turn) % 2 === 0 ? present : present.toReversed()
+      for (const contestant of order) taken.get(contestant.name).push(await sample(contestant))
     }
+    for (const [name, given] of taken) samples.get(name).push(given.length === 0 ? null : toRound(given))
   }
   return samples
+}
+
+// Added up, not the median of the turns: a garbage collection in one of them is part of the cost.
+function toRound(taken) {
+  const add = (part) => taken.reduce((sum, sample) => sum + sample[part], 0)
+  const cost = add('used') / add('calls')
+  return taken[0].perSecond === undefined ? { cost } : { cost, perSecond: add('perSecond') / taken.length }
 }
 
 /**
@@ -51,7 +65,7 @@ export async function alternate(contestants, rounds, sample) {
  *
  * @param {string} id
  * @param {string} title
- * @param {Map<string, (Sample | null)[]>} samples
+ * @param {Map<string, (Round | null)[]>} samples
  * @returns {Group}
  */
 export function createGroup(id, title, samples) {
@@ -59,9 +73,7 @@ export function createGroup(id, title, samples) {
     const taken = rounds.filter((sample) => sample !== null)
     const { median: cost, low, high } = toSpread(taken.map((sample) => sample.cost))
     const figure = { name, cost, low, high }
-    for (const part of ['perSecond', 'p99']) {
-      if (taken[0][part] !== undefined) figure[part] = median(taken.map((sample) => sample[part]))
-    }
+    if (taken[0].perSecond !== undefined) figure.perSecond = median(taken.map(({ perSecond }) => perSecond))
     return { ...figure, samples: rounds.map((sample) => sample && Number(sample.cost.toPrecision(5))) }
   })
   return { id, title, figures }
@@ -73,7 +85,7 @@ export function createGroup(id, title, samples) {
  * @param {Group} group
  */
 export function describeGroup({ title, figures }) {
-  const rows = figures.map(({ name, cost, low, high, perSecond, p99, samples }) => {
+  const rows = figures.map(({ name, cost, low, high, perSecond, samples }) => {
     const ratio = toRatio(samples, figures[0].samples)
     return [
       name,
@@ -81,7 +93,7 @@ export function describeGroup({ title, figures }) {
       `${toCost(low)} – ${toCost(high)}`,
       `${ratio.median.toFixed(2)}x`,
       `${ratio.low.toFixed(2)} – ${ratio.high.toFixed(2)}`,
-      ...(perSecond === undefined ? [] : [`${toCount(perSecond)}/s`, `p99 ${p99.toFixed(1)} ms`]),
+      ...(perSecond === undefined ? [] : [`${toCount(perSecond)}/s`]),
     ]
   })
   return `\n${title}\n${alignRows(rows)}`
@@ -121,25 +133,30 @@ export function toRatio(own, other) {
 }
 
 /**
- * The median of a list, its smallest and its largest value.
+ * The median of a list, and what half of its values lie between.
  *
  * @param {readonly number[]} values
  */
 export function toSpread(values) {
-  return { median: median(values), low: Math.min(...values), high: Math.max(...values) }
+  if (values.length === 0) throw new TypeError('An empty list has no median')
+  const sorted = values.toSorted((a, b) => a - b)
+  return { median: toQuantile(sorted, 0.5), low: toQuantile(sorted, 0.25), high: toQuantile(sorted, 0.75) }
 }
 
 /**
  * The middle of a list, or the mean of its two middles.
  *
  * @param {readonly number[]} values
- * @returns {number}
  */
 export function median(values) {
-  if (values.length === 0) throw new TypeError('An empty list has no median')
-  const sorted = values.toSorted((a, b) => a - b)
-  const half = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
+  return toSpread(values).median
+}
+
+// Between two values where the share lies between them.
+function toQuantile(sorted, share) {
+  const at = (sorted.length - 1) * share
+  const [below, above] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]]
+  return below + (above - below) * (at - Math.floor(at))
 }
 
 function toCost(microseconds) {

@@ -35,9 +35,8 @@ async function measureRevoked(run) {
       memory.push(toRow('revoked', revokedCount, await child.ask('memory')))
     const load = await site.createLoad()
     await warmUp(load, servers, quick)
-    const samples = await alternate(servers, rounds ?? (quick ? 1 : 5), ({ child }) =>
-      sampleServer(load, child),
-    )
+    const pace = { rounds: rounds ?? (quick ? 1 : 5), turns: 4 }
+    const samples = await alternate(servers, pace, ({ child }) => sampleServer(load, child))
     report(createGroup('revoked tokens', 'Revoked tokens in the memory store, Fastify over HTTP', samples))
     reportMemory('revoked tokens', memory)
   } finally {

@@ -7,8 +7,7 @@ import { listGroups } from './contestants.js'
 const SERVER = new URL('server.js', import.meta.url)
 // Twice as many as our manager remembers by default.
 const NEW_TOKENS = 20_000
-// Many short turns are steadier than few long ones.
-const REQUESTS = 5000
+const REQUESTS = 2500
 const WARM_UP = { quick: 10_000, full: 30_000 }
 
 /**
@@ -18,7 +17,7 @@ const WARM_UP = { quick: 10_000, full: 30_000 }
  */
 export async function measureHttp(run) {
   const { quick, isWhole, isWanted, report, log, startRedis } = run
-  const rounds = run.rounds ?? (quick ? 1 : 9)
+  const rounds = run.rounds ?? (quick ? 1 : 11)
   const redis = await startRedis()
   const groups = listGroups({ hasExtra: isWhole, hasRedis: redis !== null })
   const site = await createSite(run, redis?.url ?? null)
@@ -27,7 +26,7 @@ export async function measureHttp(run) {
     try {
       const load = await (hasNewTokens ? site.createNewLoad() : site.createLoad())
       await warmUp(load, servers, quick)
-      const samples = await alternate(servers, rounds, ({ child }) => sampleServer(load, child))
+      const samples = await alternate(servers, { rounds, turns: 4 }, ({ child }) => sampleServer(load, child))
       report(createGroup(`http ${title}`, `${title}, over HTTP`, samples))
     } finally {
       await Promise.all(servers.map(({ child }) => child.stop()))
@@ -89,7 +88,7 @@ export async function startServers(site, contestants) {
 }
 
 /**
- * CPU time per request: of the whole process, so with the threads of the garbage collector and the compiler. Nothing
+ * The CPU time of a turn: of the whole process, so with the threads of the garbage collector and the compiler. Nothing
  * else that runs on the machine counts, nor does the load.
  *
  * @param {import('../load.js').Load} load
@@ -98,8 +97,8 @@ export async function startServers(site, contestants) {
  */
 export async function sampleServer(load, child) {
   const before = await child.ask('cpu')
-  const { requests, perSecond, p99 } = await load.run(child.ready, REQUESTS)
-  return { cost: ((await child.ask('cpu')) - before) / requests, perSecond, p99 }
+  const { requests, perSecond } = await load.run(child.ready, REQUESTS)
+  return { used: (await child.ask('cpu')) - before, calls: requests, perSecond }
 }
 
 // Two at a time: only here it does not matter that they are in each other's way.

@@ -78,13 +78,17 @@ function listGroups(algorithm) {
 }
 
 async function measure(contestants, { quick, rounds }, toCall) {
-  const pace = quick ? { rounds: 3, sampleMs: 30, warmUpMs: 60 } : { rounds: 7, sampleMs: 50, warmUpMs: 120 }
+  const pace = quick
+    ? { rounds: 3, turns: 2, sampleMs: 10, warmUpMs: 60 }
+    : { rounds: 7, turns: 4, sampleMs: 10, warmUpMs: 120 }
   const sample = (contestant, milliseconds) => {
     const [call, nextBatch] = toCall(contestant)
     return (contestant.isAsync ? samplePromises : sampleCalls)(call, nextBatch, milliseconds)
   }
   for (const contestant of contestants) await sample(contestant, pace.warmUpMs)
-  return alternate(contestants, rounds ?? pace.rounds, (contestant) => sample(contestant, pace.sampleMs))
+  return alternate(contestants, { ...pace, ...(rounds !== null && { rounds }) }, (contestant) =>
+    sample(contestant, pace.sampleMs),
+  )
 }
 
 // A verifier must accept a good token, return its claims, and refuse a tampered one and none.

@@ -52,5 +52,5 @@ async function measureBatches(nextBatch, milliseconds, callEach) {
       calls += items.length
     }
   }
-  return { cost: used / calls }
+  return { used, calls }
 }
