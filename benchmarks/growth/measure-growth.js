@@ -1,7 +1,7 @@
 import { freemem } from 'node:os'
 import { startChild } from '../child.js'
-import { alternate, createGroup, toCount } from '../figures.js'
-import { createSite, sampleServer, startServers, warmUp } from '../http/measure-http.js'
+import { createGroup, toCount } from '../figures.js'
+import { createSite, measureServers, startServers } from '../http/measure-http.js'
 
 const DISTINCT = new URL('distinct-tokens.js', import.meta.url)
 const MILLION = 1_000_000
@@ -19,7 +19,7 @@ export async function measureGrowth(run) {
 }
 
 async function measureRevoked(run) {
-  const { quick, rounds, report, reportMemory } = run
+  const { report, reportMemory } = run
   const site = await createSite(run, null)
   const contestants = listCounts(run).map((revokedCount) => ({
     name: `${toCount(revokedCount)} revoked`,
@@ -33,10 +33,7 @@ async function measureRevoked(run) {
     const memory = []
     for (const { revokedCount, child } of servers)
       memory.push(toRow('revoked', revokedCount, await child.ask('memory')))
-    const load = await site.createLoad()
-    await warmUp(load, servers, quick)
-    const pace = { rounds: rounds ?? (quick ? 1 : 5), turns: 4 }
-    const samples = await alternate(servers, pace, ({ child }) => sampleServer(load, child))
+    const samples = await measureServers(run, await site.createLoad(), servers)
     report(createGroup('revoked tokens', 'Revoked tokens in the memory store, Fastify over HTTP', samples))
     reportMemory('revoked tokens', memory)
   } finally {

@@ -106,18 +106,20 @@ function toPeer(peer, revocation, pace) {
 }
 
 /**
- * What is measured over HTTP.
+ * What is measured over HTTP: everything in a whole run, what targets and the chart need in a partial one, and what
+ * targets need in a quick one.
  *
- * @param {{ hasExtra: boolean, hasRedis: boolean }} options
+ * @param {{ quick: boolean, isWhole: boolean, hasRedis: boolean }} options
  * @returns {HttpGroup[]}
  */
-export function listGroups({ hasExtra, hasRedis }) {
-  return GROUPS.filter(({ isExtra }) => hasExtra || isExtra !== true).map(({ contestants, ...group }) => ({
-    framework: group.title,
+export function listGroups({ quick, isWhole, hasRedis }) {
+  const isChosen = ({ seldom, isExtra }) => isWhole || (isExtra !== true && !(quick && seldom === true))
+  return GROUPS.filter(isChosen).map(({ contestants, framework, ...group }) => ({
     ...group,
+    framework: framework ?? group.title,
     contestants: contestants
-      .filter(({ isExtra }) => hasExtra || isExtra !== true)
+      .filter(isChosen)
       .filter(({ revocation }) => hasRedis || revocation !== 'Redis')
-      .map((contestant) => ({ ...contestant, framework: group.framework ?? group.title })),
+      .map((contestant) => ({ ...contestant, framework: framework ?? group.title })),
   }))
 }

@@ -7,8 +7,11 @@ import { listGroups } from './contestants.js'
 const SERVER = new URL('server.js', import.meta.url)
 // Twice as many as our manager remembers by default.
 const NEW_TOKENS = 20_000
-const REQUESTS = 2500
-const WARM_UP = { quick: 10_000, full: 30_000 }
+// A turn takes so much CPU time. A warm-up ends after so many requests, with a slow contestant after so much CPU time:
+// the compiler needs thousands of requests to finish.
+const QUICK = { rounds: 3, turns: 2, turnMs: 60, warmUpRequests: 8000, warmUpMs: 1500 }
+const FULL = { rounds: 11, turns: 4, turnMs: 80, warmUpRequests: 25_000, warmUpMs: 4000 }
+const [FEWEST_REQUESTS, MOST_REQUESTS] = [250, 20_000]
 
 /**
  * One guarded route, over HTTP, in every framework.
@@ -17,16 +20,14 @@ const WARM_UP = { quick: 10_000, full: 30_000 }
  */
 export async function measureHttp(run) {
   const { quick, isWhole, isWanted, report, log, startRedis } = run
-  const rounds = run.rounds ?? (quick ? 1 : 11)
   const redis = await startRedis()
-  const groups = listGroups({ hasExtra: isWhole, hasRedis: redis !== null })
+  const groups = listGroups({ quick, isWhole, hasRedis: redis !== null })
   const site = await createSite(run, redis?.url ?? null)
   for (const { title, contestants, hasNewTokens } of groups.filter(({ title }) => isWanted(title))) {
     const servers = await startServers(site, contestants)
     try {
       const load = await (hasNewTokens ? site.createNewLoad() : site.createLoad())
-      await warmUp(load, servers, quick)
-      const samples = await alternate(servers, { rounds, turns: 4 }, ({ child }) => sampleServer(load, child))
+      const samples = await measureServers(run, load, servers)
       report(createGroup(`http ${title}`, `${title}, over HTTP`, samples))
     } finally {
       await Promise.all(servers.map(({ child }) => child.stop()))
@@ -88,25 +89,40 @@ export async function startServers(site, contestants) {
 }
 
 /**
- * The CPU time of a turn: of the whole process, so with the threads of the garbage collector and the compiler. Nothing
- * else that runs on the machine counts, nor does the load.
+ * Measures servers in turn, after a warm-up.
  *
+ * @param {import('../run.js').Run} run
  * @param {import('../load.js').Load} load
- * @param {import('../child.js').Child} child
- * @returns {Promise<import('../figures.js').Sample>}
+ * @param {Awaited<ReturnType<typeof startServers>>} servers
  */
-export async function sampleServer(load, child) {
-  const before = await child.ask('cpu')
-  const { requests, perSecond } = await load.run(child.ready, REQUESTS)
-  return { used: (await child.ask('cpu')) - before, calls: requests, perSecond }
-}
+export async function measureServers({ quick, rounds }, load, servers) {
+  const pace = { ...(quick ? QUICK : FULL), ...(rounds !== null && { rounds }) }
+  const costs = new Map()
 
-// Two at a time: only here it does not matter that they are in each other's way.
-export async function warmUp(load, servers, quick) {
-  const requests = quick ? WARM_UP.quick : WARM_UP.full
-  for (let at = 0; at < servers.length; at += 2) {
-    await Promise.all(servers.slice(at, at + 2).map(({ child }) => load.run(child.ready, requests)))
+  // The CPU time of the whole process, so with the threads of the garbage collector and the compiler. Neither the load
+  // counts nor anything else that runs on the machine.
+  const sample = async ({ child }, milliseconds = pace.turnMs) => {
+    const wanted = (milliseconds * 1000) / (costs.get(child) ?? 100)
+    const before = await child.ask('cpu')
+    const { requests, perSecond } = await load.run(
+      child.ready,
+      Math.round(Math.min(MOST_REQUESTS, Math.max(FEWEST_REQUESTS, wanted))),
+    )
+    const used = (await child.ask('cpu')) - before
+    costs.set(child, used / requests)
+    return { used, calls: requests, perSecond }
   }
+  const warmUp = async (server) => {
+    let [used, requests] = [0, 0]
+    while (requests < pace.warmUpRequests && used < pace.warmUpMs * 1000) {
+      const taken = await sample(server, 300)
+      used += taken.used
+      requests += taken.calls
+    }
+  }
+  // Two at a time: only here it does not matter that they are in each other's way.
+  for (let at = 0; at < servers.length; at += 2) await Promise.all(servers.slice(at, at + 2).map(warmUp))
+  return alternate(servers, pace, (server) => sample(server))
 }
 
 /**
