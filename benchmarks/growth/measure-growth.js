@@ -1,7 +1,7 @@
 import { freemem } from 'node:os'
 import { startChild } from '../child.js'
 import { createGroup, toCount } from '../figures.js'
-import { createSite, measureServers, startServers } from '../http/measure-http.js'
+import { createSite, measureServers, startServers, stopServers } from '../http/measure-http.js'
 
 const DISTINCT = new URL('distinct-tokens.js', import.meta.url)
 const MILLION = 1_000_000
@@ -28,16 +28,16 @@ async function measureRevoked(run) {
     revocation: 'memory',
     revokedCount,
   }))
-  const servers = await startServers(site, contestants)
+  const servers = await startServers(site, contestants, 1)
   try {
     const memory = []
-    for (const { revokedCount, child } of servers)
-      memory.push(toRow('revoked', revokedCount, await child.ask('memory')))
+    for (const { revokedCount, children } of servers)
+      memory.push(toRow('revoked', revokedCount, await children[0].ask('memory')))
     const samples = await measureServers(run, await site.createLoad(), servers)
     report(createGroup('revoked tokens', 'Revoked tokens in the memory store, Fastify over HTTP', samples))
     reportMemory('revoked tokens', memory)
   } finally {
-    await Promise.all(servers.map(({ child }) => child.stop()))
+    await stopServers(servers)
   }
 }
 

@@ -10,7 +10,8 @@ const NEW_TOKENS = 20_000
 // A turn takes so much CPU time. A warm-up ends after so many requests, with a slow contestant after so much CPU time:
 // the compiler needs thousands of requests to finish.
 const QUICK = { rounds: 3, turns: 2, turnMs: 60, warmUpRequests: 8000, warmUpMs: 1500 }
-const FULL = { rounds: 11, turns: 4, turnMs: 80, warmUpRequests: 25_000, warmUpMs: 4000 }
+const FULL = { rounds: 12, turns: 4, turnMs: 80, warmUpRequests: 25_000, warmUpMs: 4000 }
+const COPIES = 3
 const [FEWEST_REQUESTS, MOST_REQUESTS] = [250, 20_000]
 
 /**
@@ -24,13 +25,13 @@ export async function measureHttp(run) {
   const groups = listGroups({ quick, isWhole, hasRedis: redis !== null })
   const site = await createSite(run, redis?.url ?? null)
   for (const { title, contestants, hasNewTokens } of groups.filter(({ title }) => isWanted(title))) {
-    const servers = await startServers(site, contestants)
+    const servers = await startServers(site, contestants, quick ? 1 : COPIES)
     try {
       const load = await (hasNewTokens ? site.createNewLoad() : site.createLoad())
       const samples = await measureServers(run, load, servers)
       report(createGroup(`http ${title}`, `${title}, over HTTP`, samples))
     } finally {
-      await Promise.all(servers.map(({ child }) => child.stop()))
+      await stopServers(servers)
     }
   }
   log(`Requests came from ${(await site.createLoad()).name}.`)
@@ -68,22 +69,29 @@ export async function createSite({ createLoad }, redisUrl) {
 }
 
 /**
- * Starts a process for each contestant, and checks that each answers as it should.
+ * Starts the processes of each contestant, and checks that each answers as it should.
+ *
+ * Two processes that serve the same route differ by some percent, for as long as they live. So a contestant that a
+ * target compares has several, which take part in different rounds.
  *
  * @param {Awaited<ReturnType<typeof createSite>>} site
  * @param {readonly import('./contestants.js').HttpContestant[]} contestants
+ * @param {number} copies
  */
-export async function startServers(site, contestants) {
+export async function startServers(site, contestants, copies) {
   const servers = await Promise.all(
-    contestants.map(async (contestant) => ({
-      ...contestant,
-      child: await startChild(SERVER, { ...site.setUp, contestant }, ['--expose-gc']),
-    })),
+    contestants.map(async (contestant) => {
+      const start = () => startChild(SERVER, { ...site.setUp, contestant }, ['--expose-gc'])
+      const children = Array.from({ length: contestant.seldom === true ? 1 : copies }, start)
+      return { ...contestant, children: await Promise.all(children) }
+    }),
   )
   let bare = null
   for (const server of servers) {
-    const answer = await checkServer(server, site, bare)
-    if (server.kind === 'bare') bare = answer
+    for (const child of server.children) {
+      const answer = await checkServer(server, child.ready, site, bare)
+      if (server.kind === 'bare') bare = answer
+    }
   }
   return servers
 }
@@ -101,7 +109,7 @@ export async function measureServers({ quick, rounds }, load, servers) {
 
   // The CPU time of the whole process, so with the threads of the garbage collector and the compiler. Neither the load
   // counts nor anything else that runs on the machine.
-  const sample = async ({ child }, milliseconds = pace.turnMs) => {
+  const sample = async (child, milliseconds) => {
     const wanted = (milliseconds * 1000) / (costs.get(child) ?? 100)
     const before = await child.ask('cpu')
     const { requests, perSecond } = await load.run(
@@ -112,17 +120,25 @@ export async function measureServers({ quick, rounds }, load, servers) {
     costs.set(child, used / requests)
     return { used, calls: requests, perSecond }
   }
-  const warmUp = async (server) => {
+  const warmUp = async (child) => {
     let [used, requests] = [0, 0]
     while (requests < pace.warmUpRequests && used < pace.warmUpMs * 1000) {
-      const taken = await sample(server, 300)
+      const taken = await sample(child, 300)
       used += taken.used
       requests += taken.calls
     }
   }
   // Two at a time: only here it does not matter that they are in each other's way.
-  for (let at = 0; at < servers.length; at += 2) await Promise.all(servers.slice(at, at + 2).map(warmUp))
-  return alternate(servers, pace, (server) => sample(server))
+  const all = servers.flatMap(({ children }) => children)
+  for (let at = 0; at < all.length; at += 2) await Promise.all(all.slice(at, at + 2).map(warmUp))
+  return alternate(servers, pace, ({ children }, round) =>
+    sample(children[round % children.length], pace.turnMs),
+  )
+}
+
+/** @param {Awaited<ReturnType<typeof startServers>>} servers */
+export async function stopServers(servers) {
+  await Promise.all(servers.flatMap(({ children }) => children.map((child) => child.stop())))
 }
 
 /**
@@ -132,9 +148,9 @@ export async function measureServers({ quick, rounds }, load, servers) {
  * @param {Answer | null} bare What the bare server answered to the good token.
  * @returns {Promise<Answer>}
  */
-async function checkServer({ name, framework, kind, revocation, child }, { good, revoked }, bare) {
+async function checkServer({ name, framework, kind, revocation }, url, { good, revoked }, bare) {
   const who = `${framework}, ${name}`
-  const answer = await send(child.ready, good)
+  const answer = await send(url, good)
   if (answer.status !== 200) throw new Error(`${who}: a good token gets ${answer.status}`)
   if (bare !== null && JSON.stringify(answer) !== JSON.stringify(bare)) {
     throw new Error(`${who}: the answer is not that of the bare server: ${JSON.stringify(answer)}`)
@@ -146,7 +162,7 @@ async function checkServer({ name, framework, kind, revocation, child }, { good,
     ...(revocation !== 'none' && { 'a revoked token': revoked }),
   }
   for (const [what, token] of Object.entries(bad)) {
-    const { status } = await send(child.ready, token)
+    const { status } = await send(url, token)
     if (status !== 401) throw new Error(`${who}: ${what} gets ${status}`)
   }
   return answer
