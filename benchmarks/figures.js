@@ -35,7 +35,7 @@
  * @template {{ name: string, seldom?: boolean }} Given `seldom` is measured in every third round only.
  * @param {readonly Given[]} contestants
  * @param {{ rounds: number, turns: number }} pace
- * @param {(contestant: Given, round: number) => Promise<Sample>} sample
+ * @param {(contestant: Given, turn: number) => Promise<Sample>} sample
  * @returns {Promise<Map<string, (Round | null)[]>>} By name and round; null where one was left out.
  */
 export async function alternate(contestants, { rounds, turns }, sample) {
@@ -46,7 +46,7 @@ export async function alternate(contestants, { rounds, turns }, sample) {
     const taken = new Map(contestants.map(({ name }) => [name, []]))
     for (let turn = 0; turn < turns; turn++) {
       const order = (round + turn) % 2 === 0 ? present : present.toReversed()
-      for (const contestant of order) taken.get(contestant.name).push(await sample(contestant, round))
+      for (const contestant of order) taken.get(contestant.name).push(await sample(contestant, turn))
     }
     for (const [name, given] of taken) samples.get(name).push(given.length === 0 ? null : toRound(given))
   }
