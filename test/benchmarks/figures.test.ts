@@ -23,7 +23,7 @@ test('a round adds up its turns, so that an expensive turn counts', async () => 
 test('a contestant that is measured seldom takes part in every third round', async () => {
   const contestants = [{ name: 'a' }, { name: 'b', seldom: true }]
   const samples = await alternate(contestants, { rounds: 4, turns: 2 }, async () => ({ used: 2, calls: 1 }))
-  expect(samples.get('a')).toEqual(Array(4).fill({ cost: 2 }))
+  expect(samples.get('a')).toEqual([{ cost: 2 }, { cost: 2 }, { cost: 2 }, { cost: 2 }])
   expect(samples.get('b')).toEqual([{ cost: 2 }, null, null, { cost: 2 }])
 })
 
