@@ -1,12 +1,15 @@
 /** The parts of a run, in their order. */
-export const PARTS = /** @type {const} */ (['process', 'request', 'http', 'growth'])
+export const PARTS = /** @type {const} */ (['process', 'http', 'growth'])
 
-const USAGE = `npm run bench [-- --quick] [-- --only ${PARTS.join('|')}]`
+const USAGE = `npm run bench -- [--quick] [--only ${PARTS.join('|')}] [--rows <start of a title>] [--rounds <number>]`
 
 /**
  * @typedef {object} Options
- * @property {boolean} quick Fewer rounds and fewer peers, in under a minute.
+ * @property {boolean} quick Fewer rounds, and only the contestants of targets.
  * @property {(typeof PARTS)[number][]} parts
+ * @property {string[]} rows How the titles of the wanted groups start, in lower case; empty for all groups.
+ * @property {number | null} rounds Null for as many as the part takes by default.
+ * @property {boolean} isWhole Whether everything is measured, as the published figures are.
  */
 
 /**
@@ -16,20 +19,33 @@ const USAGE = `npm run bench [-- --quick] [-- --only ${PARTS.join('|')}]`
  * @returns {Options}
  */
 export function parseOptions(words) {
-  let quick = false
-  /** @type {Options['parts']} */
   const only = []
+  const rows = []
+  let [quick, rounds] = [false, null]
   for (let at = 0; at < words.length; at++) {
     const word = words[at]
     if (word === '--quick') quick = true
     else if (word === '--only') only.push(parsePart(words[++at]))
-    else throw new TypeError(`Unknown option: ${word}\n${USAGE}`)
+    else if (word === '--rows') rows.push(parseTitle(words[++at]))
+    else if (word === '--rounds') rounds = parseRounds(words[++at])
+    else throw new TypeError(`Unknown option "${word}"\n${USAGE}`)
   }
-  return { quick, parts: only.length === 0 ? [...PARTS] : PARTS.filter((part) => only.includes(part)) }
+  const parts = PARTS.filter((part) => only.length === 0 || only.includes(part))
+  const isWhole = !quick && rounds === null && rows.length === 0 && parts.length === PARTS.length
+  return { quick, parts, rows, rounds, isWhole }
 }
 
 function parsePart(word) {
-  const part = PARTS.find((name) => name === word)
-  if (part === undefined) throw new TypeError(`There is no part ${word ?? 'without a name'}\n${USAGE}`)
-  return part
+  if (!PARTS.includes(word)) throw new TypeError(`--only must be one of ${PARTS.join(', ')}\n${USAGE}`)
+  return word
+}
+
+function parseTitle(word) {
+  if (!word) throw new TypeError(`--rows needs the start of a title, such as "fastify"\n${USAGE}`)
+  return word.toLowerCase()
+}
+
+function parseRounds(word) {
+  if (!/^[1-9]\d?$/.test(word ?? '')) throw new TypeError(`--rounds must be from 1 to 99\n${USAGE}`)
+  return Number(word)
 }

@@ -1,7 +1,7 @@
-import { toRatio } from './statistics.js'
+import { toRatio } from './figures.js'
 
 /**
- * @typedef {object} Target A ratio that must not be smaller than a number.
+ * @typedef {object} Target A ratio of costs, `against / of`, that must not be smaller than a number.
  * @property {string} measure
  * @property {number} target
  * @property {string} group
@@ -16,93 +16,87 @@ import { toRatio } from './statistics.js'
  * @property {number} measured The median of the ratios of all rounds.
  * @property {number} low
  * @property {number} high
- * @property {boolean} holds
+ * @property {boolean} isMet
  */
-
-const GUARDED = ['Express', 'Hono', 'Koa', 'Nest on Express']
-const SIGNATURES = ['HS256', 'RS256', 'ES256', 'EdDSA']
 
 /** @type {readonly Target[]} */
 export const TARGETS = [
-  ...SIGNATURES.map((algorithm) => ({
-    measure: `verify ${algorithm} cold, against \`fast-jwt\``,
-    target: 1,
-    group: `verify ${algorithm} cold`,
-    of: 'tokenlib',
-    against: 'fast-jwt',
-  })),
-  ...SIGNATURES.flatMap((algorithm) => [
-    {
-      measure: `verify ${algorithm} cold, against a bare verifier on \`node:crypto\``,
-      target: 0.85,
-      group: `verify ${algorithm} cold`,
-      of: 'tokenlib',
-      against: 'node:crypto by hand',
-    },
-    {
-      measure: `verify ${algorithm} cold, against the signature alone`,
-      target: 0.85,
-      group: `verify ${algorithm} cold`,
-      of: 'tokenlib',
-      against: 'node:crypto',
-    },
-  ]),
-  ...['same', 'new'].map((strings) => ({
-    measure: `verify HS256 repeated (${strings} string objects), against \`fast-jwt\` with its cache`,
-    target: 5,
-    group: `verify HS256 repeated, ${strings} strings`,
-    of: 'tokenlib',
-    against: 'fast-jwt (cache)',
-  })),
   {
-    measure: 'create HS256 with `jti`, against `fast-jwt` signing the same claims',
-    target: 1,
-    group: 'create HS256',
-    of: 'tokenlib',
-    against: 'fast-jwt',
-  },
-  {
-    measure: 'Fastify guarded, repeated tokens, against bare Fastify',
-    target: 0.9,
+    measure: 'Fastify, remembered token, against bare',
+    target: 0.91,
     group: 'http Fastify',
     of: 'tokenlib',
     against: 'bare',
   },
   {
-    measure: 'Fastify guarded with one million revoked in the store, against bare Fastify',
+    measure: 'the same, against bare with an empty hook',
+    target: 0.93,
+    group: 'http Fastify',
+    of: 'tokenlib',
+    against: 'bare, empty hook',
+  },
+  {
+    measure: 'Fastify with one million revoked in the memory store, against bare',
     target: 0.88,
     group: 'http Fastify',
-    of: 'tokenlib, memory store',
+    of: 'tokenlib, a million revoked in memory',
     against: 'bare',
   },
-  {
-    measure:
-      'Fastify guarded with one million revoked in the store, against `@fastify/jwt` with a Redis lookup',
-    target: 3,
-    group: 'http Fastify',
-    of: 'tokenlib, memory store',
-    against: '@fastify/jwt, Redis',
-  },
-  ...GUARDED.map((framework) => ({
-    measure: `${framework} guarded, against bare`,
-    target: 0.9,
+  ...['Express', 'Koa', 'Nest on Express'].map((framework) => ({
+    measure: `${framework}, against bare`,
+    target: 0.92,
     group: `http ${framework}`,
     of: 'tokenlib',
     against: 'bare',
   })),
   {
-    measure: 'throughput of Fastify at ten million revoked, against none',
-    target: 0.95,
-    group: 'growth over HTTP',
-    of: '10,000,000 revoked',
-    against: '0 revoked',
+    measure: 'Hono, against bare with an empty middleware',
+    target: 0.93,
+    group: 'http Hono',
+    of: 'tokenlib',
+    against: 'bare, empty hook',
+  },
+  {
+    measure: 'Fastify with the Redis store, against `@fastify/jwt` with one Redis `GET`',
+    target: 1.4,
+    group: 'http Fastify',
+    of: 'tokenlib, Redis store',
+    against: '@fastify/jwt, Redis GET',
+  },
+  {
+    measure: 'Fastify, tokens never seen before (20,000 in turn), against bare',
+    target: 0.58,
+    group: 'http Fastify, tokens never seen before',
+    of: 'tokenlib',
+    against: 'bare',
+  },
+  {
+    measure: 'verify HS256 cold, against `fast-jwt`',
+    target: 1.2,
+    group: 'verify HS256 cold',
+    of: 'tokenlib',
+    against: 'fast-jwt',
+  },
+  {
+    measure: 'verify HS256 repeated, against `fast-jwt` with its cache',
+    target: 7,
+    group: 'verify HS256 repeated, same strings',
+    of: 'tokenlib',
+    against: 'fast-jwt (cache)',
+  },
+  {
+    measure: 'create HS256 with two extra claims, against `fast-jwt` signing the same',
+    target: 1,
+    group: 'create HS256 with two extra claims',
+    of: 'tokenlib',
+    against: 'fast-jwt',
   },
 ]
 
 /**
  * What the groups of one run say about every target that they have figures for.
  *
- * @param {readonly import('./group.js').Group[]} groups
+ * @param {readonly import('./figures.js').Group[]} groups
  * @returns {Verdict[]}
  */
 export function judgeTargets(groups) {
@@ -111,8 +105,17 @@ export function judgeTargets(groups) {
     const [own, other] = [of, against].map((wanted) => figures.find(({ name }) => name === wanted))
     if (own === undefined || other === undefined) return []
     const { median: measured, low, high } = toRatio(own.samples, other.samples)
-    return [{ measure, target, measured, low, high, holds: measured >= target }]
+    return [{ measure, target, measured, low, high, isMet: measured >= target }]
   })
+}
+
+/**
+ * How many targets are met, in a sentence.
+ *
+ * @param {readonly Verdict[]} verdicts
+ */
+export function countMet(verdicts) {
+  return `${verdicts.filter(({ isMet }) => isMet).length} of ${verdicts.length} targets met.`
 }
 
 /**
@@ -121,14 +124,14 @@ export function judgeTargets(groups) {
  * @param {readonly Verdict[]} verdicts
  */
 export function toTable(verdicts) {
-  const rows = verdicts.map(({ measure, target, measured, low, high, holds }) => [
+  const rows = verdicts.map(({ measure, target, measured, low, high, isMet }) => [
     measure,
-    `>= ${target.toFixed(2)}`,
     toMeasured(measured, target),
     `${low.toFixed(2)} – ${high.toFixed(2)}`,
-    holds ? 'yes' : 'no',
+    target.toFixed(2),
+    isMet ? 'yes' : 'no',
   ])
-  const table = [['Measure', 'Target', 'Measured', 'Spread', 'Holds'], ...rows]
+  const table = [['Measure', 'Measured', 'Spread', 'At least', 'Met'], ...rows]
   const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)))
   const toLine = (row) => `| ${row.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
   const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`

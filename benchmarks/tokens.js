@@ -1,4 +1,4 @@
-import { createSecretKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, generateKeyPairSync, randomBytes, randomFillSync } from 'node:crypto'
 import { TokenConfig, TokenManager } from '../dist/index.js'
 
 /** The algorithms that are measured. */
@@ -79,6 +79,58 @@ export function tamper(token) {
 /** The id of a token. */
 export function readId(token) {
   return JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString()).jti
+}
+
+/**
+ * Makes HS256 tokens by number, the same one each time, faster than a manager does.
+ *
+ * @param {TokenManager} manager
+ * @param {string} secret
+ */
+export function createTokenFactory(manager, secret) {
+  const sample = manager.createAccessToken({ uid: toSubject(0) })
+  const [header, payload] = sample.split('.')
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
+  const key = createSecretKey(Buffer.from(secret))
+  const id = Buffer.from(claims.jti, 'base64url')
+  return (number) => {
+    id.writeUInt32BE(number, 8)
+    const own = { ...claims, sub: toSubject(number), jti: id.toString('base64url') }
+    const input = `${header}.${Buffer.from(JSON.stringify(own)).toString('base64url')}`
+    return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`
+  }
+}
+
+const BATCH = 10_000
+
+/**
+ * Batches of token ids like ours: six bytes of time and ten random ones, in base64url.
+ *
+ * @param {number} count
+ */
+export function* createIdBatches(count) {
+  const bytes = Buffer.alloc(BATCH * 16)
+  for (let made = 0; made < count; made += BATCH) {
+    randomFillSync(bytes)
+    const now = Date.now()
+    yield Array.from({ length: Math.min(BATCH, count - made) }, (_, at) => {
+      bytes.writeUIntBE(now - (at % 1000), at * 16, 6)
+      return bytes.toString('base64url', at * 16, at * 16 + 16)
+    })
+  }
+}
+
+/**
+ * Revokes tokens in a store.
+ *
+ * @param {import('../dist/index.js').RevocationStore} store
+ * @param {readonly string[]} ids
+ */
+export async function revokeIds(store, ids) {
+  const until = Date.now() + 3_600_000
+  // Revoked for good, whenever the token was made.
+  const notBefore = Number.MAX_SAFE_INTEGER
+  await store.revoke(ids.map((id) => ({ kind: 'token', id, notBefore, until })))
 }
 
 const KEY_PAIRS = {

@@ -1,74 +1,69 @@
-import { alternate } from '../alternate.js'
+import { freemem } from 'node:os'
 import { startChild } from '../child.js'
-import { createGroup, toCount } from '../group.js'
-import { listSteps } from './steps.js'
+import { createGroup, toCount } from '../figures.js'
+import { createSite, measureServers, startServers, stopServers } from '../http/measure-http.js'
 
 const DISTINCT = new URL('distinct-tokens.js', import.meta.url)
+const MILLION = 1_000_000
+// What ten million revocations and the server around them may take.
+const NEEDED_BYTES = 3e9
 
 /**
- * Part 4: what happens to speed and memory as revocations and tokens become many.
+ * What happens to CPU time and memory as revoked tokens and different tokens become many.
  *
  * @param {import('../run.js').Run} run
  */
 export async function measureGrowth(run) {
-  const steps = listSteps(run)
-  const servers = await Promise.all(
-    steps.map(async (count) => ({
-      name: `${toCount(count)} revoked`,
-      count,
-      child: await run.revokedServers.get('memory store', count),
-    })),
-  )
-  await measureInProcess(run, servers)
-  // The first and the last are compared, so they are neighbours.
-  const many = servers.filter(({ count }) => count >= 1_000_000).toReversed()
-  await measureOverHttp(run, [servers[0], ...many])
-  run.reportMemory(
-    'revoked',
-    servers.map(({ count, child }) => toMemoryRow(count, child.ready)),
-  )
-  run.reportMemory('distinct', await measureDistinct(run))
+  if (run.isWanted('Revoked tokens')) await measureRevoked(run)
+  if (run.isWanted('Different tokens')) await measureDistinct(run)
 }
 
-async function measureInProcess({ quick, report }, servers) {
-  const { rounds, sampleMs } = quick ? { rounds: 2, sampleMs: 50 } : { rounds: 5, sampleMs: 150 }
-  for (const { child } of servers) await child.ask(300)
-  const samples = await alternate(servers, rounds, ({ child }) => child.ask(sampleMs))
-  report(createGroup('growth in process', 'accessTokenRequired as revoked tokens become many', samples))
+async function measureRevoked(run) {
+  const { report, reportMemory } = run
+  const site = await createSite(run, null)
+  const contestants = listCounts(run).map((revokedCount) => ({
+    name: `${toCount(revokedCount)} revoked`,
+    framework: 'Fastify',
+    kind: 'ours',
+    revocation: 'memory',
+    revokedCount,
+  }))
+  const servers = await startServers(site, contestants, 1)
+  try {
+    const memory = []
+    for (const { revokedCount, children } of servers)
+      memory.push(toRow('revoked', revokedCount, await children[0].ask('memory')))
+    const samples = await measureServers(run, await site.createLoad(), servers)
+    report(createGroup('revoked tokens', 'Revoked tokens in the memory store, Fastify over HTTP', samples))
+    reportMemory('revoked tokens', memory)
+  } finally {
+    await stopServers(servers)
+  }
 }
 
-async function measureOverHttp({ quick, report, createLoad, revokedServers }, servers) {
-  const load = await createLoad(revokedServers.tokens)
-  for (const { child } of servers) await load.run(child.ready.url, quick ? 1 : 3)
-  const samples = await alternate(servers, quick ? 1 : 7, ({ child }) => load.run(child.ready.url, 1))
-  report(createGroup('growth over HTTP', 'Fastify over HTTP as revoked tokens become many', samples))
+function listCounts({ quick, log }) {
+  if (quick) return [0, MILLION]
+  const available = process.availableMemory?.() ?? freemem()
+  if (available >= NEEDED_BYTES) return [0, 10 * MILLION, MILLION, 10_000]
+  log('There is too little memory to revoke ten million tokens: one million is the most.')
+  return [0, MILLION, 10_000]
 }
 
-async function measureDistinct({ quick }) {
-  const counts = quick ? [1, 10_000] : [1, 1000, 10_000, 100_000, 1_000_000]
-  const pace = quick ? { leastMs: 200, mostMs: 500 } : { leastMs: 800, mostMs: 15_000 }
+async function measureDistinct({ quick, reportMemory }) {
+  const counts = quick ? [1, 10_000] : [1, 1000, 10_000, 100_000, MILLION]
+  const child = await startChild(DISTINCT, null, ['--expose-gc'])
   const rows = []
-  for (const count of counts) {
-    const child = await startChild(DISTINCT, { count, ...pace }, ['--expose-gc'])
-    rows.push(toDistinctRow(child.ready))
+  try {
+    for (const count of counts) {
+      const { cost, ...memory } = await child.ask(count)
+      rows.push({ ...toRow('different tokens', count, memory), 'CPU, µs each': Math.round(cost * 10) / 10 })
+    }
+  } finally {
     await child.stop()
   }
-  return rows
+  reportMemory('different tokens', rows)
 }
 
-function toMemoryRow(count, { loadSeconds, memory }) {
-  return { 'revoked tokens': count, 'load, s': round(loadSeconds), ...toMemoryCells(memory) }
-}
-
-function toDistinctRow({ count, seen, perSecond, p99, memory }) {
-  const speed = { 'checks/s': Math.round(perSecond), 'p99, µs': round(p99 * 1000) }
-  return { 'different tokens': count, seen, ...speed, ...toMemoryCells(memory) }
-}
-
-function toMemoryCells({ rss, heapUsed, arrayBuffers }) {
-  return { 'RSS, MB': rss, 'heap, MB': heapUsed, 'buffers, MB': arrayBuffers }
-}
-
-function round(value) {
-  return Math.round(value * 10) / 10
+function toRow(name, count, { rss, heap, buffers }) {
+  return { [name]: count, 'RSS, MB': rss, 'heap, MB': heap, 'buffers, MB': buffers }
 }

@@ -1,16 +1,15 @@
 /**
  * @typedef {import('node:http').Server} Server
  * @typedef {import('../../dist/index.js').TokenManager} TokenManager
- */
-
-/**
  * @typedef {(id: string) => boolean | Promise<boolean>} IsRevoked What an application asks for the `jti` of a token.
  */
 
 /**
- * @typedef {object} Framework One route, `/me`, without a guard, with ours and with those of others.
+ * @typedef {object} Framework One route, `/me`, in as many ways.
  * @property {() => Promise<Server>} bare
+ * @property {() => Promise<Server>} empty Bare, with a hook, middleware or guard that does nothing.
  * @property {(tokens: TokenManager) => Promise<Server>} ours
+ * @property {(tokens: TokenManager) => Promise<Server>} [hook] Ours as a hook of its own, before the handler.
  * @property {Record<string, (secret: string | import('node:crypto').KeyObject, isRevoked: IsRevoked | null) => Promise<Server>>} peers
  */
 
@@ -18,78 +17,109 @@
  * @typedef {object} HttpContestant
  * @property {string} name
  * @property {string} framework
- * @property {'bare' | 'ours' | 'peer'} kind
+ * @property {'bare' | 'empty' | 'ours' | 'hook' | 'peer'} kind
  * @property {string} [peer]
- * @property {'none' | 'set' | 'memory store' | 'redis'} revocation
+ * @property {'none' | 'Set' | 'memory' | 'Redis'} revocation
  * @property {boolean} [hasKeyObject] A peer whose secret is a `KeyObject` instead of a text.
- * @property {boolean} [isCold] Ours without its memory of verified tokens.
- * @property {boolean} [seldom]
+ * @property {boolean} [seldom] Measured in every third round: no target compares it.
+ * @property {boolean} [isExtra] In neither a target nor the chart: only a whole run measures it.
+ * @property {number} [revokedCount] How many tokens are revoked in memory, if not a million.
  */
-
-// Those that are built on jsonwebtoken are slow with a secret in the form that their documentation shows, a text: it
-// is tried as a public key each time. So they are measured with a key object too.
-const PEERS = {
-  Fastify: { '@fastify/jwt': ['redis', 'set', 'none'] },
-  Express: { 'express-jwt': ['set', 'redis', 'set with a key object'] },
-  Hono: { 'hono/jwt': ['set', 'redis'] },
-  Koa: { 'koa-jwt': ['set', 'redis', 'set with a key object'] },
-  'Nest on Express': {
-    'passport-jwt': ['set', 'redis', 'set with a key object'],
-    '@nestjs/jwt': ['set'],
-  },
-  'Nest on Fastify': { 'passport-jwt': ['set with a key object'] },
-}
-
-const SET = { revocation: 'set', suffix: ', Set' }
-const CHECKS = {
-  none: { revocation: 'none', suffix: '' },
-  set: SET,
-  redis: { revocation: 'redis', suffix: ', Redis' },
-  'set with a key object': { ...SET, suffix: ' (KeyObject), Set', hasKeyObject: true },
-}
-
-/** The frameworks that are measured. */
-export const FRAMEWORKS = Object.keys(PEERS)
 
 /**
- * Who is measured in a framework. Neighbours in the list are neighbours in time.
- *
- * @param {string} framework
- * @param {{ quick: boolean, hasRedis: boolean }} options
- * @returns {HttpContestant[]}
+ * @typedef {object} HttpGroup
+ * @property {string} title
+ * @property {string} framework
+ * @property {boolean} [hasNewTokens] Whether requests carry tokens that nobody remembers.
+ * @property {boolean} [isExtra]
+ * @property {HttpContestant[]} contestants Neighbours in the list are neighbours in time.
  */
-export function listContestants(framework, { quick, hasRedis }) {
-  const isFastify = framework === 'Fastify'
-  const isSecond = framework === 'Nest on Fastify'
-  const ours = { framework, kind: 'ours', revocation: 'none' }
-  const all = [
-    { name: 'bare', framework, kind: 'bare', revocation: 'none' },
-    { name: 'tokenlib', ...ours },
-    ...(isSecond
-      ? []
-      : [{ name: 'tokenlib, memory store', ...ours, revocation: 'memory store', seldom: !isFastify }]),
-    ...Object.entries(PEERS[framework]).flatMap(([peer, checks]) => listPeer(framework, peer, checks)),
-    ...(isSecond ? [] : [{ name: 'tokenlib, cold', ...ours, isCold: true, seldom: true }]),
-    // The callback and the store on Redis are the same in every framework.
-    ...(isFastify ? [{ name: 'tokenlib, callback', ...ours, revocation: 'set', seldom: true }] : []),
-    ...(isFastify ? [{ name: 'tokenlib, Redis store', ...ours, revocation: 'redis', seldom: true }] : []),
-  ]
-  const possible = all.filter(({ revocation }) => hasRedis || revocation !== 'redis')
-  return quick ? possible.filter(isNeeded) : possible
+
+const BARE = { name: 'bare', kind: 'bare', revocation: 'none' }
+const EMPTY = { name: 'bare, empty hook', kind: 'empty', revocation: 'none' }
+const OURS = { name: 'tokenlib', kind: 'ours', revocation: 'none' }
+const IN_MEMORY = { name: 'tokenlib, a million revoked in memory', kind: 'ours', revocation: 'memory' }
+const IN_REDIS = { name: 'tokenlib, Redis store', kind: 'ours', revocation: 'Redis' }
+const SELDOM = { seldom: true }
+const EXTRA = { seldom: true, isExtra: true }
+
+const GROUPS = [
+  {
+    title: 'Fastify',
+    contestants: [
+      BARE,
+      EMPTY,
+      OURS,
+      IN_MEMORY,
+      IN_REDIS,
+      toPeer('@fastify/jwt', 'Redis', {}),
+      { ...OURS, name: 'tokenlib as a hook', kind: 'hook', ...EXTRA },
+      { ...OURS, name: 'tokenlib, callback with a Set', revocation: 'Set', ...EXTRA },
+      toPeer('@fastify/jwt', 'none', EXTRA),
+      toPeer('@fastify/jwt', 'Set', EXTRA),
+    ],
+  },
+  {
+    title: 'Fastify, tokens never seen before',
+    framework: 'Fastify',
+    hasNewTokens: true,
+    contestants: [BARE, OURS, toPeer('@fastify/jwt', 'none', SELDOM)],
+  },
+  createGroup('Express', 'express-jwt'),
+  createGroup('Koa', 'koa-jwt'),
+  {
+    title: 'Hono',
+    contestants: [
+      BARE,
+      EMPTY,
+      OURS,
+      { ...IN_MEMORY, ...SELDOM },
+      toPeer('hono/jwt', 'Redis', SELDOM),
+      toPeer('hono/jwt', 'Set', EXTRA),
+    ],
+  },
+  createGroup('Nest on Express', 'passport-jwt', toPeer('@nestjs/jwt', 'Set', EXTRA)),
+  { title: 'Nest on Fastify', isExtra: true, contestants: [BARE, { ...EMPTY, ...SELDOM }, OURS] },
+]
+
+// Peers that are built on jsonwebtoken are slow with a secret in the form that their documentation shows, a text: it
+// is tried as a public key each time. So they are measured with a key object too.
+function createGroup(title, peer, ...others) {
+  return {
+    title,
+    contestants: [
+      BARE,
+      OURS,
+      { ...EMPTY, ...SELDOM },
+      { ...IN_MEMORY, ...SELDOM },
+      toPeer(peer, 'Redis', SELDOM),
+      toPeer(peer, 'Set', EXTRA),
+      { ...toPeer(peer, 'Set', EXTRA), name: `${peer} (KeyObject), Set`, hasKeyObject: true },
+      ...others,
+    ],
+  }
 }
 
-function listPeer(framework, peer, checks) {
-  return checks.map((check) => {
-    const { suffix, ...rest } = CHECKS[check]
-    const isTarget = framework === 'Fastify' && check === 'redis'
-    return { name: `${peer}${suffix}`, framework, kind: 'peer', peer, seldom: !isTarget, ...rest }
-  })
+function toPeer(peer, revocation, pace) {
+  const check = { none: '', Set: ', Set', Redis: ', Redis GET' }[revocation]
+  return { name: `${peer}${check}`, kind: 'peer', peer, revocation, ...pace }
 }
 
-// By a target. The rest is left to a full run.
-function isNeeded({ name, framework, kind, revocation }) {
-  if (kind === 'bare' || name === 'tokenlib') return true
-  return (
-    framework === 'Fastify' && (revocation === 'memory store' || (kind === 'peer' && revocation === 'redis'))
-  )
+/**
+ * What is measured over HTTP: everything in a whole run, what targets and the chart need in a partial one, and what
+ * targets need in a quick one.
+ *
+ * @param {{ quick: boolean, isWhole: boolean, hasRedis: boolean }} options
+ * @returns {HttpGroup[]}
+ */
+export function listGroups({ quick, isWhole, hasRedis }) {
+  const isChosen = ({ seldom, isExtra }) => isWhole || (isExtra !== true && !(quick && seldom === true))
+  return GROUPS.filter(isChosen).map(({ contestants, framework, ...group }) => ({
+    ...group,
+    framework: framework ?? group.title,
+    contestants: contestants
+      .filter(isChosen)
+      .filter(({ revocation }) => hasRedis || revocation !== 'Redis')
+      .map((contestant) => ({ ...contestant, framework: framework ?? group.title })),
+  }))
 }

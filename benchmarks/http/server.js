@@ -3,30 +3,35 @@ import { Redis } from 'ioredis'
 import { TokenConfig, TokenManager } from '../../dist/index.js'
 import { createMemoryStore } from '../../dist/stores/memory.js'
 import { createRedisStore } from '../../dist/stores/redis.js'
-import { serveParent } from '../child.js'
-import { createIdBatches, revokeIds } from '../revoked-ids.js'
+import { readCpu, readMemory, serveParent } from '../child.js'
+import { createIdBatches, revokeIds } from '../tokens.js'
 
 /**
  * @typedef {object} ServerSetUp
  * @property {import('./contestants.js').HttpContestant} contestant
  * @property {string} secret
  * @property {string} revokedId The token that a check will send.
- * @property {number} revokedCount How many others are revoked, where revocations are in memory.
  * @property {string | null} redisUrl
  * @property {string} namespace
  */
 
+const MILLION = 1_000_000
+
 // One server with one contestant, in a process of its own.
 serveParent(async (/** @type {ServerSetUp} */ setUp) => {
-  const { contestant } = setUp
-  const framework = await importFramework(contestant.framework)
-  const server = await SERVE[contestant.kind](framework, setUp)
-  return { ready: `http://127.0.0.1:${server.address().port}/me` }
+  const framework = await importFramework(setUp.contestant.framework)
+  const server = await SERVE[setUp.contestant.kind](framework, setUp)
+  return {
+    ready: `http://127.0.0.1:${server.address().port}/me`,
+    answer: (/** @type {'cpu' | 'memory'} */ question) => (question === 'cpu' ? readCpu() : readMemory()),
+  }
 })
 
 const SERVE = {
   bare: (framework) => framework.bare(),
+  empty: (framework) => framework.empty(),
   ours: async (framework, setUp) => framework.ours(await createManager(setUp)),
+  hook: async (framework, setUp) => framework.hook(await createManager(setUp)),
   async peer(framework, setUp) {
     const { contestant, secret } = setUp
     const key = contestant.hasKeyObject ? createSecretKey(Buffer.from(secret)) : secret
@@ -50,33 +55,32 @@ async function importFramework(name) {
     case 'Nest on Fastify':
       return (await import('./frameworks/nest.js')).nestOnFastify
     default:
-      throw new TypeError(`There is no framework ${name}`)
+      throw new TypeError(`Unknown framework "${name}"`)
   }
 }
 
 async function createManager(setUp) {
-  const { contestant, secret, revokedCount, revokedId } = setUp
-  const cache = contestant.isCold ? { JWT_VERIFIED_CACHE_SIZE: 0 } : {}
-  const config = new TokenConfig({ JWT_SECRET_KEY: secret, ...cache })
+  const { contestant, secret, revokedId } = setUp
+  const config = new TokenConfig({ JWT_SECRET_KEY: secret })
   const store = createStore(setUp)
   const tokens = new TokenManager({ config, revocation: store ?? undefined })
-  if (contestant.revocation === 'set') {
+  if (contestant.revocation === 'Set') {
     const revoked = createRevokedSet(setUp)
     tokens.setCallbackTokenBlocklist((_token, { payload }) => revoked.has(payload.jti))
   }
   if (store === null) return tokens
   await tokens.ready()
   await revokeIds(store, [revokedId])
-  // A server of Redis answers as fast with many keys as with one.
-  if (contestant.revocation === 'memory store') {
-    for (const ids of createIdBatches(revokedCount)) await revokeIds(store, ids)
+  // Redis answers as fast with many keys as with one.
+  if (contestant.revocation === 'memory') {
+    for (const ids of createIdBatches(contestant.revokedCount ?? MILLION)) await revokeIds(store, ids)
   }
   return tokens
 }
 
 function createStore({ contestant, redisUrl, namespace }) {
-  if (contestant.revocation === 'memory store') return createMemoryStore({ allowInProduction: true })
-  if (contestant.revocation === 'redis')
+  if (contestant.revocation === 'memory') return createMemoryStore({ allowInProduction: true })
+  if (contestant.revocation === 'Redis')
     return createRedisStore(new Redis(redisUrl), { namespace, allowVolatile: true })
   return null
 }
@@ -84,17 +88,17 @@ function createStore({ contestant, redisUrl, namespace }) {
 /** The check that users of a library write. */
 async function createCheck(setUp) {
   if (setUp.contestant.revocation === 'none') return null
-  if (setUp.contestant.revocation === 'set') {
+  if (setUp.contestant.revocation === 'Set') {
     const revoked = createRevokedSet(setUp)
     return (id) => revoked.has(id)
   }
   const redis = new Redis(setUp.redisUrl)
   await redis.set(`revoked:${setUp.revokedId}`, '1', 'EX', 3600)
-  return async (id) => (await redis.exists(`revoked:${id}`)) === 1
+  return async (id) => (await redis.get(`revoked:${id}`)) !== null
 }
 
-function createRevokedSet({ revokedCount, revokedId }) {
+function createRevokedSet({ revokedId }) {
   const revoked = new Set([revokedId])
-  for (const ids of createIdBatches(revokedCount)) for (const id of ids) revoked.add(id)
+  for (const ids of createIdBatches(MILLION)) for (const id of ids) revoked.add(id)
   return revoked
 }

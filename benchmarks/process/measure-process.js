@@ -1,84 +1,126 @@
-import { alternate } from '../alternate.js'
-import { createGroup } from '../group.js'
-import { sampleCalls, samplePromises } from '../sample.js'
+import { isDeepStrictEqual } from 'node:util'
+import { jwtVerify } from 'jose'
+import { alternate, createGroup } from '../figures.js'
 import {
   ALGORITHMS,
   createKeys,
   createManager,
   createTokens,
   DISTINCT_TOKENS,
+  tamper,
   toNewStrings,
   toSubject,
 } from '../tokens.js'
-import { assertSigns, assertVerifies } from './check.js'
+import { sampleCalls, samplePromises } from './sample.js'
 import { createSigners } from './signers.js'
 import { createColdVerifiers, createRememberingVerifiers } from './verifiers.js'
 
-// Those that a target speaks of.
-const NEEDED = ['node:crypto', 'node:crypto by hand', 'tokenlib', 'fast-jwt', 'fast-jwt (cache)']
+// Those that a target compares.
+const NEEDED = ['tokenlib', 'fast-jwt', 'fast-jwt (cache)']
+const EXTRA_CLAIMS = { role: 'admin', tenant: 'acme' }
 
 /**
- * Part 1: creating and verifying, with nothing around it.
+ * Creating and verifying, with nothing around it.
  *
  * @param {import('../run.js').Run} run
  */
-export async function measureProcess({ quick, report }) {
-  const pace = quick
-    ? { rounds: 3, sampleMs: 30, warmUpMs: 40, isWanted: ({ name }) => NEEDED.includes(name) }
-    : { rounds: 5, sampleMs: 60, warmUpMs: 100, isWanted: () => true }
-  for (const algorithm of ALGORITHMS) {
-    const keys = createKeys(algorithm)
-    const isBrief = quick && algorithm !== 'HS256'
-    // It takes seconds to sign a thousand tokens with RSA.
-    const tokens = createTokens(createManager(keys), isBrief ? 100 : DISTINCT_TOKENS)
-    report(await measureCold(keys, tokens, pace))
-    if (isBrief) continue
-    report(await measureRepeated(keys, tokens, pace, 'same'))
-    report(await measureRepeated(keys, tokens, pace, 'new'))
-    report(await measureCreate(keys, tokens[0], pace))
+export async function measureProcess(run) {
+  const groups = (run.quick ? ['HS256'] : ALGORITHMS).flatMap(listGroups)
+  for (const { title, prepare } of groups.filter(({ title }) => run.isWanted(title))) {
+    const { contestants, toCall, check } = await prepare()
+    for (const contestant of contestants) await check(contestant)
+    const paced = contestants.map((each) => ({ ...each, seldom: !NEEDED.includes(each.name) }))
+    const chosen = paced.filter(({ seldom }) => !(run.quick && seldom))
+    run.report(createGroup(title, title, await measure(chosen, run, toCall)))
   }
 }
 
-async function measureCold(keys, tokens, pace) {
-  const verifiers = await createColdVerifiers(keys)
-  for (const verifier of verifiers) await assertVerifies(verifier, tokens[0])
-  const samples = await measure(verifiers, pace, ({ verify, prepare }) => [
-    verify,
-    () => (prepare === undefined ? toNewStrings(tokens) : tokens.map(prepare)),
-  ])
-  return createGroup(
-    `verify ${keys.algorithm} cold`,
-    `Verify ${keys.algorithm}, every token for the first time`,
-    samples,
-  )
+function listGroups(algorithm) {
+  const keys = createKeys(algorithm)
+  const isHmac = algorithm === 'HS256'
+  let made = null
+  // It takes seconds to sign a thousand tokens with RSA.
+  const getTokens = () => (made ??= createTokens(createManager(keys), isHmac ? DISTINCT_TOKENS : 100))
+
+  const repeated = (strings, nextBatch) => ({
+    title: `verify ${algorithm} repeated, ${strings} strings`,
+    prepare: async () => ({
+      contestants: createRememberingVerifiers(keys),
+      check: (verifier) => assertVerifies(verifier, getTokens()[0]),
+      toCall: ({ verify }) => [verify, nextBatch],
+    }),
+  })
+  const create = (title, claims) => ({
+    title,
+    prepare: async () => {
+      const subjects = Array.from({ length: getTokens().length }, (_, number) => toSubject(number))
+      return {
+        contestants: await createSigners(keys, claims),
+        check: (signer) => assertSigns(signer, keys, claims, getTokens()[0]),
+        toCall: (signer) => [signer.create, () => subjects],
+      }
+    },
+  })
+  return [
+    {
+      title: `verify ${algorithm} cold`,
+      prepare: async () => ({
+        contestants: await createColdVerifiers(keys),
+        check: (verifier) => assertVerifies(verifier, getTokens()[0]),
+        toCall: ({ verify, prepare }) => [
+          verify,
+          () => (prepare === undefined ? toNewStrings(getTokens()) : getTokens().map(prepare)),
+        ],
+      }),
+    },
+    create(`create ${algorithm}`, {}),
+    // The same for every algorithm, or nearly so.
+    ...(isHmac
+      ? [
+          create('create HS256 with two extra claims', EXTRA_CLAIMS),
+          repeated('same', getTokens),
+          repeated('new', () => toNewStrings(getTokens())),
+        ]
+      : []),
+  ]
 }
 
-async function measureRepeated(keys, tokens, pace, strings) {
-  const verifiers = createRememberingVerifiers(keys)
-  for (const verifier of verifiers) await assertVerifies(verifier, tokens[0])
-  const batches = { same: () => tokens, new: () => toNewStrings(tokens) }
-  const samples = await measure(verifiers, pace, ({ verify }) => [verify, batches[strings]])
-  return createGroup(
-    `verify ${keys.algorithm} repeated, ${strings} strings`,
-    `Verify ${keys.algorithm}, ${tokens.length} tokens again and again, ${strings} string objects`,
-    samples,
-  )
-}
-
-async function measureCreate(keys, own, pace) {
-  const signers = await createSigners(keys)
-  for (const signer of signers) await assertSigns(signer, keys, own)
-  const subjects = Array.from({ length: DISTINCT_TOKENS }, (_, number) => toSubject(number))
-  const samples = await measure(signers, pace, ({ create }) => [create, () => subjects])
-  return createGroup(`create ${keys.algorithm}`, `Create ${keys.algorithm} with a jti`, samples)
-}
-
-async function measure(all, { rounds, sampleMs, warmUpMs, isWanted }, toCall) {
-  const contestants = all.filter(isWanted)
+async function measure(contestants, { quick, rounds }, toCall) {
+  const pace = quick
+    ? { rounds: 5, turns: 4, sampleMs: 10, warmUpMs: 150 }
+    : { rounds: 15, turns: 4, sampleMs: 10, warmUpMs: 250 }
   const sample = (contestant, milliseconds) => {
     const [call, nextBatch] = toCall(contestant)
     return (contestant.isAsync ? samplePromises : sampleCalls)(call, nextBatch, milliseconds)
   }
-  for (const contestant of contestants) await sample(contestant, warmUpMs)
-  return alternate(contestants, rounds, (contestant) => sample(contestant, sampleMs))
+  for (const contestant of contestants) await sample(contestant, pace.warmUpMs)
+  return alternate(contestants, { ...pace, ...(rounds !== null && { rounds }) }, (contestant) =>
+    sample(contestant, pace.sampleMs),
+  )
+}
+
+// A verifier must accept a good token, return its claims, and refuse a tampered one and none.
+async function assertVerifies({ name, verify, prepare }, token) {
+  const call = async (given) => verify(prepare === undefined ? given : prepare(given))
+  const claims = await call(token)
+  const isGood = prepare === undefined ? isDeepStrictEqual({ ...claims }, readClaims(token)) : claims === true
+  if (!isGood) throw new Error(`${name} does not accept a good token`)
+  for (const bad of [tamper(token), '']) {
+    const accepted = await call(bad).catch(() => false)
+    if (accepted) throw new Error(`${name} accepts a bad token`)
+  }
+}
+
+// A signer must make tokens that verify, with the claims that ours have. `jose` decides: ours refuses half of the
+// ES256 signatures of others, those with a high s.
+async function assertSigns({ name, create, isFloor }, { algorithm, publicKey }, extra, own) {
+  const token = String(await create('user-0000000'))
+  await jwtVerify(token, publicKey, { algorithms: [algorithm] })
+  const made = Object.keys(readClaims(token)).toSorted()
+  const wanted = Object.keys({ ...readClaims(own), ...(isFloor ? {} : extra) }).toSorted()
+  if (!isDeepStrictEqual(made, wanted)) throw new Error(`${name} makes other claims: ${made.join(', ')}`)
+}
+
+function readClaims(token) {
+  return JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
 }

@@ -4,7 +4,7 @@ import { sign as signWithHono } from 'hono/jwt'
 import { SignJWT } from 'jose'
 import jsonwebtoken from 'jsonwebtoken'
 import { createManager } from '../tokens.js'
-import { toCryptoKey } from './crypto-key.js'
+import { toCryptoKey } from './verifiers.js'
 
 /**
  * @typedef {object} Signer
@@ -19,26 +19,27 @@ import { toCryptoKey } from './crypto-key.js'
  * us, as an application would give them.
  *
  * @param {ReturnType<typeof import('../tokens.js').createKeys>} keys
+ * @param {Record<string, string>} extra Claims of the application.
  * @returns {Promise<Signer[]>}
  */
-export async function createSigners(keys) {
+export async function createSigners(keys, extra) {
   const { algorithm, privateKey, privateText } = keys
   const manager = createManager(keys)
   const kid = manager.keyId
   const webKey = await toCryptoKey(privateKey, algorithm, 'sign')
   const fast = createSigner({ key: privateText, algorithm, kid })
-  const ready = createClaims('user-0000000')
+  const ready = createClaims('user-0000000', extra)
   return [
     createFloor(keys, manager),
-    { name: 'tokenlib', create: (uid) => manager.createAccessToken({ uid }) },
-    { name: 'fast-jwt', create: (subject) => fast(createClaims(subject)) },
+    { name: 'tokenlib', create: (uid) => manager.createAccessToken({ uid, ...extra }) },
+    { name: 'fast-jwt', create: (subject) => fast(createClaims(subject, extra)) },
     // The signature and the encoding without the making of claims.
     { name: 'fast-jwt (claims given)', create: () => fast(ready) },
     {
       name: 'jose',
       isAsync: true,
       create: (subject) =>
-        new SignJWT(createClaims(subject))
+        new SignJWT(createClaims(subject, extra))
           .setProtectedHeader({ alg: algorithm, typ: 'JWT', kid })
           .sign(webKey),
     },
@@ -49,26 +50,26 @@ export async function createSigners(keys) {
           {
             name: 'jsonwebtoken',
             create: (subject) =>
-              jsonwebtoken.sign(createClaims(subject), privateText, { algorithm, keyid: kid }),
+              jsonwebtoken.sign(createClaims(subject, extra), privateText, { algorithm, keyid: kid }),
           },
           {
             name: 'jsonwebtoken (KeyObject)',
             create: (subject) =>
-              jsonwebtoken.sign(createClaims(subject), privateKey, { algorithm, keyid: kid }),
+              jsonwebtoken.sign(createClaims(subject, extra), privateKey, { algorithm, keyid: kid }),
           },
         ]),
     {
       name: 'hono/jwt',
       isAsync: true,
-      create: (subject) => signWithHono(createClaims(subject), privateText, algorithm),
+      create: (subject) => signWithHono(createClaims(subject, extra), privateText, algorithm),
     },
   ]
 }
 
 // The claims of our access tokens. `randomUUID` draws from a pool: `randomBytes` would cost more than the signature.
-function createClaims(sub) {
+function createClaims(sub, extra) {
   const iat = Math.floor(Date.now() / 1000)
-  return { sub, type: 'access', jti: randomUUID(), iat, nbf: iat, exp: iat + 900, fresh: false }
+  return { sub, ...extra, type: 'access', jti: randomUUID(), iat, nbf: iat, exp: iat + 900, fresh: false }
 }
 
 /**

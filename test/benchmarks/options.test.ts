@@ -1,15 +1,33 @@
 import { expect, test } from 'vitest'
 import { parseOptions } from '../../benchmarks/options.js'
 
-test('without options every part runs in full', () => {
-  expect(parseOptions([])).toEqual({ quick: false, parts: ['process', 'request', 'http', 'growth'] })
+test('without options everything is measured', () => {
+  const parts = ['process', 'http', 'growth']
+  expect(parseOptions([])).toEqual({ quick: false, parts, rows: [], rounds: null, isWhole: true })
 })
 
-test('one part, or some, can be chosen', () => {
-  expect(parseOptions(['--quick', '--only', 'http'])).toEqual({ quick: true, parts: ['http'] })
+test('parts, groups and the number of rounds can be chosen', () => {
   expect(parseOptions(['--only', 'growth', '--only', 'process']).parts).toEqual(['process', 'growth'])
+  expect(parseOptions(['--rows', 'Fastify', '--rows', 'hono']).rows).toEqual(['fastify', 'hono'])
+  expect(parseOptions(['--rounds', '21']).rounds).toBe(21)
 })
 
-test.each([[['--fast']], [['--only']], [['--only', 'everything']], [['http']]])('%s is an error', (words) => {
+test.each([[['--quick']], [['--only', 'http']], [['--rows', 'koa']], [['--rounds', '3']]])(
+  '%s is not a whole run, whose figures are published',
+  (words) => {
+    expect(parseOptions(words).isWhole).toBe(false)
+  },
+)
+
+test.each([
+  [['--fast']],
+  [['--only']],
+  [['--only', 'everything']],
+  [['http']],
+  [['--rows']],
+  [['--rounds']],
+  [['--rounds', '0']],
+  [['--rounds', 'many']],
+])('%s is an error', (words) => {
   expect(() => parseOptions(words)).toThrow('npm run bench')
 })

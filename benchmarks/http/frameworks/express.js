@@ -2,14 +2,23 @@ import { createServer } from 'node:http'
 import express from 'express'
 import { expressjwt } from 'express-jwt'
 import { handleErrors, inject } from '../../../dist/adapters/express.js'
-import { BARE_ANSWER } from '../bare-answer.js'
-import { listen } from '../listen.js'
+import { BARE_ANSWER, listen } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
 export const expressFramework = {
   bare() {
     const app = createApp()
     app.get('/me', (_req, res) => res.json(BARE_ANSWER))
+    return listen(createServer(app))
+  },
+
+  empty() {
+    const app = createApp()
+    app.get(
+      '/me',
+      (_req, _res, next) => next(),
+      (_req, res) => res.json(BARE_ANSWER),
+    )
     return listen(createServer(app))
   },
 

@@ -1,13 +1,19 @@
 import fastifyJwt from '@fastify/jwt'
 import Fastify from 'fastify'
-import { handleErrors, inject } from '../../../dist/adapters/fastify.js'
-import { BARE_ANSWER } from '../bare-answer.js'
+import { enforce, handleErrors, inject } from '../../../dist/adapters/fastify.js'
+import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
 export const fastify = {
   bare() {
     const app = Fastify()
     app.get('/me', () => BARE_ANSWER)
+    return listen(app)
+  },
+
+  empty() {
+    const app = Fastify()
+    app.get('/me', { onRequest: (_request, _reply, done) => done() }, () => BARE_ANSWER)
     return listen(app)
   },
 
@@ -18,6 +24,13 @@ export const fastify = {
       '/me',
       inject({ payload: tokens.accessTokenRequired }, ({ payload }) => ({ id: payload.sub })),
     )
+    return listen(app)
+  },
+
+  hook(tokens) {
+    const app = Fastify()
+    app.setErrorHandler(handleErrors({ config: tokens.config }))
+    app.get('/me', { onRequest: enforce(tokens.accessTokenRequired) }, () => BARE_ANSWER)
     return listen(app)
   },
 

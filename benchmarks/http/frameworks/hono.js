@@ -3,13 +3,25 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { jwt } from 'hono/jwt'
 import { handleErrors, inject } from '../../../dist/adapters/hono.js'
-import { BARE_ANSWER } from '../bare-answer.js'
+import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
 export const hono = {
   bare() {
     const app = new Hono()
     app.get('/me', (c) => c.json(BARE_ANSWER))
+    return listen(app)
+  },
+
+  empty() {
+    const app = new Hono()
+    app.get(
+      '/me',
+      async (_c, next) => {
+        await next()
+      },
+      (c) => c.json(BARE_ANSWER),
+    )
     return listen(app)
   },
 

@@ -3,8 +3,7 @@ import { Router } from '@koa/router'
 import Koa from 'koa'
 import jwt from 'koa-jwt'
 import { handleErrors, inject } from '../../../dist/adapters/koa.js'
-import { BARE_ANSWER } from '../bare-answer.js'
-import { listen } from '../listen.js'
+import { BARE_ANSWER, listen } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
 export const koa = {
@@ -13,6 +12,20 @@ export const koa = {
     router.get('/me', (ctx) => {
       ctx.body = BARE_ANSWER
     })
+    return serve(router)
+  },
+
+  empty() {
+    const router = new Router()
+    router.get(
+      '/me',
+      async (_ctx, next) => {
+        await next()
+      },
+      (ctx) => {
+        ctx.body = BARE_ANSWER
+      },
+    )
     return serve(router)
   },
 

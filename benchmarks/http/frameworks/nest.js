@@ -20,7 +20,7 @@ import {
   TokenExceptionFilter,
   TokenModule,
 } from '../../../dist/adapters/nest/index.js'
-import { BARE_ANSWER } from '../bare-answer.js'
+import { BARE_ANSWER } from './bare-answer.js'
 
 /** Nest on Express, its default. */
 export const nestOnExpress = createFramework(() => new ExpressAdapter())
@@ -34,14 +34,9 @@ export const nestOnFastify = createFramework(() => new FastifyAdapter())
  */
 function createFramework(createAdapter) {
   return {
-    bare() {
-      class BareController {
-        me() {
-          return BARE_ANSWER
-        }
-      }
-      return serve(createAdapter(), { controllers: [toController(BareController)] })
-    },
+    bare: () => serve(createAdapter(), { controllers: [createBareController()] }),
+
+    empty: () => serve(createAdapter(), { controllers: [createBareController({ canActivate: () => true })] }),
 
     ours(tokens) {
       class OurController {
@@ -70,6 +65,15 @@ function createFramework(createAdapter) {
       },
     },
   }
+}
+
+function createBareController(...guards) {
+  class BareController {
+    me() {
+      return BARE_ANSWER
+    }
+  }
+  return toController(BareController, ...guards)
 }
 
 function createUserController(guard) {

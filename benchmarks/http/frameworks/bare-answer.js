@@ -1,4 +1,8 @@
 import { once } from 'node:events'
+import { toSubject } from '../../tokens.js'
+
+/** What a route without a guard answers: what the others answer to the first token. */
+export const BARE_ANSWER = { id: toSubject(0) }
 
 /**
  * Makes a server listen on any free port of this machine.
