@@ -68,7 +68,7 @@ describe('revokeUser', () => {
     expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
   })
 
-  test('72 leaves what is issued after it, in the same millisecond too', async () => {
+  test('ATK-72 leaves what is issued after it, in the same millisecond too', async () => {
     const { tokens } = createRevocable()
     const before = tokens.createAccessToken({ uid: 'ada' })
     await tokens.revokeUser('ada')
@@ -153,7 +153,7 @@ describe('revokeUser', () => {
   })
 })
 
-test('71 of several watermarks the latest counts, whichever it is', async () => {
+test('ATK-71 of several watermarks the latest counts, whichever it is', async () => {
   for (const [user, all] of [
     [10, 0],
     [0, 10],
@@ -314,7 +314,7 @@ test('the callback keeps working beside a store, after it', async () => {
   expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
 })
 
-test('61 a token that was verified before is asked about again', async () => {
+test('ATK-61 a token that was verified before is asked about again', async () => {
   const { tokens } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' })
   expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')

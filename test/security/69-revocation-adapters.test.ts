@@ -171,7 +171,7 @@ function createRoutes(accessTokenRequired: Dependency<TokenPayload>, run: () => 
   return Routes
 }
 
-describeAttacks('69 a revoked token at a route of a framework (CVE-2020-10594, GHSA-339w class)', () => {
+describeAttacks('ATK-69 a revoked token at a route of a framework (CVE-2020-10594, GHSA-339w class)', () => {
   ownAttack('both verbs of every adapter', async () => {
     const adapters = readdirSync(new URL('../../src/adapters', import.meta.url)).map((name) =>
       name.replace('.ts', ''),

@@ -12,7 +12,7 @@ const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: Toke
   await outcomeOf(tokens.refresh(refreshToken)),
 ]
 
-describeAttacks('76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
+describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
   describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
     ownAttack('a refresh token that was used before the restart', async () => {
       const place = createPlace()

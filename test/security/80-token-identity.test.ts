@@ -10,7 +10,7 @@ const createTokens = (): TokenManager => createPatient({ JWT_SECRET_KEY: SECRET 
 const { jti: _jti, ...ANONYMOUS } = CLAIMS
 
 describeAttacks(
-  '80 a token without an id, or with the id of another (RFC 7519 §4.1.7, RFC 9068 §2.2)',
+  'ATK-80 a token without an id, or with the id of another (RFC 7519 §4.1.7, RFC 9068 §2.2)',
   () => {
     ownAttack('a token without an id is ended by its user, its key, its session and everybody', async () => {
       const ends: readonly ((tokens: TokenManager) => Promise<void>)[] = [

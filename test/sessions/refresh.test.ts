@@ -88,7 +88,7 @@ test('a schema sees what was signed, not what it made of it', async () => {
   expect((await tokens.verifyToken(pair.accessToken)).born).toEqual(new Date('1815-12-10'))
 })
 
-describe('74 76 a refresh token is good once', () => {
+describe('ATK-74 ATK-76 a refresh token is good once', () => {
   test('within the grace it gives the same generation again, and the session goes on', async () => {
     const { tokens, clock } = createRevocable()
     const first = await tokens.createTokenPair({ uid: 'ada' })
@@ -227,7 +227,7 @@ describe('what cannot be refreshed', () => {
     )
   })
 
-  test('69 a refresh token that the callback refuses', async () => {
+  test('ATK-69 a refresh token that the callback refuses', async () => {
     const { tokens } = createRevocable()
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
     tokens.setCallbackTokenBlocklist((token) => token === refreshToken)
