@@ -44,6 +44,8 @@ export interface LeakRecord {
   isKnown(key: string): boolean
   /** Reads what was shown, and lets go of it. */
   settle(): void
+  /** The secrets so far. */
+  secrets(): SecretText[]
   /** Everything that was shown of a secret, so far. */
   search(): Leak[]
   counts(): LeakCounts
@@ -58,8 +60,8 @@ const MOST_WAITING = 5000
 // Of what is longer, the beginning: some tests hand in megabytes.
 const LONGEST = 100_000
 
-/** An empty record. */
-export function createLeakRecord(): LeakRecord {
+/** A record with nothing shown, and with the secrets that are known already. */
+export function createLeakRecord(inherited: readonly SecretText[] = []): LeakRecord {
   const windows = createShownWindows()
   const secrets = new Map<string, Omit<Required<SecretText>, 'text'>>()
   const known = new Set<string>()
@@ -82,6 +84,8 @@ export function createLeakRecord(): LeakRecord {
     waiting = []
     withoutSourceMaps(() => ready.forEach((read) => read()))
   }
+
+  for (const secret of inherited) addSecret(secret)
 
   return {
     addSecret,
@@ -116,6 +120,10 @@ export function createLeakRecord(): LeakRecord {
       return false
     },
     settle,
+    secrets() {
+      settle()
+      return Array.from(secrets, ([text, rest]) => ({ text, ...rest }))
+    },
     search() {
       settle()
       return [...secrets].flatMap(([text, { kind, fewest }]) => {
