@@ -19,7 +19,10 @@ const INTEGRATION = [
   'test/stores/{postgres,redis,sqlite}*.test.ts',
   'test/**/*.integration.test.ts',
 ]
-const EVIDENCE = ['test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts', 'test/**/*.evidence.test.ts']
+const EVIDENCE = [
+  'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
+  'test/**/*.evidence.test.ts',
+]
 const NEST = 'test/adapters/nest*.test.ts'
 
 let order = 0

@@ -34,15 +34,7 @@ printAccepted()
 async function attackTarget(name) {
   console.error(`attacking ${name} …`)
   const file = join(folder, `${name.replace('/', '-')}.json`)
-  const command = [
-    'vitest',
-    'run',
-    '--project',
-    'tokenlib',
-    ...findFiles(name),
-    '--reporter=json',
-    `--outputFile=${file}`,
-  ]
+  const command = ['vitest', 'run', ...findFiles(name), '--reporter=json', `--outputFile=${file}`]
   await new Promise((resolve) => {
     const options = { cwd: root, env: { ...process.env, SECURITY_TARGET: name }, maxBuffer: 2 ** 28 }
     // Peers that take an attack make the run fail; what counts is in the file.
