@@ -26,7 +26,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
     'request/read-token',
   ],
   request: ['request', 'manager/dependencies'],
-  jws: ['jws/texts', 'jws/token-kind', 'jws/verify', 'jws/roca', 'jws/weak-secret', 'jws/rotation', 'jws'],
+  jws: ['jws/refusals', 'jws/token-kind', 'jws/verify', 'jws/roca', 'jws/weak-secret', 'jws/rotation', 'jws'],
 }
 // Too long to be run for every mutant.
 const LEFT_OUT = ['test/**/*.{evidence,integration}.test.ts']
