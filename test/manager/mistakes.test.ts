@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
+import { TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
 import { toGuard, toInjector } from '../../src/manager/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
