@@ -57,7 +57,14 @@ export default defineConfig({
       createProject('integration', { include: INTEGRATION, exclude: EVIDENCE }),
       // The Nest tests once more, on the version before.
       createProject('integration nest 11', { include: [NEST] }, [...source, ...nest11]),
-      createProject('evidence', { include: EVIDENCE }),
+      // In processes of their own, one after the other: these tests count descriptors, measure memory and kill servers.
+      createProject('evidence', {
+        include: EVIDENCE,
+        pool: 'forks',
+        isolate: true,
+        maxWorkers: 1,
+        testTimeout: 120_000,
+      }),
     ],
   },
 })

@@ -7,7 +7,7 @@ const errorTexts = {
   shouldIgnore(path) {
     if (!path.isStringLiteral() && !path.isTemplateLiteral()) return undefined
     const parent = path.findParent((one) => one.isNewExpression() || one.isFunction())
-    return parent?.isNewExpression() && /Error$/.test(parent.node.callee.name ?? '') ? REASON : undefined
+    return parent?.isNewExpression() && String(parent.node.callee.name).endsWith('Error') ? REASON : undefined
   },
 }
 

@@ -2,9 +2,8 @@ import { expect } from 'vitest'
 import type { AuthenticatedUpgrade, TokenManager, TokenPair } from '../../src/index.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 
 type Entry = (tokens: TokenManager, pair: TokenPair) => Promise<unknown>
 
@@ -125,7 +124,7 @@ function watchSocket(tokens: TokenManager, { accessToken }: TokenPair): Promise<
 
 function createTokens(): TokenManager {
   const clock = createClock()
-  const { tokens } = createPatient({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }, { clock })
+  const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }, { clock })
   tokens.setSubjectGetter((uid) => uid)
   return tokens
 }

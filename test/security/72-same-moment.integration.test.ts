@@ -1,10 +1,9 @@
 import { expect } from 'vitest'
 import { TokenConfig, TokenManager, toTimedId } from '../../src/index.js'
-import { createClock } from '../helpers/manager.js'
+import { createClock, PATIENT } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, NOW, SECRET } from './harness/forge.js'
-import { PATIENT } from './harness/patient.js'
 import { createPlace, describeStores, openManager, STORES } from './harness/stores.js'
 
 describeAttacks(

@@ -3,9 +3,8 @@ import type { TokenManager, TokenPair, TokenStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 import { createPlace, describeStores, openManager, type StoreKind, STORES } from './harness/stores.js'
 
 /** Stops at one of the calls of a refresh, before or after the store has taken it, until it is let go on. */
@@ -103,7 +102,7 @@ describeAttacks(
         const random = createRandom(seed)
         const clock = createClock()
         const store = withDelays(createMemoryStore({ clock }), random)
-        const { tokens } = createPatient({}, { store, clock })
+        const { tokens } = createRevocable({}, { store, clock })
         const outcome = await raceLogout([tokens], random)
         survivors.push(...outcome.survivors)
         refreshed += outcome.refreshed

@@ -3,9 +3,8 @@ import { handleErrors, inject } from '../../src/adapters/fetch.js'
 import type { SessionStore, TokenManager, TokenPair, TokenStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, withBearer } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 
 const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
 // For what never comes; whatever comes is waited for. In milliseconds.
@@ -43,12 +42,12 @@ type Method = keyof TokenStore | keyof SessionStore
 async function createBroken(method: Method, fault: (...args: never[]) => unknown, timeout?: number) {
   const clock = createClock()
   const store = createMemoryStore({ clock })
-  const healthy = createPatient({}, { clock, store }).tokens
+  const healthy = createRevocable({}, { clock, store }).tokens
   const pair = await healthy.createTokenPair({ uid: 'ada' })
   const sessions = { ...store.sessions!, ...(method in store.sessions! && { [method]: fault }) }
   const broken = { ...store, ...(method in store && { [method]: fault }), sessions } as TokenStore
   const options = timeout === undefined ? {} : { JWT_REVOCATION_TIMEOUT: timeout / 1000 }
-  const { tokens } = createPatient(options, { clock, store: broken })
+  const { tokens } = createRevocable(options, { clock, store: broken })
   return { tokens, healthy, pair }
 }
 

@@ -6,9 +6,9 @@ import { TokenConfig, type TokenConfigOptions, TokenManager, toErrorResponse } f
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
+import { createRevocable } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { keyPairOf, SECRET } from './harness/forge.js'
-import { createPatient } from './harness/patient.js'
 
 /** Every way in which a program shows a value without meaning to. */
 function show(value: unknown): string {
@@ -111,7 +111,7 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
     ] as const
     for (const name of NAMES) subscribe(`tokenlib:${name}`, hear)
     try {
-      const { tokens, clock } = createPatient({
+      const { tokens, clock } = createRevocable({
         JWT_SECRET_KEY: SECRET,
         JWT_TOKEN_LOCATION: ['headers', 'cookies', 'query', 'json'],
       })
