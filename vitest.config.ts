@@ -1,5 +1,6 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
 const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`, import.meta.url))
 
@@ -13,29 +14,58 @@ const source = [
 ]
 const nest11 = [{ find: /^@nestjs\/(.+)$/, replacement: path('test/nest-11/node_modules/@nestjs/$1') }]
 
+// The path of a test file says which project runs it: a folder, or the ending of its name. All others are unit tests.
+const INTEGRATION = [
+  'test/{adapters,browser}/**/*.test.ts',
+  'test/stores/{postgres,redis,sqlite}*.test.ts',
+  'test/**/*.integration.test.ts',
+]
+const EVIDENCE = [
+  'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
+  'test/**/*.evidence.test.ts',
+]
+const NEST = 'test/adapters/nest*.test.ts'
+
+let order = 0
+
+/** A project that runs after those before it: files that share threads must follow each other. */
+function createProject(
+  name: string,
+  test: TestProjectInlineConfiguration['test'],
+  alias = source,
+): TestProjectInlineConfiguration {
+  return {
+    resolve: { alias },
+    test: {
+      name,
+      pool: 'threads',
+      isolate: false,
+      maxWorkers: availableParallelism(),
+      sequence: { groupOrder: order++ },
+      testTimeout: 30_000,
+      setupFiles: 'test/leaks/watch-for-leaks.ts',
+      ...test,
+      exclude: ['**/node_modules/**', ...(test?.exclude ?? [])],
+    },
+  }
+}
+
 export default defineConfig({
   test: {
+    globalSetup: ['test/helpers/servers/global-setup.ts', 'test/leaks/leak-summary.ts'],
     projects: [
-      {
-        resolve: { alias: source },
-        test: {
-          name: 'tokenlib',
-          include: ['test/**/*.test.ts'],
-          testTimeout: 30_000,
-          setupFiles: 'test/leaks/watch-for-leaks.ts',
-          globalSetup: ['test/helpers/servers/global-setup.ts', 'test/leaks/leak-summary.ts'],
-        },
-      },
-      {
-        // The Nest tests once more, on the version before.
-        resolve: { alias: [...source, ...nest11] },
-        test: {
-          name: 'nest 11',
-          include: ['test/adapters/nest*.test.ts'],
-          testTimeout: 30_000,
-          setupFiles: 'test/leaks/watch-for-leaks.ts',
-        },
-      },
+      createProject('unit', { include: ['test/**/*.test.ts'], exclude: [...INTEGRATION, ...EVIDENCE] }),
+      createProject('integration', { include: INTEGRATION, exclude: EVIDENCE }),
+      // The Nest tests once more, on the version before.
+      createProject('integration nest 11', { include: [NEST] }, [...source, ...nest11]),
+      // In processes of their own, one after the other: these tests count descriptors, measure memory and kill servers.
+      createProject('evidence', {
+        include: EVIDENCE,
+        pool: 'forks',
+        isolate: true,
+        maxWorkers: 1,
+        testTimeout: 120_000,
+      }),
     ],
   },
 })

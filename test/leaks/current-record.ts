@@ -1,9 +1,12 @@
 import type { Leak, LeakRecord } from './leak-record.js'
+import type { SecretText } from './secret-texts.js'
 
 /** Where everything that is watched goes. */
 export interface Current {
   /** The record of the test file; none before the watch begins. */
   record: LeakRecord | null
+  /** Secrets of earlier test files in this thread, whose modules may still hold them. */
+  inherited: readonly SecretText[]
   /** Gets every error as it is made, before its own fields are set. */
   seeError: (error: Error, isPlain: boolean) => void
 }
@@ -11,11 +14,8 @@ export interface Current {
 const KEY = Symbol.for('tokenlib: search for leaks')
 const place = globalThis as { [KEY]?: Current }
 
-/** Whether an earlier test file has set the watch up in this process. */
-export const isWatched: boolean = place[KEY] !== undefined
-
-/** One for the process, however often this module is loaded. */
-export const current: Current = (place[KEY] ??= { record: null, seeError: () => {} })
+/** One for the thread, however often this module is loaded. */
+export const current: Current = (place[KEY] ??= { record: null, inherited: [], seeError: () => {} })
 
 /** Runs a function with a record of its own and returns what leaked; the record of the test file hears nothing. */
 export async function searchDuring(record: LeakRecord, run: () => unknown): Promise<Leak[]> {

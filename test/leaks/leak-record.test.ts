@@ -107,6 +107,17 @@ test('what is shown is read once it is finished, and not kept', () => {
   expect(record.counts()).toMatchObject({ shown: { objects: 1 }, texts: 1, secrets: 1 })
 })
 
+test('a record knows the secrets of the files before it in the same thread', () => {
+  const first = createLeakRecord()
+  first.addSecret({ kind: 'a secret', text: secret })
+  first.addToken('a token', `eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.${secret}`)
+  first.addSecret({ kind: 'a secret of one letter', text: 'x'.repeat(64) })
+  const next = createLeakRecord(first.secrets())
+  expect(next.counts()).toMatchObject({ texts: 0, secrets: 2 })
+  next.show('log lines', () => [{ origin: 'a log line', text: secret.slice(0, 12) }])
+  expect(next.search()).not.toEqual([])
+})
+
 test('the summary adds the test files up', () => {
   const shown = { errors: 1, 'plain errors': 2, events: 1000, 'log lines': 4, objects: 5 }
   const file = { shown, texts: 700, secrets: 800, leaks: 1 }

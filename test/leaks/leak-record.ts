@@ -44,6 +44,8 @@ export interface LeakRecord {
   isKnown(key: string): boolean
   /** Reads what was shown, and lets go of it. */
   settle(): void
+  /** The secrets so far that nobody shows by chance: some tests have a secret of one letter, others show that letter. */
+  secrets(): SecretText[]
   /** Everything that was shown of a secret, so far. */
   search(): Leak[]
   counts(): LeakCounts
@@ -53,13 +55,15 @@ export interface LeakRecord {
 const ALL_OF = 10_000
 const THOROUGH = 500
 const THEN_ONE_IN = 100
+// Of a secret in hex, which has the fewest.
+const FEWEST_LETTERS = 12
 // No more than this is kept alive: some tests look at what is garbage.
 const MOST_WAITING = 5000
 // Of what is longer, the beginning: some tests hand in megabytes.
 const LONGEST = 100_000
 
-/** An empty record. */
-export function createLeakRecord(): LeakRecord {
+/** A record with nothing shown, and with the secrets that are known already. */
+export function createLeakRecord(inherited: readonly SecretText[] = []): LeakRecord {
   const windows = createShownWindows()
   const secrets = new Map<string, Omit<Required<SecretText>, 'text'>>()
   const known = new Set<string>()
@@ -82,6 +86,8 @@ export function createLeakRecord(): LeakRecord {
     waiting = []
     withoutSourceMaps(() => ready.forEach((read) => read()))
   }
+
+  for (const secret of inherited) addSecret(secret)
 
   return {
     addSecret,
@@ -116,6 +122,11 @@ export function createLeakRecord(): LeakRecord {
       return false
     },
     settle,
+    secrets() {
+      settle()
+      const known = Array.from(secrets, ([text, rest]) => ({ text, ...rest }))
+      return known.filter(({ text }) => new Set(text).size >= FEWEST_LETTERS)
+    },
     search() {
       settle()
       return [...secrets].flatMap(([text, { kind, fewest }]) => {

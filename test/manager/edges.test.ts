@@ -164,11 +164,11 @@ test('what is allowed is let through', async () => {
 test('what is not allowed is told', async () => {
   expect(() => TokenConfig.fromEnv({}, { JWT_ACCESS_TOKEN_EXPIRES: ' 0 ' })).toThrow(ConfigurationError)
   const { tokens, store } = createRevocable()
-  await expect(tokens.logout(undefined as never)).rejects.toThrow(/^The token has no jti/)
+  await expect(tokens.logout(undefined as never)).rejects.toThrow(/jti/)
   const { sessions: _sessions, ...unkept } = store
   await expect(
     createRevocable({}, { store: unkept }).tokens.revokeOtherSessions({ sub: 'u', sid: 's' }),
-  ).rejects.toThrow(/^revokeOtherSessions needs a store that keeps sessions/)
+  ).rejects.toThrow(/revokeOtherSessions.*sessions/)
 })
 
 test('what is no text is no token, and the longest one is remembered like any other', async () => {

@@ -1,40 +1,35 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
+import { TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 describe('a manager says what it lacks', () => {
   const { tokens } = createManager()
   const payload = { sub: 'ada', sid: 's', jti: 'j' }
 
-  test.each<[string, () => Promise<unknown>, string]>([
-    ['revokeToken', () => tokens.revokeToken(payload), 'a store'],
-    ['revokeSession', () => tokens.revokeSession('s'), 'a store'],
-    ['revokeUser', () => tokens.revokeUser('ada'), 'a store'],
-    ['revokeKey', () => tokens.revokeKey('k'), 'a store'],
-    ['revokeAll', () => tokens.revokeAll(), 'a store'],
-    ['logout', () => tokens.logout(payload), 'a store'],
-    ['listSessions', () => tokens.listSessions('ada'), 'a store that keeps sessions'],
-    ['revokeOtherSessions', () => tokens.revokeOtherSessions(payload), 'a store that keeps sessions'],
-    ['refresh', () => tokens.refresh('a.b.c'), 'a store that keeps sessions'],
-  ])('%s', async (method, call, what) => {
-    await expect(call()).rejects.toThrow(
-      new ConfigurationError(`${method} needs ${what}: new TokenManager({ config, revocation: store })`),
-    )
+  test.each<[method: string, call: () => Promise<unknown>]>([
+    ['revokeToken', () => tokens.revokeToken(payload)],
+    ['revokeSession', () => tokens.revokeSession('s')],
+    ['revokeUser', () => tokens.revokeUser('ada')],
+    ['revokeKey', () => tokens.revokeKey('k')],
+    ['revokeAll', () => tokens.revokeAll()],
+    ['logout', () => tokens.logout(payload)],
+    ['listSessions', () => tokens.listSessions('ada')],
+    ['revokeOtherSessions', () => tokens.revokeOtherSessions(payload)],
+    ['refresh', () => tokens.refresh('a.b.c')],
+  ])('%s', async (method, call) => {
+    await expect(call()).rejects.toThrow(naming('ConfigurationError', method, 'revocation'))
   })
 
   test('a subject getter', async () => {
     const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
     await expect(tokens.getCurrentSubject(request)).rejects.toThrow(
-      new ConfigurationError(
-        'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
-      ),
+      naming('ConfigurationError', 'setSubjectGetter'),
     )
-    expect(() => tokens.setSubjectGetter('no' as never)).toThrow(
-      new TypeError('The subject getter must be a function'),
-    )
+    expect(() => tokens.setSubjectGetter('no' as never)).toThrow(TypeError)
   })
 
   test('a private key', () => {
@@ -42,7 +37,7 @@ describe('a manager says what it lacks', () => {
       config: new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PUBLIC_KEY: keyPairFor('ES256').publicKey }),
     })
     expect(() => verifier.createAccessToken({ uid: 'ada' })).toThrow(
-      new ConfigurationError('This manager can only verify tokens; set JWT_PRIVATE_KEY to create them'),
+      naming('ConfigurationError', 'JWT_PRIVATE_KEY'),
     )
     expect(verifier.keyId).toBeNull()
   })
@@ -52,20 +47,14 @@ describe('a call that cannot be meant is told why', () => {
   test('sessions and refreshes', async () => {
     const { tokens } = createRevocable()
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    await expect(tokens.revokeSession({})).rejects.toThrow(
-      new TypeError('The token belongs to no session: revoke the token instead'),
-    )
-    await expect(tokens.revokeSession(undefined as never)).rejects.toThrow(
-      new TypeError('The token belongs to no session: revoke the token instead'),
-    )
-    await expect(tokens.revokeOtherSessions({ sub: 'ada' })).rejects.toThrow(
-      new TypeError('The token belongs to no session'),
-    )
+    await expect(tokens.revokeSession({})).rejects.toThrow(naming('TypeError', 'session'))
+    await expect(tokens.revokeSession(undefined as never)).rejects.toThrow(naming('TypeError', 'session'))
+    await expect(tokens.revokeOtherSessions({ sub: 'ada' })).rejects.toThrow(naming('TypeError', 'session'))
     for (const uid of ['', 7 as never]) {
-      await expect(tokens.listSessions(uid)).rejects.toThrow(new TypeError('uid must be a non-empty string'))
+      await expect(tokens.listSessions(uid)).rejects.toThrow(naming('TypeError', 'uid'))
     }
     await expect(tokens.refresh(refreshToken, { claims: { uid: 'eve' } })).rejects.toThrow(
-      new TypeError('A refresh cannot change the uid'),
+      naming('TypeError', 'uid'),
     )
   })
 
@@ -104,35 +93,30 @@ describe('a call that cannot be meant is told why', () => {
     const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
     for (const origins of ['https://app.example', [7], [''], ['null'], ['*'], ['https://app.example/']]) {
       await expect(tokens.authenticateUpgrade(request, { origins } as never)).rejects.toThrow(
-        new TypeError('origins must be a list, each an origin like https://app.example'),
+        naming('TypeError', 'origins'),
       )
     }
     await expect(tokens.authenticateUpgrade(request, { type: 'any' as never })).rejects.toThrow(
-      new TypeError('type must be access or refresh'),
+      naming('TypeError', 'type'),
     )
     await expect(tokens.authenticateUpgrade(new Request('http://localhost/'))).rejects.toMatchObject({
       code: 'TOKEN_MISSING',
-      message: 'No token found in the WebSocket handshake',
     })
     const upgrade = await tokens.authenticateUpgrade(request)
     const socket = { close() {}, addEventListener() {} }
     for (const every of [0.999, '0s', 86_401]) {
-      expect(() => tokens.closeWhenInvalid(socket, upgrade, { every })).toThrow(
-        new RangeError('every must be between a second and a day'),
-      )
+      expect(() => tokens.closeWhenInvalid(socket, upgrade, { every })).toThrow(naming('RangeError', 'every'))
     }
     for (const every of [1, '1d']) tokens.closeWhenInvalid(socket, upgrade, { every })()
   })
 
   test('dependencies', async () => {
     const request = new Request('http://localhost/')
-    expect(() => enforceAll([])).toThrow(new TypeError('At least one dependency is needed'))
-    expect(() => enforceAll([() => 1, 'x' as never])).toThrow(
-      new TypeError('A dependency must be a function'),
-    )
+    expect(() => enforceAll([])).toThrow(naming('TypeError', 'dependency'))
+    expect(() => enforceAll([() => 1, 'x' as never])).toThrow(naming('TypeError', 'dependency'))
     for (const slip of [() => () => 1, async () => () => 1]) {
       await expect(async () => enforceAll([slip])(request)).rejects.toThrow(
-        new TypeError('A dependency returned a function: pass that function itself'),
+        naming('TypeError', 'dependency', 'function'),
       )
     }
     for (const thrown of [undefined, null, 'route']) {
@@ -140,7 +124,7 @@ describe('a call that cannot be meant is told why', () => {
         throw thrown
       }
       await expect(async () => injectAll({ fail })(request)).rejects.toMatchObject({
-        message: 'A dependency threw something that is no error',
+        name: 'Error',
         cause: thrown,
       })
     }
@@ -157,20 +141,16 @@ describe('a token that no verifier of ours would take is not made', () => {
     ).not.toThrow()
     expect(() =>
       createManager({ JWT_MAX_TOKEN_LENGTH: length - 1 }).tokens.createAccessToken({ uid: 'u' }),
-    ).toThrow(
-      new TypeError(
-        `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${length - 1}`,
-      ),
-    )
+    ).toThrow(naming('TypeError', 'JWT_MAX_TOKEN_LENGTH', String(length), String(length - 1)))
   })
 
   test('too many members, or a header that JSON does not carry', () => {
     const { tokens } = createManager({ JWT_MAX_TOKEN_LENGTH: 100_000 })
     expect(() => tokens.createAccessToken({ uid: 'u', list: Array.from({ length: 2000 }, () => 1) })).toThrow(
-      new TypeError('The claims have too many members'),
+      TypeError,
     )
     expect(() => tokens.createAccessToken({ uid: 'u' }, { headers: { when: new Date() as never } })).toThrow(
-      'Object of type Date is not JSON serializable (claim "when")',
+      naming('TypeError', 'not JSON serializable', '"when"'),
     )
   })
 })

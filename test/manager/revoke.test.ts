@@ -69,7 +69,7 @@ describe('revokeUser', () => {
     expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
   })
 
-  test('72 leaves what is issued after it, in the same millisecond too', async () => {
+  test('ATK-72 leaves what is issued after it, in the same millisecond too', async () => {
     const { tokens } = createRevocable()
     const before = tokens.createAccessToken({ uid: 'ada' })
     await tokens.revokeUser('ada')
@@ -154,7 +154,7 @@ describe('revokeUser', () => {
   })
 })
 
-test('71 of several watermarks the latest counts, whichever it is', async () => {
+test('ATK-71 of several watermarks the latest counts, whichever it is', async () => {
   for (const [user, all] of [
     [10, 0],
     [0, 10],
@@ -315,7 +315,7 @@ test('the callback keeps working beside a store, after it', async () => {
   expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
 })
 
-test('61 a token that was verified before is asked about again', async () => {
+test('ATK-61 a token that was verified before is asked about again', async () => {
   const { tokens } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' })
   expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
@@ -372,6 +372,6 @@ describe('mistakes of the program', () => {
   test('what is no store is refused at construction', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
     for (const revocation of [{}, new Set(), 'redis://localhost'] as never[])
-      expect(() => new TokenManager({ config, revocation })).toThrow(/revocation must be a store/)
+      expect(() => new TokenManager({ config, revocation })).toThrow(/revocation/)
   })
 })

@@ -68,5 +68,7 @@ describe('a cookie that looks like one with a __Host- name', () => {
 // RFC 6265bis §5.6: a browser drops this white space before it looks at the prefix, so no name hides behind it.
 test.each([` ${NAME}`, `\t${NAME}`, `${NAME} `, `${NAME}\t`])('%j is the name itself', (name) => {
   expect(readCookie(`${name}=${ADA}`, NAME)).toBe(ADA)
-  expect(() => readCookie(`${name}=${MALLORY}; ${NAME}=${ADA}`, NAME)).toThrow('different values')
+  expect(() => readCookie(`${name}=${MALLORY}; ${NAME}=${ADA}`, NAME)).toThrow(
+    expect.objectContaining({ code: 'TOKEN_INVALID' }),
+  )
 })

@@ -12,7 +12,7 @@ const OPTIONS = {
 const { tokens } = createManager(OPTIONS)
 const ACCESS = tokens.createAccessToken({ uid: 'ada' })
 const CSRF = csrfOf(ACCESS)
-const REFUSED = { name: 'CsrfError', code: 'CSRF_MISMATCH', message: 'The request comes from another origin' }
+const REFUSED = { name: 'CsrfError', code: 'CSRF_MISMATCH' }
 
 /** The two headers as a request has them; `null` for one that is missing. */
 const comingFrom = (site: string | null, origin: string | null): Record<string, string> => ({
@@ -104,7 +104,6 @@ describe('JWT_CSRF_ORIGINS: a cookie token on a method that changes something', 
     })
     await expect(tokens.accessTokenRequired(send(own, 'POST', 'wrong'))).rejects.toMatchObject({
       code: 'CSRF_MISMATCH',
-      message: expect.not.stringContaining('origin') as string,
     })
   })
 

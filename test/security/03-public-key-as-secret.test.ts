@@ -25,7 +25,7 @@ async function tryPublicKey(lab: Lab, verifierOf: 'RS256' | 'PS256' | 'ES256' | 
 }
 
 describeAttacks(
-  '3 a public key used as an HMAC secret (CVE-2015-9235, CVE-2016-10555, CVE-2022-29217)',
+  'ATK-03 a public key used as an HMAC secret (CVE-2015-9235, CVE-2016-10555, CVE-2022-29217)',
   () => {
     attack('HMAC tokens made with the public key of an RSA verifier', async (lab) => {
       await tryPublicKey(lab, 'RS256')

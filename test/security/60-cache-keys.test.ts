@@ -8,7 +8,7 @@ import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'
 const OPTIONS = { algorithm: 'HS256', key: SECRET, cache: true } as const
 const OTHER_SECRET = 'Q7r-wZ4_kV9Xn2Bm5Tc8Hy1Lp6Gd3Js0Fq-Eu_Ai7Ow2Rt4Mk9Nl5Cv8Dx1Sz3P'
 
-describeAttacks('60 a cache of verified tokens that mixes them up (CVE-2026-35039)', () => {
+describeAttacks('ATK-60 a cache of verified tokens that mixes them up (CVE-2026-35039)', () => {
   attack('a forged signature under claims that were verified before', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     await verifier.accepts(forge())

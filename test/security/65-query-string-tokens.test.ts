@@ -18,7 +18,7 @@ const NAMES = [
 ]
 
 describeAttacks(
-  '65 tokens in URLs, where logs and referrers show them (RFC 6750 §2.3, RFC 9700 §4.3.2)',
+  'ATK-65 tokens in URLs, where logs and referrers show them (RFC 6750 §2.3, RFC 9700 §4.3.2)',
   () => {
     ownAttack('by default a token in the query, a form, a JSON body or a cookie is not read', async () => {
       const { tokens } = createManager()

@@ -7,7 +7,7 @@ import { describeAttacks, ownAttack } from './harness/attack.js'
 import { createVictim, FORM } from './harness/victim.js'
 
 describeAttacks(
-  '67 requests that another site starts (CWE-352, RFC 6749 §10.12, OWASP double submit)',
+  'ATK-67 requests that another site starts (CWE-352, RFC 6749 §10.12, OWASP double submit)',
   () => {
     ownAttack('a pair of equal values, planted in the cookie and sent in the header', async () => {
       const { csrf, send, sendCsrf } = createVictim()

@@ -2,9 +2,8 @@ import { expect } from 'vitest'
 import type { AuthenticatedUpgrade, TokenManager, TokenPair } from '../../src/index.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 
 type Entry = (tokens: TokenManager, pair: TokenPair) => Promise<unknown>
 
@@ -125,7 +124,7 @@ function watchSocket(tokens: TokenManager, { accessToken }: TokenPair): Promise<
 
 function createTokens(): TokenManager {
   const clock = createClock()
-  const { tokens } = createPatient({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }, { clock })
+  const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }, { clock })
   tokens.setSubjectGetter((uid) => uid)
   return tokens
 }
@@ -152,7 +151,7 @@ async function tryEach(entries: readonly Entry[], tokens: TokenManager, pair: To
 const everywhere = (outcome: string): Record<string, string[]> =>
   Object.fromEntries(Object.entries(ENTRIES).map(([name, entries]) => [name, entries.map(() => outcome)]))
 
-describeAttacks('69 a revoked token on another way in (CVE-2020-10594, GHSA-339w class)', () => {
+describeAttacks('ATK-69 a revoked token on another way in (CVE-2020-10594, GHSA-339w class)', () => {
   ownAttack('each of the ways to end a log-in, on every way in', async () => {
     await Promise.all(
       Object.entries(ENDS).map(async ([name, end]) => {

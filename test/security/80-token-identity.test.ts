@@ -1,16 +1,15 @@
 import { expect, vi } from 'vitest'
 import type { StandardClaims, TokenManager } from '../../src/index.js'
 import { createClock, openToken } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, NOW, SECRET } from './harness/forge.js'
-import { createPatient } from './harness/patient.js'
 
-const createTokens = (): TokenManager => createPatient({ JWT_SECRET_KEY: SECRET }).tokens
+const createTokens = (): TokenManager => createRevocable({ JWT_SECRET_KEY: SECRET }).tokens
 const { jti: _jti, ...ANONYMOUS } = CLAIMS
 
 describeAttacks(
-  '80 a token without an id, or with the id of another (RFC 7519 §4.1.7, RFC 9068 §2.2)',
+  'ATK-80 a token without an id, or with the id of another (RFC 7519 §4.1.7, RFC 9068 §2.2)',
   () => {
     ownAttack('a token without an id is ended by its user, its key, its session and everybody', async () => {
       const ends: readonly ((tokens: TokenManager) => Promise<void>)[] = [
@@ -71,7 +70,7 @@ describeAttacks(
     })
 
     ownAttack('a revoked twin that lives longer than the token that was revoked', async () => {
-      const { tokens, clock, store } = createPatient({ JWT_SECRET_KEY: SECRET })
+      const { tokens, clock, store } = createRevocable({ JWT_SECRET_KEY: SECRET })
       const short = forge()
       const long = forge({ claims: { ...CLAIMS, exp: NOW + 7 * 86_400 } })
       await tokens.revokeToken(await tokens.verifyToken(long))
@@ -88,7 +87,7 @@ describeAttacks(
       'ids of ours: different in one millisecond, unguessable, and not for callers to choose',
       async () => {
         const clock = createClock()
-        const { tokens } = createPatient({ JWT_TOKEN_LOCATION: 'cookies' }, { clock })
+        const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies' }, { clock })
         vi.spyOn(Math, 'random').mockReturnValue(0.5)
         const claims = Array.from(
           { length: 2000 },

@@ -6,9 +6,9 @@ import { TokenConfig, type TokenConfigOptions, TokenManager, toErrorResponse } f
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
+import { createRevocable } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { keyPairOf, SECRET } from './harness/forge.js'
-import { createPatient } from './harness/patient.js'
 
 /** Every way in which a program shows a value without meaning to. */
 function show(value: unknown): string {
@@ -38,7 +38,7 @@ function findPieces(text: string, secrets: readonly string[]): string[] {
   return found
 }
 
-describeAttacks('82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-1178)', () => {
+describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-1178)', () => {
   ownAttack('a configuration and a manager, with a key of every form', () => {
     const { privateKey } = keyPairOf('ES256')
     const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
@@ -111,7 +111,7 @@ describeAttacks('82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-
     ] as const
     for (const name of NAMES) subscribe(`tokenlib:${name}`, hear)
     try {
-      const { tokens, clock } = createPatient({
+      const { tokens, clock } = createRevocable({
         JWT_SECRET_KEY: SECRET,
         JWT_TOKEN_LOCATION: ['headers', 'cookies', 'query', 'json'],
       })

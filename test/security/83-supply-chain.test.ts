@@ -40,7 +40,7 @@ function importsOf(text: string): { readonly name: string; readonly isType: bool
 // Only the names of one's own framework; Nest alone is more than types, because it has a container.
 const FRAMEWORKS = /^adapters\/(elysia|express|fastify|h3|hono|koa|nest)(?:\.ts|\/)/
 
-describeAttacks('83 code of strangers in the package (CWE-829, CWE-506)', () => {
+describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', () => {
   ownAttack('an installation brings exactly two packages, which bring none', () => {
     const ours = ['@standard-schema/spec', 'cookie-es']
     expect(Object.keys(manifest.dependencies ?? {}).toSorted()).toEqual(ours)

@@ -88,7 +88,7 @@ test('a schema sees what was signed, not what it made of it', async () => {
   expect((await tokens.verifyToken(pair.accessToken)).born).toEqual(new Date('1815-12-10'))
 })
 
-describe('74 76 a refresh token is good once', () => {
+describe('ATK-74 ATK-76 a refresh token is good once', () => {
   test('within the grace it gives the same generation again, and the session goes on', async () => {
     const { tokens, clock } = createRevocable()
     const first = await tokens.createTokenPair({ uid: 'ada' })
@@ -227,7 +227,7 @@ describe('what cannot be refreshed', () => {
     )
   })
 
-  test('69 a refresh token that the callback refuses', async () => {
+  test('ATK-69 a refresh token that the callback refuses', async () => {
     const { tokens } = createRevocable()
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
     tokens.setCallbackTokenBlocklist((token) => token === refreshToken)
@@ -240,7 +240,7 @@ test('a store without sessions issues pairs that cannot be refreshed', async () 
   const { sessions: _sessions, ...store } = createMemoryStore({ clock })
   const { tokens } = createRevocable({}, { clock, store })
   const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-  await expect(tokens.refresh(refreshToken)).rejects.toThrow(/keeps sessions/)
+  await expect(tokens.refresh(refreshToken)).rejects.toThrow(/sessions/)
   await tokens.logout(await tokens.verifyToken(accessToken))
   expect(await outcomeOf(tokens.verifyToken(refreshToken, { type: 'refresh' }))).toBe('TOKEN_REVOKED')
 })
@@ -268,7 +268,7 @@ test('a pair that cannot be signed moves no session, and opens none', async () =
   await expect(tokens.refresh(refreshToken, { claims: tooLarge })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
   await expect(tokens.createTokenPair({ uid: 'eve', ...tooLarge })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
   const headers = { alg: 'none' }
-  await expect(tokens.createTokenPair({ uid: 'eve' }, { headers })).rejects.toThrow(/header member/)
+  await expect(tokens.createTokenPair({ uid: 'eve' }, { headers })).rejects.toThrow(/header/)
   expect(await tokens.listSessions('eve')).toEqual([])
   const next = await tokens.refresh(refreshToken)
   expect(claimsOf(next.refreshToken)['gen']).toBe(1)

@@ -36,7 +36,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     )
   }).listen(0, '127.0.0.1')
   await once(desk, 'listening')
-  project.provide('serverDesk', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`)
+  project.vitest.provide('serverDesk', `http://127.0.0.1:${(desk.address() as AddressInfo).port}`)
 
   return async () => {
     desk.close()

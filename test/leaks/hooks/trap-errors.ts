@@ -1,8 +1,8 @@
-import { current, isWatched } from '../current-record.js'
+import { current } from '../current-record.js'
 
 // This module runs before the library is loaded: a class takes `Error` for its parent when its own module runs. So it
 // imports nothing of the library, and whatever needs it imports it first.
-if (!isWatched) for (const name of ['Error', 'TypeError', 'RangeError'] as const) trap(name)
+if (current.record === null) for (const name of ['Error', 'TypeError', 'RangeError'] as const) trap(name)
 
 /** Calls a function with every error as it is made, before a class has set the fields of its own. */
 export function seeErrors(see: (error: Error, isPlain: boolean) => void): void {

@@ -36,7 +36,7 @@ export interface TestedGuard {
   accepts(honest: Request): Promise<Record<string, unknown>>
 }
 
-/** Attacks of one class of `security.md`; the title names where it was seen, a CVE or an RFC. */
+/** Attacks of one class of `attack-classes.json`: the title has its id, and where it was seen, a CVE or an RFC. */
 export function describeAttacks(title: string, body: () => void): void {
   describe(title, () => {
     // Only the date: deadlines go on by the real clock.

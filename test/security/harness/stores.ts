@@ -16,8 +16,8 @@ import { createRedisStore } from '../../../src/stores/redis.js'
 import { createSqliteStore } from '../../../src/stores/sqlite.js'
 import { describeWithPostgres, describeWithRedis } from '../../helpers/servers/describe-with-servers.js'
 import { createFolder } from '../../stores/sqlite-fixture.js'
+import { PATIENT } from '../../helpers/manager.js'
 import { SECRET } from './forge.js'
-import { PATIENT } from './patient.js'
 import { readTarget } from './targets/read-target.js'
 
 /** A kind of store, as an attack needs it; `place` names the data of one attack. */

@@ -2,9 +2,8 @@ import { expect, vi } from 'vitest'
 import { ConfigurationError, type TokenManager, type TokenPair } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
 
 const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: TokenPair): Promise<string[]> => [
@@ -12,7 +11,7 @@ const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: Toke
   await outcomeOf(tokens.refresh(refreshToken)),
 ]
 
-describeAttacks('76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
+describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
   describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
     ownAttack('a refresh token that was used before the restart', async () => {
       const place = createPlace()
@@ -82,7 +81,7 @@ describeAttacks('76 a restart that forgets what was used or revoked (CVE-2026-98
         ConfigurationError,
       )
       const store = createMemoryStore({ allowInProduction: true })
-      const { tokens } = createPatient({}, { store })
+      const { tokens } = createRevocable({}, { store })
       const pair = await tokens.createTokenPair({ uid: 'ada' })
       expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
       // What it has forgotten is unknown, and unknown is not "no".
@@ -95,10 +94,10 @@ describeAttacks('76 a restart that forgets what was used or revoked (CVE-2026-98
 
   ownAttack('a session whose store was replaced by an empty one', async () => {
     const clock = createClock()
-    const before = createPatient({}, { clock })
+    const before = createRevocable({}, { clock })
     const pair = await before.tokens.createTokenPair({ uid: 'ada' })
     expect(await outcomeOf(before.tokens.refresh(pair.refreshToken))).toBe('ok')
-    const { tokens } = createPatient({}, { clock })
+    const { tokens } = createRevocable({}, { clock })
     expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
   })
 })

@@ -77,7 +77,7 @@ function* replaceAlphabet(token: string): Iterable<string> {
 }
 
 describeAttacks(
-  '32 a second spelling of the same token (CVE-2026-102269, RFC 4648 §3.5, RFC 7515 §2)',
+  'ATK-32 a second spelling of the same token (CVE-2026-102269, RFC 4648 §3.5, RFC 7515 §2)',
   () => {
     attack('every byte at every place of an HS256 token', (lab) =>
       tryAll(lab, ['HS256'], (token) => insertEveryByte(token)),

@@ -5,11 +5,10 @@ import { FRAMEWORKS } from '../../examples/options.js'
 import { handleErrors } from '../../src/adapters/fetch.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 
-describeAttacks('68 logging somebody out from another site (CWE-352, RFC 9110 §9.2.1)', () => {
+describeAttacks('ATK-68 logging somebody out from another site (CWE-352, RFC 9110 §9.2.1)', () => {
   ownAttack('a link to the log-out of the example application, in every framework', async () => {
     for (const framework of FRAMEWORKS) {
       const application = createApplication(createMemoryStore())
@@ -43,7 +42,7 @@ describeAttacks('68 logging somebody out from another site (CWE-352, RFC 9110 §
   ownAttack(
     'a log-out by cookies, as the guide has it, without the value that only our pages know',
     async () => {
-      const { tokens } = createPatient({ JWT_TOKEN_LOCATION: 'cookies' })
+      const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies' })
       const victim = await tokens.createTokenPair({ uid: 'ada' })
       const attacker = await tokens.createTokenPair({ uid: 'mallory' })
       const logout = handleErrors()(async (request) => {
@@ -65,7 +64,7 @@ describeAttacks('68 logging somebody out from another site (CWE-352, RFC 9110 §
   )
 
   ownAttack('a refresh that another site starts neither rotates a session nor ends it', async () => {
-    const { tokens, clock } = createPatient({ JWT_TOKEN_LOCATION: 'cookies' })
+    const { tokens, clock } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies' })
     const pair = await tokens.createTokenPair({ uid: 'ada' })
     const refresh = (headers: Record<string, string>): Promise<string> =>
       outcomeOf(

@@ -4,10 +4,9 @@ import type { TokenManager, RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, openToken } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { SECRET } from './harness/forge.js'
-import { createPatient } from './harness/patient.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
 
 const WINDOW = 8
@@ -57,7 +56,7 @@ function findSecrets(text: string, tokens: readonly string[]): string[] {
   return [...new Set([...pieces, ...digests])].filter((piece) => text.includes(piece))
 }
 
-describeAttacks('77 a stolen database with tokens in it (CWE-312, RFC 9700 §4.14)', () => {
+describeAttacks('ATK-77 a stolen database with tokens in it (CWE-312, RFC 9700 §4.14)', () => {
   describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
     ownAttack(
       'a dump of everything the store keeps has no piece of a token, and no digest of one',
@@ -78,7 +77,7 @@ describeAttacks('77 a stolen database with tokens in it (CWE-312, RFC 9700 §4.1
     const clock = createClock()
     const seen: unknown[] = []
     const store = createMemoryStore({ clock })
-    const { tokens } = createPatient(
+    const { tokens } = createRevocable(
       { ...COOKIES, JWT_SECRET_KEY: SECRET },
       { clock, store: record(store, seen) },
     )
@@ -92,7 +91,7 @@ describeAttacks('77 a stolen database with tokens in it (CWE-312, RFC 9700 §4.1
   ownAttack('whoever has the database has no token: no id in it opens a session', async () => {
     const clock = createClock()
     const seen: unknown[] = []
-    const { tokens } = createPatient({}, { clock, store: record(createMemoryStore({ clock }), seen) })
+    const { tokens } = createRevocable({}, { clock, store: record(createMemoryStore({ clock }), seen) })
     const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
     expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
     const texts = JSON.stringify(seen).match(/[\w-]{8,}/g) ?? []

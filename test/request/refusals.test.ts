@@ -8,31 +8,18 @@ import { createJsonRequest, createRequest, type RequestOptions } from '../helper
 const EVERYWHERE = ['headers', 'cookies', 'json', 'query'] as const
 const { tokens } = createManager({ JWT_TOKEN_LOCATION: EVERYWHERE })
 
-describe('a request that is refused says what is wrong with it', () => {
-  test.each<[string, Request, string]>([
-    [
-      'two credentials',
-      createRequest({ headers: { authorization: 'Bearer a, Bearer b' } }),
-      'The request carries more than one Bearer credential',
-    ],
-    [
-      'two cookies',
-      createRequest({ headers: { cookie: 'access_token_cookie=a; access_token_cookie=b' } }),
-      'The request carries the cookie "access_token_cookie" with different values',
-    ],
-    ['a number', createJsonRequest({ access_token: 7 }), '"access_token" of the JSON body must be a string'],
-    [
-      'two parameters',
-      createRequest({ path: '/?token=a&token=b' }),
-      'The query parameter "token" occurs more than once',
-    ],
-  ])('%s', async (_what, request, message) => {
-    await expect(tokens.getTokenFromRequest(request)).rejects.toMatchObject({
-      code: 'TOKEN_INVALID',
-      message,
-    })
+describe('a request with an ambiguous token is refused', () => {
+  test.each<[what: string, request: Request]>([
+    ['two credentials', createRequest({ headers: { authorization: 'Bearer a, Bearer b' } })],
+    ['two cookies', createRequest({ headers: { cookie: 'access_token_cookie=a; access_token_cookie=b' } })],
+    ['a number', createJsonRequest({ access_token: 7 })],
+    ['two parameters', createRequest({ path: '/?token=a&token=b' })],
+  ])('%s', async (_what, request) => {
+    await expect(tokens.getTokenFromRequest(request)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
   })
+})
 
+describe('what is missing is named', () => {
   test('where a token was looked for, each place once', async () => {
     const messageOf = (options: object) =>
       tokens
@@ -41,32 +28,29 @@ describe('a request that is refused says what is wrong with it', () => {
           () => '',
           (error: Error) => error.message,
         )
-    expect(await messageOf({})).toBe(
-      'No token found in the request (looked in the Authorization header, the cookie access_token_cookie, ' +
-        'access_token of the JSON body, token of the query string)',
-    )
-    expect(await messageOf({ type: 'any' })).toBe(
-      'No token found in the request (looked in the Authorization header, the cookie access_token_cookie, ' +
-        'access_token of the JSON body, token of the query string, the cookie refresh_token_cookie, ' +
-        'refresh_token of the JSON body)',
-    )
-    expect(await messageOf({ locations: [] })).toBe('No token found: no location is read')
+    const places = ['Authorization', 'access_token_cookie', 'access_token ', 'token ']
+    const placesOfBoth = [...places, 'refresh_token_cookie', 'refresh_token ']
+    const count = (message: string, place: string) => message.split(` ${place.trim()}`).length - 1
+    const message = await messageOf({})
+    for (const place of places) expect(message).toContain(place)
+    expect(message).not.toContain('refresh')
+    const messageOfBoth = await messageOf({ type: 'any' })
+    for (const place of placesOfBoth) expect(messageOfBoth).toContain(place)
+    expect(count(messageOfBoth, 'Authorization')).toBe(1)
+    expect(await messageOf({ locations: [] })).not.toContain('Authorization')
   })
 
-  test.each<[TokenConfigOptions, string]>([
-    [{}, 'A cookie token needs its CSRF value in the X-CSRF-TOKEN header'],
-    [
-      { JWT_CSRF_CHECK_FORM: true },
-      'A cookie token needs its CSRF value in the X-CSRF-TOKEN header or the form field csrf_token',
-    ],
-  ])('a CSRF value that is missing, with %o', async (options, message) => {
+  test.each<[options: TokenConfigOptions, named: RegExp]>([
+    [{}, /X-CSRF-TOKEN(?!.*csrf_token)/],
+    [{ JWT_CSRF_CHECK_FORM: true }, /X-CSRF-TOKEN.*csrf_token/],
+  ])('a CSRF value that is missing, with %o', async (options, named) => {
     const manager = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options }).tokens
     const cookies = { access_token_cookie: manager.createAccessToken({ uid: 'ada' }) }
     for (const headers of [{}, { 'x-csrf-token': '' }]) {
       const request = createRequest({ method: 'POST', cookies, headers })
       await expect(manager.accessTokenRequired(request)).rejects.toMatchObject({
         code: 'CSRF_MISSING',
-        message,
+        message: expect.stringMatching(named) as string,
       })
     }
   })
@@ -76,7 +60,6 @@ describe('a request that is refused says what is wrong with it', () => {
     const request = createRequest({ method: 'POST', cookies, headers: { 'x-csrf-token': 'x' } })
     await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({
       code: 'CSRF_MISMATCH',
-      message: 'The token carries no CSRF value',
     })
   })
 
@@ -87,26 +70,22 @@ describe('a request that is refused says what is wrong with it', () => {
       const request = createRequest({ cookies, ...(headers && { headers }) })
       await expect(tokens.authenticateUpgrade(request, policy)).rejects.toMatchObject({
         code: 'CSRF_MISMATCH',
-        message: 'The handshake comes from another origin',
       })
     }
   })
 })
 
-describe('what is no request is told what one is', () => {
-  const message = 'A request must be a Fetch Request, a Node request, an object with headers or a RequestView'
-
+describe('what is no request is a mistake of the program', () => {
   test.each<[unknown]>([[undefined], [null], ['GET /'], [{}], [{ headers: null }], [{ headers: 'x' }]])(
     '%j',
     (source) => {
-      expect(() => toRequestView(source as never)).toThrow(new TypeError(message))
+      expect(() => toRequestView(source as never)).toThrow(TypeError)
     },
   )
 
   test('a context', () => {
-    expect(() => toRequestView({ req: {}, request: {}, headers: {} } as never)).toThrow(
-      new TypeError('A context is no request: pass ctx.req'),
-    )
+    expect(() => toRequestView({ req: {}, request: {}, headers: {} } as never)).toThrow(TypeError)
+    expect(() => toRequestView({ req: {}, request: {}, headers: {} } as never)).toThrow('ctx.req')
     expect(() => toRequestView({ req: {}, headers: {} } as never)).not.toThrow()
     expect(() => toRequestView({ request: {}, headers: {} } as never)).not.toThrow()
   })

@@ -2,9 +2,8 @@ import { expect } from 'vitest'
 import type { RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, withBearer } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
 
 /** A store that can be cut off and come back, as two processes see it: the one that is cut off, and another. */
@@ -32,15 +31,15 @@ function createCut() {
   }
   return {
     clock,
-    tokens: createPatient({}, { clock, store: cut }).tokens,
-    elsewhere: createPatient({}, { clock, store }).tokens,
+    tokens: createRevocable({}, { clock, store: cut }).tokens,
+    elsewhere: createRevocable({}, { clock, store }).tokens,
     setCut: (value: boolean) => void (isCut = value),
   }
 }
 
 const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
 
-describeAttacks('79 an empty memory in place of a lost store (CWE-636, OpenTranscribe PR 336)', () => {
+describeAttacks('ATK-79 an empty memory in place of a lost store (CWE-636, OpenTranscribe PR 336)', () => {
   ownAttack('what the store said before does not stand in for what it cannot say now', async () => {
     const { tokens, elsewhere, setCut } = createCut()
     const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
@@ -117,7 +116,7 @@ describeAttacks('79 an empty memory in place of a lost store (CWE-636, OpenTrans
       async () => createMemoryStore(),
       { ...createMemoryStore(), lookup: 1 },
     ]) {
-      expect(() => createPatient({}, { store: store as RevocationStore })).toThrow(
+      expect(() => createRevocable({}, { store: store as RevocationStore })).toThrow(
         /revocation must be a store/,
       )
     }

@@ -20,8 +20,8 @@ import * as nest from '../../src/adapters/nest/index.js'
 import type { Dependency, TokenManager, TokenPayload } from '../../src/index.js'
 import { withBearer } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'
+import { createRevocable } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { createPatient } from './harness/patient.js'
 
 /** Sends a token to a route behind `enforce` and to one behind `inject`; the statuses. */
 type Send = (token: string) => Promise<number[]>
@@ -171,14 +171,14 @@ function createRoutes(accessTokenRequired: Dependency<TokenPayload>, run: () => 
   return Routes
 }
 
-describeAttacks('69 a revoked token at a route of a framework (CVE-2020-10594, GHSA-339w class)', () => {
+describeAttacks('ATK-69 a revoked token at a route of a framework (CVE-2020-10594, GHSA-339w class)', () => {
   ownAttack('both verbs of every adapter', async () => {
     const adapters = readdirSync(new URL('../../src/adapters', import.meta.url)).map((name) =>
       name.replace('.ts', ''),
     )
     expect(Object.keys(ADAPTERS).toSorted()).toEqual([...new Set(adapters)].toSorted())
     for (const [name, mount] of Object.entries(ADAPTERS)) {
-      const { tokens } = createPatient()
+      const { tokens } = createRevocable()
       tokens.setSubjectGetter((uid) => uid)
       let runs = 0
       const send = await mount(tokens, () => `ran ${++runs}`)
