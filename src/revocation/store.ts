@@ -74,8 +74,14 @@ export interface RevocationStore {
    * longest lifetime, or until the given `until` if that is later. The row of a revoked session is removed.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
-  /** At once where the store can. An entry counts for as long as it is there, whatever its `until`. */
-  lookup(keys: readonly RevocationKey[]): LookupAnswer | Promise<LookupAnswer>
+  /** An entry counts for as long as it is there, whatever its `until`. */
+  lookup(keys: readonly RevocationKey[]): Promise<LookupAnswer>
+  /**
+   * For a store that can answer at once; others leave it out. Made once for a verified token, and called for every
+   * request that brings it: whether one of the keys revokes a token that started at `start` (epoch milliseconds; a tie
+   * counts as revoked). Agrees with `lookup` at any time. Throws when it cannot tell, e.g. when the store is closed.
+   */
+  createLookup?(keys: readonly RevocationKey[], start: number): () => boolean
   /** Every entry that changed after a position, or every entry there is after `null`. */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */

@@ -86,9 +86,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): TokenStore 
       }
       return { position: entries.position(), now: taken }
     },
-    lookup(keys) {
+    async lookup(keys) {
       assertOpen()
       return keys.map(({ kind, id }) => entries.find(kind, id))
+    },
+    createLookup(keys, start) {
+      const isRevoked = entries.createLookup(keys, start)
+      return () => {
+        assertOpen()
+        return isRevoked()
+      }
     },
     feed: (after, wait) =>
       pollFeed(() => {

@@ -2,6 +2,7 @@ import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { createLossReporter } from '../revocation/loss-reporter.js'
 import { pollFeed } from '../revocation/poll-feed.js'
+import { isRevokedBy } from '../revocation/revocation-keys.js'
 import { type Clock, systemClock } from '../time.js'
 import type { TokenStore } from '../sessions/token-store.js'
 import { connectStore } from './connect-store.js'
@@ -76,7 +77,8 @@ export function createSqliteStore(database: SqliteDatabase, options: SqliteStore
       await opened.raiseLongestLifetime(needs.longestLifetime)
     },
     revoke: async (batch) => afterWrite(await use().revoke(batch)),
-    lookup: (keys) => use().lookup(keys),
+    lookup: async (keys) => use().lookup(keys),
+    createLookup: (keys, start) => () => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {
       const ready = use()
       return pollFeed(() => ready.readFeed(after), wait)

@@ -52,11 +52,11 @@ describe('78 79 a store that does not answer refuses the request', () => {
     ['rejects with nothing', { lookup: () => Promise.reject() }],
     ['hangs', { lookup: () => never }],
     ['answers nothing', { lookup: () => undefined as never }],
-    ['answers too little', { lookup: () => [] }],
+    ['answers too little', { lookup: async () => [] }],
     ['answers false', { lookup: (keys) => keys.map(() => false) as never }],
     ['answers null', { lookup: async (keys) => keys.map(() => null) as never }],
-    ['answers NaN', { lookup: (keys) => keys.map(() => Number.NaN) }],
-    ['answers with holes', { lookup: (keys) => Object.assign([], { length: keys.length }) }],
+    ['answers NaN', { lookup: async (keys) => keys.map(() => Number.NaN) }],
+    ['answers with holes', { lookup: async (keys) => Object.assign([], { length: keys.length }) }],
     ['answers a text', { lookup: () => 'no' as never }],
   ])('one that %s', async (_how, parts) => {
     const { tokens, break: breakStore, mend, unavailable } = createBreakable()

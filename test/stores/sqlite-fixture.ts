@@ -74,11 +74,9 @@ export function token(id: string): Revocation {
   return { kind: 'token', id, notBefore: FOREVER, until: LATER }
 }
 
-/** Whether each of these tokens is revoked; the answer must be there at once. */
+/** Whether each of these tokens is revoked, at once. */
 export function isRevoked(store: RevocationStore, ...ids: readonly string[]): readonly boolean[] {
-  const answer = store.lookup(ids.map(token))
-  if (answer instanceof Promise) throw new TypeError('The store answers later')
-  return answer.map((notBefore) => notBefore !== undefined)
+  return ids.map((id) => store.createLookup?.([token(id)], 0)() ?? false)
 }
 
 // Node 22.13 and later.
