@@ -8,6 +8,7 @@ import {
   createSegment,
   distanceOf,
   findSlot,
+  hasWords,
   hashWords,
   IMPLIED_BITS,
   NO_SEGMENT,
@@ -34,6 +35,8 @@ export interface RevocationTable {
   readonly bytes: number
   /** Whether an id is there, whatever its `until`. */
   has(id: string): boolean
+  /** `has` of one id, prepared for many calls; `null` for an id that `put` never takes. */
+  createProbe(id: string): (() => boolean) | null
   /**
    * Adds an id, or raises its `until`; returns whether that changed anything, or `null` for an id that has to be kept
    * elsewhere: it is not of 128 bits, or there are too many like it. `now` is for dropping what has ended, where there
@@ -128,6 +131,14 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
       const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
       return findSlot(segments[numberOf(hash)] as Segment, hash, id) >= 0
     },
+    createProbe(id) {
+      if (!isReadable(id) || !readIdHead(id)) return null
+      const [w0, w1, w2, w3] = idWords as unknown as WordsOfId
+      const hash = hashWords(multipliers, w2, w3)
+      const at = numberOf(hash)
+      // The segment is read for each call: growing and pruning replace it.
+      return () => size > 0 && hasWords(segments[at] as Segment, hash, w0, w1, w2, w3)
+    },
     put(id, until, now) {
       if (!isReadable(id) || !readIdHead(id)) return null
       const kept = toKeptUntil(until)
@@ -189,6 +200,8 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
     },
   }
 }
+
+type WordsOfId = readonly [w0: number, w1: number, w2: number, w3: number]
 
 function isReadable(id: string): boolean {
   // A zero there would look like an empty slot. Of random ids, one in four billion has it.

@@ -77,8 +77,8 @@ export interface RevocationStore {
   /**
    * For a store that can answer at once; others leave it out. Made once for a verified token, and called for every
    * request that brings it: whether one of the keys revokes a token that started at `start` (epoch milliseconds; a tie
-   * counts as revoked). Throws when it cannot tell, for example because the store is closed. It counts only beside the
-   * `lookup` that it was defined with: around a store whose `lookup` was replaced, every request asks that one.
+   * counts as revoked). Agrees with `lookup` at any time. Throws when it cannot tell, for example because the store is
+   * closed. It counts only beside the `lookup` that it was defined with: a store whose `lookup` was replaced is asked by that one.
    */
   createLookup?(keys: readonly RevocationKey[], start: number): () => boolean
   /** Every entry that changed after a position, or every entry there is after `null`. */

@@ -70,6 +70,26 @@ export function findSlot(segment: Segment, hash: number, id: string): number {
   }
 }
 
+/** Whether the id of four words is there; the same search as that of `findSlot`. */
+export function hasWords(
+  segment: Segment,
+  hash: number,
+  w0: number,
+  w1: number,
+  w2: number,
+  w3: number,
+): boolean {
+  const capacity = capacityOf(segment)
+  for (let slot = firstSlot(hash, capacity); ; slot = nextSlot(slot, capacity)) {
+    const key = segment[slot]
+    if (key === 0) return false
+    if (key !== w2) continue
+    const row = rowOf(slot, capacity)
+    if (((segment[row + WORD_3] as number) ^ w3) >>> 10 !== 0) continue
+    if (segment[row + WORD_0] === w0 && segment[row + WORD_1] === w1) return true
+  }
+}
+
 /** How far a slot is from where a search for it begins. */
 export function distanceOf(segment: Segment, hash: number, slot: number): number {
   const capacity = capacityOf(segment)

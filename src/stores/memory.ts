@@ -4,7 +4,6 @@ import { assertOptions, type OptionNames } from '../options.js'
 import { pollFeed } from '../revocation/store-rules.js'
 import {
   addDuration,
-  isRevokedBy,
   isWatermark,
   raiseWatermark,
   type Revocation,
@@ -95,12 +94,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       assertOpen()
       return keys.map(({ kind, id }) => entries.find(kind, id))
     },
-    createLookup: (keys, start) => () => {
-      assertOpen()
-      return isRevokedBy(
-        keys.map(({ kind, id }) => entries.find(kind, id)),
-        start,
-      )
+    createLookup(keys, start) {
+      const isRevoked = entries.createLookup(keys, start)
+      return () => {
+        assertOpen()
+        return isRevoked()
+      }
     },
     feed: (after, wait) =>
       pollFeed(() => {

@@ -6,7 +6,8 @@ import type { Clock } from '../time.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { checkServer } from './redis/check-server.js'
 import { createSend, type RedisClient } from './redis/client.js'
-import { readEntry, readFeed, toPosition } from './redis/feed.js'
+import { readFeed, toPosition } from './redis/feed.js'
+import { createLookup } from './redis/lookup.js'
 import { createNamespace, toMember } from './redis/namespace.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createSessions } from './redis/sessions.js'
@@ -90,10 +91,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       namespace.notice(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },
-    async lookup(keys) {
-      const found = await namespace.read(keys.map((key) => `r:${toMember(key)}`))
-      return found.map((value) => (value === null ? undefined : readEntry(String(value)).notBefore))
-    },
+    lookup: createLookup(namespace),
     feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
     async prune(limit) {
       let dropped = 0

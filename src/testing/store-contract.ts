@@ -1,6 +1,7 @@
 import type { ContractRunner } from './application-contract.js'
 import { feedContract } from './feed-contract.js'
 import { listContract } from './list-contract.js'
+import { lookupContract } from './lookup-contract.js'
 import { lostDataContract } from './lost-data-contract.js'
 import { presentContract } from './present-contract.js'
 import { revocationContract } from './revocation-contract.js'
@@ -19,6 +20,7 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
     test: (title, run) => runner.test(title, () => withFixture(kind, run)),
   }
   runner.describe(`${name}: revocations`, () => revocationContract(tests))
+  runner.describe(`${name}: lookups`, () => lookupContract(tests))
   runner.describe(`${name}: watermarks`, () => watermarkContract(tests))
   runner.describe(`${name}: sessions of a wrong clock`, () => wrongClockContract(tests))
   runner.describe(`${name}: feed`, () => feedContract(tests))

@@ -41,9 +41,11 @@ test('what is held stays bounded by what is alive, without anybody pruning', asy
 
 test('a store that is closed answers nothing', async () => {
   const store = createMemoryStore()
+  const isRevoked = store.createLookup?.([entry('a', 0)], 0) ?? (() => true)
   await store.revoke([entry('a', FOREVER)])
   await store.close()
-  expect(() => store.lookup([entry('a', 0)])).toThrow(/closed/)
+  expect(isRevoked).toThrow(/closed/)
+  await expect(store.lookup([entry('a', 0)])).rejects.toThrow(/closed/)
   await expect(store.revoke([])).rejects.toThrow(/closed/)
   await expect(store.prepare({ longestLifetime: 1 })).rejects.toThrow(/closed/)
   await expect(store.feed(null, { waitMs: 0 })).rejects.toThrow(/closed/)

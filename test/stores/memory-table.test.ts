@@ -43,7 +43,7 @@ describe('an id of 128 bits', () => {
       await one.revoke(order)
       for (const single of order) await several.revoke([single])
       for (const store of [one, several]) {
-        expect(find(store, ID)).toEqual([FOREVER])
+        expect(await find(store, ID)).toEqual([FOREVER])
         expect(await readAll(store)).toEqual([entry(ID, late)])
       }
     }
@@ -53,7 +53,7 @@ describe('an id of 128 bits', () => {
     const clock = createClock()
     const store = createMemoryStore({ clock })
     await store.revoke([entry(ID, clock() + HOUR, 5), entry(ID, clock() + 1, 9)])
-    expect(find(store, ID)).toEqual([9])
+    expect(await find(store, ID)).toEqual([9])
     expect(await readAll(store)).toEqual([entry(ID, clock() + HOUR, 9)])
   })
 
@@ -72,18 +72,18 @@ describe('an id of 128 bits', () => {
     const store = createMemoryStore({ clock: createClock() })
     const spellings = [...'QRSTUVWXYZabcdef'].map((last) => ID.slice(0, -1) + last).concat(`${ID}==`)
     for (const [at, id] of spellings.entries()) {
-      expect(find(store, id), id).toEqual([undefined])
+      expect(await find(store, id), id).toEqual([undefined])
       await store.revoke([entry(id, FOREVER)])
       expect((await readAll(store)).length).toBe(at + 1)
     }
-    for (const id of spellings) expect(find(store, id), id).toEqual([FOREVER])
+    for (const id of spellings) expect(await find(store, id), id).toEqual([FOREVER])
   })
 
   test('without a bit in its third quarter is kept all the same', async () => {
     const id = Buffer.from('0123456789abcdef0000000089abcdef', 'hex').toString('base64url')
     const store = createMemoryStore({ clock: createClock() })
     await store.revoke([entry(id, 7)])
-    expect(find(store, id)).toEqual([FOREVER])
+    expect(await find(store, id)).toEqual([FOREVER])
     expect(await readAll(store)).toEqual([entry(id, 7)])
   })
 
@@ -94,7 +94,7 @@ describe('an id of 128 bits', () => {
     await store.revoke(given)
     expect(new Set(await store.lookup(given))).toEqual(new Set([FOREVER]))
     expect(new Set((await readAll(store)).map(({ id }) => id)).size).toBe(3000)
-    expect(find(store, toTimedId(3000, 'abcdefghijklmQ'))).toEqual([undefined])
+    expect(await find(store, toTimedId(3000, 'abcdefghijklmQ'))).toEqual([undefined])
   })
 })
 
@@ -111,7 +111,7 @@ describe.each([
     expect(again.position).toBe(first.position)
     clock.seconds *= 10
     await store.prune(10)
-    expect(find(store, id)).toEqual([FOREVER])
+    expect(await find(store, id)).toEqual([FOREVER])
   })
 
   test.each([0, -1, Number.NEGATIVE_INFINITY])(
@@ -119,16 +119,16 @@ describe.each([
     async (until) => {
       const store = createMemoryStore({ clock: createClock() })
       await store.revoke([entry(id, until)])
-      expect(find(store, id)).toEqual([FOREVER])
+      expect(await find(store, id)).toEqual([FOREVER])
       expect(await store.prune(10)).toBe(1)
-      expect(find(store, id)).toEqual([undefined])
+      expect(await find(store, id)).toEqual([undefined])
     },
   )
 
   test('a token that is revoked up to no number is revoked', async () => {
     const store = createMemoryStore({ clock: createClock() })
     await store.revoke([entry(id, FOREVER, Number.NaN)])
-    expect(find(store, id)).toEqual([FOREVER])
+    expect(await find(store, id)).toEqual([FOREVER])
   })
 })
 
@@ -194,7 +194,7 @@ describe('pruning', () => {
     const pruning = store.prune(1e9)
     await store.close()
     expect(await pruning).toBeLessThan(10_000)
-    expect(() => find(store, ID)).toThrow(/closed/)
+    await expect(find(store, ID)).rejects.toThrow(/closed/)
   })
 })
 

@@ -6,7 +6,7 @@ import type { RevocationStore } from '../../src/revocation/store.js'
 import { SWEEP } from '../../src/stores/redis/revocation-scripts.js'
 import { systemClock } from '../../src/time.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
-import { ALL, HOUR, session, start } from './redis-fixture.js'
+import { ALL, HOUR, session, start, token } from './redis-fixture.js'
 
 const CLUSTER = { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1' }
 const COUNT = 50
@@ -85,5 +85,30 @@ describeWithOwnServer('redis', 'A Redis cluster that moves the slot of a store',
     await revoke()
     const found = await store.lookup(opened.map(({ sid }) => ({ kind: 'session', id: sid })))
     expect(found).toEqual(opened.map(() => FOREVER))
+  })
+
+  test('never hides a revocation from a lookup', { timeout: 60_000 }, async () => {
+    const { cluster, keys, beginMove, move, endMove } = await startCluster()
+    const store = createRedisStore(cluster)
+    await store.prepare({ longestLifetime: HOUR })
+    await store.revoke([token('gone'), token('here')])
+    const lookups = async () =>
+      (
+        await Promise.allSettled([
+          store.lookup([token('gone')]),
+          store.lookup([ALL, token('here')]),
+          store.lookup([ALL, token('gone'), token('absent')]),
+        ])
+      ).map(({ status }) => status)
+    const expected = ['rejected', 'rejected', 'rejected']
+
+    await beginMove()
+    await move((await keys()).filter((key) => key.endsWith(':gone')))
+    expect(await lookups()).toEqual(expected)
+    await move((await keys()).filter((key) => !key.endsWith(':here')))
+    expect(await lookups()).toEqual(expected)
+    await move(await keys())
+    await endMove()
+    expect(await store.lookup([token('gone'), token('here'), ALL])).toEqual([FOREVER, FOREVER, undefined])
   })
 })

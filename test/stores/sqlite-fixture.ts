@@ -74,9 +74,9 @@ export function token(id: string): Revocation {
   return { kind: 'token', id, notBefore: FOREVER, until: LATER }
 }
 
-/** Whether each of these tokens is revoked; the answer must be there at once. */
+/** Whether each of these tokens is revoked, at once. */
 export function isRevoked(store: RevocationStore, ...ids: readonly string[]): readonly boolean[] {
-  return ids.map((id) => store.createLookup?.([{ kind: 'token', id }], 0)() ?? false)
+  return ids.map((id) => store.createLookup?.([token(id)], 0)() ?? false)
 }
 
 // Node 22.13 and later.

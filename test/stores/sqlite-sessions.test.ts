@@ -163,11 +163,11 @@ test('a client that answers null where there is no row is no other history', asy
     },
   }
   const store = await folder.openStore('null.db', nullish as never)
-  deepEqual(store.lookup([token('a')]), [undefined])
+  deepEqual(await store.lookup([token('a')]), [undefined])
   equal(await store.sessions?.get('AZxAAAAAAAAAAAAAAAAAAA', RULES), null)
   deepEqual(await store.sessions?.present('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES), { outcome: 'ended' })
   await store.revoke([token('a'), { kind: 'session', id: 's', notBefore: FOREVER, until: 0 }])
-  deepEqual(store.lookup([token('a')]), [FOREVER])
+  deepEqual(await store.lookup([token('a')]), [FOREVER])
   database.exec('DELETE FROM tokenlib_meta')
   ok((await store.lookup([{ kind: 'all', id: '' }]))[0] !== undefined)
 })

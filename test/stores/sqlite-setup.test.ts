@@ -32,7 +32,7 @@ describe('a SQLite store', () => {
 
   test('answers nothing before it is prepared', async () => {
     const store = createSqliteStore(folder.open('unprepared.db'))
-    throws(() => store.lookup([token('a')]), /prepare/)
+    await rejects(store.lookup([token('a')]), /prepare/)
     await rejects(store.revoke([token('a')]), /prepare/)
     await rejects(store.feed(null, { waitMs: 0 }), /prepare/)
     await rejects(store.prune(1), /prepare/)

@@ -1,4 +1,10 @@
-import { FOREVER, isWatermark, type Revocation, type RevocationKind } from '../../revocation/revocation.js'
+import {
+  FOREVER,
+  isWatermark,
+  type Revocation,
+  type RevocationKey,
+  type RevocationKind,
+} from '../../revocation/revocation.js'
 import {
   createRevocationTable,
   PARTS,
@@ -15,6 +21,8 @@ import { createSweeper, pruneMap, type Sweeper } from './sweeper.js'
 export interface Entries {
   /** The `notBefore` of a key, or `undefined`. */
   find(kind: RevocationKind, id: string): number | undefined
+  /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
+  createLookup(keys: readonly RevocationKey[], start: number): () => boolean
   merge(entry: Revocation): void
   watermarks(): readonly Revocation[]
   position(): Position
@@ -39,6 +47,13 @@ interface Shelf {
   readonly sweep: Sweeper
   /** For ids of 128 bits that are revoked altogether: nearly all entries there are. */
   readonly table: RevocationTable | null
+}
+
+/** A key, and where it would be. */
+interface PreparedKey {
+  readonly id: string
+  readonly map: Map<string, Entry>
+  readonly probe: (() => boolean) | null
 }
 
 // Where entries live for as long as it takes to write a hundred, some dozens have ended and are not dropped yet.
@@ -102,6 +117,22 @@ export function createEntries(epoch: string, retire: Clock): Entries {
       const { map, table } = shelfOf(kind)
       if (table !== null && table.size > 0 && table.has(id)) return FOREVER
       return map.size === 0 ? undefined : map.get(id)?.notBefore
+    },
+    createLookup(asked, start) {
+      const prepared = asked.map(({ kind, id }) => {
+        const { map, table } = shelfOf(kind)
+        return { id, map, probe: table?.createProbe(id) ?? null }
+      })
+      return () => {
+        // What is in the table is revoked for ever. An empty map is not searched: most are empty.
+        for (let at = 0; at < prepared.length; at++) {
+          const { id, map, probe } = prepared[at] as PreparedKey
+          if (probe !== null && start <= FOREVER && probe()) return true
+          const entry = map.size === 0 ? undefined : map.get(id)
+          if (entry !== undefined && start <= entry.notBefore) return true
+        }
+        return false
+      }
     },
     merge({ kind, id, ...given }) {
       const shelf = shelfOf(kind)

@@ -11,7 +11,18 @@ export const MARGIN = 60_000
 const PAST = 10_000
 
 /**
- * What every script begins with: names, numbers and the state of the namespace.
+ * The error of a server that must not answer, or nil. A replica refuses this write of nothing, and so does a primary that
+ * lost the replicas it must have. A primary that cannot write to its disk still knows everything.
+ */
+export const REFUSAL = `
+local function refusal()
+  local answer = redis.pcall('PERSIST', KEYS[1])
+  if type(answer) == 'table' and answer.err and not string.find(answer.err, 'MISCONF', 1, true) then return answer end
+end
+`
+
+/**
+ * What every script that works with the history begins with: names, numbers and the state of the namespace.
  *
  * ARGV[1] is the history that the caller knows, ARGV[2] the time, or '' for the server's own.
  * Numbers pass through `text`, because Lua writes large ones as 9.007e+15.
@@ -58,13 +69,7 @@ local function keptUntil(ends)
   return ends > now and ends or reach(now)
 end
 
--- A replica refuses this write of nothing, so that only a primary ever answers. So does a primary that lost the
--- replicas it was told to have. One that cannot write to its disk still knows everything.
-local function refusal()
-  local answer = redis.pcall('PERSIST', meta)
-  if type(answer) == 'table' and answer.err and not string.find(answer.err, 'MISCONF', 1, true) then return answer end
-end
-
+${REFUSAL}
 -- While a cluster moves a slot, a node answers for a single key as if it did not exist when it has not come yet;
 -- of two keys it says so. Hence the first one.
 local function fetch(keys)

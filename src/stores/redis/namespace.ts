@@ -4,7 +4,7 @@ import type { RevocationKey, RevocationKind } from '../../revocation/revocation.
 import type { LossReporter } from '../../revocation/store-rules.js'
 import { type Clock, createCheckedClock } from '../../time.js'
 import type { Reply, Send } from './client.js'
-import { PREPARE } from './revocation-scripts.js'
+import { PREPARE, READ } from './revocation-scripts.js'
 import { runScript, type Script } from './script.js'
 import { createSweep, type Run } from './sweep.js'
 
@@ -18,8 +18,8 @@ export interface Namespace {
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
   readonly run: Run
-  /** The values of keys, as the primary has them, in the history that this process knows. */
-  read(names: readonly string[]): Promise<readonly Reply[]>
+  /** The values of those keys that exist, by index: as the primary has them, in the history that this process knows. */
+  read(keys: readonly string[]): Promise<ReadonlyMap<number, string>>
 }
 
 interface Seen {
@@ -47,6 +47,7 @@ export function createNamespace(
   const time = (): string => (readClock === undefined ? '' : String(Math.floor(readClock())))
   const key = (part: string): string => `{tokenlib:${name}}:${part}`
   const meta = key('meta')
+  const [epochKey, countKey] = [key('epoch'), key('count')]
   // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
   const keys = [meta, ...['epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)]
   // How far this process has seen a history: its random name, its count of batches, and the nonce of the last one. A
@@ -101,7 +102,7 @@ export function createNamespace(
     if (found.epoch === seen.epoch ? found.batches > seen.batches : isVerified) seen = found
   }
 
-  const retry = async (run: () => Promise<readonly Reply[] | null>): Promise<readonly Reply[]> => {
+  const retry = async <Answer>(run: () => Promise<Answer | null>): Promise<Answer> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const reply = await run()
       if (reply !== null) return reply
@@ -121,19 +122,22 @@ export function createNamespace(
     read: (names) =>
       retry(async () => {
         const { epoch, batches, nonce } = seen
-        // No script, because every request may come here. A replica refuses the first command, which writes nothing;
-        // both go out together.
-        const [, reply] = await Promise.all([
-          send(meta, ['PERSIST', key('epoch')]).catch(allowFullDisk),
-          send(meta, ['MGET', key('epoch'), key('count'), ...names.map(key)]),
-        ])
-        const [found, count, ...values] = isList(reply) ? reply : []
-        const [length, last] = String(count ?? '0:').split(':')
-        const isSame = Number(length) === batches && last === nonce
-        if (found !== epoch || !(isSame || Number(length) > batches)) return null
-        // Longer than it was: a script looks whether it is the same one.
-        if (!isSame) await prepareOnce()
-        return seen.epoch === epoch ? values : null
+        const reply = await runScript(
+          send,
+          READ,
+          [epochKey, countKey, ...names],
+          [`${epoch}|${batches}:${nonce}`],
+        )
+        if (!isList(reply)) return NO_VALUES
+        const [history, ...found] = reply
+        if (history !== '') {
+          const [foundEpoch, length] = String(history).split(/[|:]/)
+          if (foundEpoch !== epoch || Number(length) <= batches) return null
+          // Longer than it was: another script checks whether it is the same one.
+          await prepareOnce()
+          if (seen.epoch !== epoch) return null
+        }
+        return toValues(found)
       }),
   }
 }
@@ -151,10 +155,13 @@ function isList(reply: Reply): reply is readonly Reply[] {
   return typeof reply === 'object' && reply !== null
 }
 
-/** A primary that cannot write to its disk still knows everything. */
-function allowFullDisk(error: unknown): null {
-  if (error instanceof Error && error.message.startsWith('MISCONF')) return null
-  throw error
+const NO_VALUES: ReadonlyMap<number, string> = new Map()
+
+// Of indexes and values in turn.
+function toValues(found: readonly Reply[]): ReadonlyMap<number, string> {
+  const values = new Map<number, string>()
+  for (let at = 0; at < found.length; at += 2) values.set(Number(found[at]), String(found[at + 1]))
+  return values
 }
 
 const LETTERS: Readonly<Record<RevocationKind, string>> = {

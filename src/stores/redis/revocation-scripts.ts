@@ -1,5 +1,5 @@
 import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
-import { HEAD, SAME_EPOCH } from './lua.js'
+import { HEAD, REFUSAL, SAME_EPOCH } from './lua.js'
 import { createScript, type Script } from './script.js'
 
 /** How many watermarks one script makes longer. */
@@ -192,6 +192,32 @@ if #entries > 0 then append(entries, ARGV[3]) end
 for sid, user in pairs(users) do removeSession(sid, user) end
 if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
 return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
+`,
+)
+
+/**
+ * The values of keys. Every request may come here, so it does not begin with `HEAD`.
+ *
+ * KEYS: the epoch, the count, and those to read. ARGV: the epoch and the count that the caller knows, as 'epoch|count'.
+ * Answers with 0 where these are the same and none of the keys exists. Otherwise with '' where they are the same, or
+ * what they are now; then the index and the value of each key that exists.
+ */
+export const READ: Script = createScript(
+  REFUSAL,
+  `
+local refused = refusal()
+if refused then return refused end
+local values = redis.call('MGET', unpack(KEYS))
+local history = (values[1] or '-') .. '|' .. (values[2] or '0:')
+local reply = { history == ARGV[1] and '' or history }
+for at = 3, #values do
+  if values[at] then
+    reply[#reply + 1] = at - 3
+    reply[#reply + 1] = values[at]
+  end
+end
+if #reply == 1 and reply[1] == '' then return 0 end
+return reply
 `,
 )
 

@@ -1,0 +1,65 @@
+import type { RevocationKey } from '../../revocation/revocation.js'
+import type { LookupAnswer } from '../../revocation/revocation.js'
+import { readEntry } from './feed.js'
+import { type Namespace, toMember } from './namespace.js'
+
+/** The lookups that one script answers. */
+interface Batch {
+  readonly names: string[]
+  /** The indexes of names that nearly all tokens have in common. */
+  readonly common: Map<string, number>
+  /** By index; `undefined` where there is no such key. */
+  readonly values: Promise<ReadonlyMap<number, string>>
+}
+
+/** The most keys of one script: the server does nothing else meanwhile. */
+const MAX_KEYS = 500
+
+/**
+ * Answers about revocation keys. Lookups of one turn of the event loop share a script: most of what a command costs does
+ * not depend on the number of its keys.
+ */
+export function createLookup(
+  namespace: Namespace,
+): (keys: readonly RevocationKey[]) => Promise<LookupAnswer> {
+  const prefix = namespace.key('r:')
+  let batch: Batch | null = null
+
+  const createBatch = (): Batch => {
+    const names: string[] = []
+    const values = new Promise<ReadonlyMap<number, string>>((resolve) => {
+      // Once the requests that arrived together are read.
+      setImmediate(() => {
+        if (batch?.names === names) batch = null
+        resolve(namespace.read(names))
+      })
+    })
+    return { names, common: new Map(), values }
+  }
+
+  // Returns the index of its name.
+  const addKey = ({ names, common }: Batch, key: RevocationKey): number => {
+    const name = prefix + toMember(key)
+    if (key.kind !== 'all' && key.kind !== 'key') return names.push(name) - 1
+    const index = common.get(name) ?? names.push(name) - 1
+    common.set(name, index)
+    return index
+  }
+
+  const lookup = async (keys: readonly RevocationKey[]): Promise<LookupAnswer> => {
+    if (keys.length > MAX_KEYS) {
+      const parts = [keys.slice(0, MAX_KEYS), keys.slice(MAX_KEYS)]
+      return (await Promise.all(parts.map(lookup))).flat()
+    }
+    const joined = batch !== null && batch.names.length + keys.length <= MAX_KEYS ? batch : createBatch()
+    batch = joined
+    const indexes = keys.map((key) => addKey(joined, key))
+    const values = await joined.values
+    return indexes.map((index) => {
+      const value = values.get(index)
+      return value === undefined ? undefined : readEntry(value).notBefore
+    })
+  }
+
+  return lookup
+}

@@ -1,0 +1,145 @@
+import { equal, ok } from 'node:assert/strict'
+import { FOREVER, type RevocationKey, type RevocationKind } from '../revocation/revocation.js'
+import { isRevokedBy } from '../revocation/revocation.js'
+import type { RevocationStore } from '../revocation/store.js'
+import { entry } from './read-feed.js'
+import { HOUR, type StoreTests } from './store-fixture.js'
+
+/** What a store promises of lookups, and of those that are prepared. */
+export function lookupContract({ test, isShared }: StoreTests): void {
+  test('a lookup returns a promise', async ({ store }) => {
+    const answer = store.lookup([{ kind: 'all', id: '' }])
+    ok(answer instanceof Promise)
+    await answer
+  })
+
+  test('a prepared lookup agrees with lookup, whatever is revoked and dropped after it was made', async ({
+    store,
+    now,
+    advance,
+  }) => {
+    if (store.createLookup === undefined) return
+    const random = createRandom(20_260_101)
+    const ids = createIds(random)
+    const prepared: PreparedLookup[] = []
+    const answers = new Set<boolean>()
+    for (let round = 0; round < ROUNDS; round++) {
+      prepared.push(...Array.from({ length: 3 }, () => prepare(store, random, ids, now())))
+      await change(store, random, ids, now(), round)
+      if (round % 10 === 9) {
+        advance(HOUR)
+        await store.prune(100)
+      }
+      for (const { keys, start, isRevoked } of prepared) {
+        const expected = isRevokedBy(await store.lookup(keys), start)
+        equal(isRevoked(), expected, `round ${round}: ${JSON.stringify({ keys, start })}`)
+        answers.add(expected)
+      }
+      if (prepared.length > 60) prepared.splice(random(prepared.length), 20)
+    }
+    equal(answers.size, 2)
+  })
+
+  test('a prepared lookup counts a tie as revoked', async ({ store, now }) => {
+    if (store.createLookup === undefined) return
+    const key = { kind: 'token' as const, id: 'a' }
+    const lookups = [-1, 0, 1].map((offset) => store.createLookup?.([key], now() + offset))
+    await store.revoke([{ ...key, notBefore: now(), until: now() + HOUR }])
+    equal(lookups.map((isRevoked) => isRevoked?.()).join(), 'true,true,false')
+  })
+
+  test('a prepared lookup of a closed store never calls a revoked token good', async ({ store, now }) => {
+    if (store.createLookup === undefined) return
+    const key = entry('session', 's1', now() + HOUR)
+    const isRevoked = store.createLookup([key], now())
+    await store.revoke([key])
+    await store.close()
+    let answer = true
+    try {
+      answer = isRevoked()
+    } catch {
+      // It cannot tell.
+    }
+    equal(answer, true)
+  })
+
+  if (isShared)
+    test('a prepared lookup sees what another process revokes', async ({ store, another, now }) => {
+      const other = await another()
+      if (other.createLookup === undefined) return
+      const key = entry('token', 't1', now() + HOUR)
+      const isRevoked = other.createLookup([key], now())
+      equal(isRevoked(), false)
+      await store.revoke([key])
+      equal(isRevoked(), true)
+    })
+}
+
+const ROUNDS = 60
+
+interface PreparedLookup {
+  readonly keys: readonly RevocationKey[]
+  readonly start: number
+  readonly isRevoked: () => boolean
+}
+
+/** A number from 0 to below a limit. */
+type Random = (limit: number) => number
+
+type Ids = Readonly<Record<RevocationKind, readonly string[]>>
+
+// The same numbers in every run: mulberry32.
+function createRandom(seed: number): Random {
+  let state = seed
+  return (limit) => {
+    state = (state + 0x6d_2b_79_f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit
+  }
+}
+
+function createId(random: Random): string {
+  return Buffer.from(Array.from({ length: 16 }, () => random(256))).toString('base64url')
+}
+
+// Ids of 128 bits, some that differ in their last bits only, one with a word of zeros, and others of any length.
+function createIds(random: Random): Ids {
+  const create = (): string[] => {
+    const long = Array.from({ length: 6 }, () => createId(random))
+    const like = ['A', 'Q', 'g', 'w'].map((last) => (long[0] as string).slice(0, -1) + last)
+    const zero = Buffer.alloc(16, 7).fill(0, 8, 12).toString('base64url')
+    return [...new Set([...long, ...like]), zero, 'a', 'b', 'x'.repeat(128)]
+  }
+  return { token: create(), session: create(), user: create(), key: create(), all: [''] }
+}
+
+function pick<Item>(random: Random, items: readonly Item[]): Item {
+  return items[random(items.length)] as Item
+}
+
+function prepare(store: RevocationStore, random: Random, ids: Ids, now: number): PreparedLookup {
+  const kinds: readonly RevocationKind[] = ['all', 'user', 'key', 'session', 'token']
+  const keys = kinds.filter(() => random(4) > 0).map((kind) => ({ kind, id: pick(random, ids[kind]) }))
+  const start = now - HOUR + random(2 * HOUR)
+  return { keys, start, isRevoked: store.createLookup?.(keys, start) ?? (() => false) }
+}
+
+async function change(
+  store: RevocationStore,
+  random: Random,
+  ids: Ids,
+  now: number,
+  round: number,
+): Promise<void> {
+  const kinds: readonly RevocationKind[] = ['user', 'key', 'session', 'token', 'token']
+  const batch = Array.from({ length: 1 + random(3) }, () => {
+    const kind = pick(random, kinds)
+    const notBefore = random(2) === 0 ? FOREVER : now - HOUR + random(2 * HOUR)
+    return { kind, id: pick(random, ids[kind]), notBefore, until: now + random(2 * HOUR) }
+  })
+  // Enough for a store to move what it has, now and then.
+  const others = round % 6 === 5 ? Array.from({ length: 400 }, () => createId(random)) : []
+  await store.revoke([...batch, ...others.map((id) => entry('token', id, now + random(2 * HOUR)))])
+  if (round === ROUNDS / 2) await store.revoke([{ kind: 'all', id: '', notBefore: 0, until: 0 }])
+}
