@@ -27,14 +27,14 @@ export type JsonValue =
 
 // Reused for every text that fits: allocating a buffer takes longer than the conversion.
 const scratch = Buffer.alloc(8192)
-const MAX_UTF8_BYTES_PER_UNIT = 3
 
 /** The base64url spelling (RFC 7515 §2, no padding) of bytes or of a text in UTF-8. */
 export function toBase64url(value: Uint8Array | string): string {
   if (typeof value !== 'string') {
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64url')
   }
-  if (value.length * MAX_UTF8_BYTES_PER_UNIT > scratch.length) return Buffer.from(value).toString('base64url')
+  // A UTF-16 code unit takes up to three bytes in UTF-8.
+  if (3 * value.length > scratch.length) return Buffer.from(value).toString('base64url')
   return scratch.toString('base64url', 0, scratch.write(value))
 }
 
@@ -66,8 +66,7 @@ export function readBase64urlText(encoded: string): string | null {
 
 /** The JSON object in a text, frozen to the bottom, or `null`: bad JSON, too deep or too large, not an object. */
 export function readJsonObject(text: string): Record<string, unknown> | null {
-  const isFlat = isFlatJson(text)
-  if (!isWithinLimits(text, isFlat)) return null
+  if (!isWithinJsonLimits(text)) return null
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -75,7 +74,7 @@ export function readJsonObject(text: string): Record<string, unknown> | null {
     return null
   }
   if (!isJsonObject(value)) return null
-  return isFlat ? Object.freeze(value) : deepFreeze(value)
+  return isFlatJson(text) ? Object.freeze(value) : deepFreeze(value)
 }
 
 function deepFreeze<Value extends object>(value: Value): Value {
@@ -87,11 +86,7 @@ function deepFreeze<Value extends object>(value: Value): Value {
 
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string): boolean {
-  return isWithinLimits(text, isFlatJson(text))
-}
-
-function isWithinLimits(text: string, isFlat: boolean): boolean {
-  return (isFlat && text.length <= MAX_JSON_COMMAS) || countMembers(text) !== null
+  return (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) || countMembers(text) !== null
 }
 
 // Whether a JSON object certainly has no nested ones: true of most claims.

@@ -99,19 +99,7 @@ export function createClaims(
   if (typeof input !== 'object' || input === null) throw new TypeError('Claims must be an object with a uid')
   const { uid } = input
   if (!isNonEmptyString(uid)) throw new TypeError('uid must be a non-empty string')
-  const claims = createStandardClaims(type, uid, options, rules, context)
-  addExtraClaims(claims, input, rules.identityClaim)
-  if (rules.schema !== null) assertExtraClaims(rules.schema, claims, rules.identityClaim)
-  return claims
-}
-
-function createStandardClaims(
-  type: TokenType,
-  uid: string,
-  options: CreateTokenOptions,
-  rules: CreationRules,
-  { now, start, random, session }: CreationContext,
-): Record<string, unknown> {
+  const { now, start, random, session } = context
   const iat = toEpochSeconds(now)
   const ownExpiry = toExpiry(iat, options, rules.expires)
   const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, ownExpiry)
@@ -135,6 +123,8 @@ function createStandardClaims(
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
+  addExtraClaims(claims, input, rules.identityClaim)
+  if (rules.schema !== null) assertExtraClaims(rules.schema, claims, rules.identityClaim)
   return claims
 }
 

@@ -150,20 +150,11 @@ export interface ClaimRules {
 
 /** Throws unless `exp`, `nbf`, `iat`, `iss` and `aud` are valid at `now`, in epoch seconds (fractions allowed). */
 export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: number): void {
-  switch (readInvalidClaim(claims, rules, now)) {
-    case null:
-      return
-    case 'exp':
-      throw new TokenExpiredError(claims.exp as number)
-    case 'nbf':
-      throw new TokenNotYetValidError(claims.nbf as number)
-    case 'iat':
-      throw new TokenNotYetValidError(claims.iat as number)
-    case 'iss':
-      throw new TokenIssuerError()
-    case 'aud':
-      throw new TokenAudienceError()
-  }
+  const invalid = readInvalidClaim(claims, rules, now)
+  if (invalid === 'exp') throw new TokenExpiredError(claims.exp as number)
+  if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
+  if (invalid === 'iss') throw new TokenIssuerError()
+  if (invalid === 'aud') throw new TokenAudienceError()
 }
 
 /** Whether `assertClaims` would pass; allocates nothing. */

@@ -34,20 +34,7 @@ export const MAX_HEADER_LENGTH = 2048
  * Header members that no token may have: extensions we do not understand (RFC 7515 §4.1.11), other encodings (RFC 7797,
  * RFC 7516), nesting, and keys inside the token or linked from it. None of them is safe to ignore.
  */
-const UNSUPPORTED_MEMBERS: readonly string[] = [
-  'crit',
-  'b64',
-  'zip',
-  'enc',
-  'cty',
-  'jku',
-  'jwk',
-  'x5u',
-  'x5c',
-]
-
-/** Verifies a compact JWS in its one canonical spelling, or throws `TokenDecodeError` or `TokenSignatureError`. */
-export type JwsVerifier = (token: string) => VerifiedJws
+const UNSUPPORTED_MEMBERS = ['crit', 'b64', 'zip', 'enc', 'cty', 'jku', 'jwk', 'x5u', 'x5c']
 
 /** A parsed header, and the keys that may have signed its token. */
 interface ParsedHeader {
@@ -56,8 +43,8 @@ interface ParsedHeader {
   readonly keys: readonly BoundKey[]
 }
 
-/** A verifier for one set of keys. */
-export function createJwsVerifier(ring: KeyRing, maxLength: number): JwsVerifier {
+/** A function that verifies a compact JWS in canonical base64url, or throws `TokenDecodeError` or `TokenSignatureError`. */
+export function createJwsVerifier(ring: KeyRing, maxLength: number): (token: string) => VerifiedJws {
   // Tokens of one key have the same header: the last one that was valid is not parsed again.
   let last: ParsedHeader | null = null
 

@@ -49,17 +49,6 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   // The same for every token without headers of its own.
   let defaultHeader: string | undefined
 
-  const build = (
-    type: TokenType,
-    input: ClaimsInput,
-    options: CreateTokenOptions,
-    session: SessionClaims | null,
-  ): Record<string, unknown> => {
-    const at = now()
-    const start = session === null ? parts.startToken(at) : at
-    return createClaims(type, input, options, creation[type], { now: at, start, random, session })
-  }
-
   const toHeader = (key: BoundKey, headers: CreateTokenOptions['headers']): string => {
     if (headers === undefined) return (defaultHeader ??= encodeHeader(key))
     if (!isJsonObject(headers)) throw new TypeError('headers must be an object')
@@ -67,27 +56,28 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     return encodeHeader(key, headers)
   }
 
-  // Throws for a token that our own verifier would reject for its size.
-  const toSigningInput = (
-    key: BoundKey,
-    claims: Record<string, unknown>,
-    headers: CreateTokenOptions['headers'],
-  ): string => {
+  // The claims of a token, and what is to be signed; throws for a token that our own verifier would reject for its size.
+  const prepare = (
+    type: TokenType,
+    input: ClaimsInput,
+    options: CreateTokenOptions,
+    session: SessionClaims | null,
+  ): { readonly key: BoundKey; readonly claims: Record<string, unknown>; readonly signingInput: string } => {
+    const at = now()
+    const start = session === null ? parts.startToken(at) : at
+    const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
     const text = JSON.stringify(claims)
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
-    const signingInput = `${toHeader(key, headers)}.${toBase64url(text)}`
-    const length = measureCompact(key, signingInput)
-    if (length > maxTokenLength) {
-      throw new TypeError(
-        `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
-      )
+    const key = keys.signing
+    if (key === null) {
+      throw new ConfigurationError('This manager can only verify tokens; set JWT_PRIVATE_KEY to create them')
     }
-    return signingInput
-  }
-
-  const parseSigningKey = (): BoundKey => {
-    if (keys.signing !== null) return keys.signing
-    throw new ConfigurationError('This manager can only verify tokens; set JWT_PRIVATE_KEY to create them')
+    const signingInput = `${toHeader(key, options.headers)}.${toBase64url(text)}`
+    const length = measureCompact(key, signingInput)
+    if (length <= maxTokenLength) return { key, claims, signingInput }
+    throw new TypeError(
+      `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
+    )
   }
 
   const create = (
@@ -96,9 +86,8 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     options: CreateTokenOptions,
     session: SessionClaims | null,
   ): string => {
-    const claims = build(type, input, options, session)
-    const key = parseSigningKey()
-    const token = signCompact(key, toSigningInput(key, claims, options.headers))
+    const { key, claims, signingInput } = prepare(type, input, options, session)
+    const token = signCompact(key, signingInput)
     const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
     if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
     emit('issued', () => ({ type, sub: input.uid, jti, sid: session?.sid ?? null, expiresAt }))
@@ -106,13 +95,9 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   }
 
   return {
-    createToken(type, input, options) {
-      if (options === undefined) return create(type, input, NO_OPTIONS, null)
-      assertOptions(
-        type === 'access' ? 'createAccessToken()' : 'createRefreshToken()',
-        options,
-        TOKEN_OPTIONS,
-      )
+    createToken(type, input, options = {}) {
+      const method = type === 'access' ? 'createAccessToken()' : 'createRefreshToken()'
+      assertOptions(method, options, TOKEN_OPTIONS)
       return create(type, input, options, null)
     },
     startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
@@ -127,21 +112,15 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     planPair(input, { access = {}, refresh = {}, ...shared }, csrf = createId(random)) {
       assertOptions('access', access, TOKEN_OPTIONS)
       assertOptions('refresh', refresh, TOKEN_OPTIONS)
-      const accessOptions = mergeOptions(shared, access)
       const refreshOptions = mergeOptions(shared, refresh)
       // The longest possible session claims, so that what passes here can also be created.
       const session = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER, csrf }
-      const accessClaims = build('access', input, accessOptions, session)
-      const refreshClaims = build('refresh', input, refreshOptions, session)
-      const key = parseSigningKey()
-      toSigningInput(key, accessClaims, accessOptions.headers)
-      toSigningInput(key, refreshClaims, refreshOptions.headers)
+      prepare('access', input, mergeOptions(shared, access), session)
+      prepare('refresh', input, refreshOptions, session)
       return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
     },
   }
 }
-
-const NO_OPTIONS: CreateTokenOptions = {}
 
 // An own expiry replaces the shared one, whether written as `expiresIn` or `expiresAt`.
 function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {
