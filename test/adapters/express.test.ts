@@ -93,7 +93,7 @@ describe('a token in a JSON body', () => {
   const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json' })
   const BODY = { access_token: tokens.createAccessToken({ uid: 'ada' }), title: 'x' }
   const guard = enforce(tokens.accessTokenRequired)
-  const isOptional = enforce(tokens.accessTokenOptional)
+  const optional = enforce(tokens.accessTokenOptional)
 
   const post = async (
     handlers: RequestHandler[],
@@ -118,7 +118,7 @@ describe('a token in a JSON body', () => {
     const body = gzipSync(JSON.stringify(BODY))
     for (const handlers of [
       [express.json(), guard],
-      [isOptional, express.json()],
+      [optional, express.json()],
     ]) {
       const response = await post(handlers, body, { 'content-encoding': 'gzip' })
       await expect(response.json()).resolves.toEqual(BODY)
@@ -126,7 +126,7 @@ describe('a token in a JSON body', () => {
   })
 
   test('JSN-07 on an optional route a malformed body is left for the parser to refuse', async () => {
-    expect((await post([isOptional, express.json()], '{"access_token":')).status).toBe(400)
+    expect((await post([optional, express.json()], '{"access_token":')).status).toBe(400)
   })
 })
 

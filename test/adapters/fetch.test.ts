@@ -1,31 +1,19 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
-import { enforce, type FetchHandler, handleErrors, inject } from '../../src/adapters/fetch.js'
-import {
-  type Dependency,
-  MissingTokenError,
-  RevokedTokenError,
-  TokenDecodeError,
-  TokenExpiredError,
-} from '../../src/index.js'
+import { enforce, type FetchHandler, handleErrors, inject, sendCookies } from '../../src/adapters/fetch.js'
+import { MissingTokenError, TokenDecodeError } from '../../src/index.js'
 import { createManager, withBearer } from '../helpers/manager.js'
-import { createJsonRequest, createRequest } from '../helpers/requests.js'
+import { createRequest } from '../helpers/requests.js'
 
+// What every adapter does is in matrix.test.ts.
 const { tokens } = createManager()
 const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 })
+const COOKIES = ['a=1; Path=/', 'b=2; Path=/; Expires=Thu, 01 Jan 2026 00:00:00 GMT']
 
 /** A handler that records its calls. */
 const createHandler = () => vi.fn((..._given: readonly unknown[]) => new Response('ran'))
-
-/** A dependency that writes its name into a list when it starts and when it ends. */
-const createDependency =
-  (name: string, log: string[], error?: Error): Dependency<string> =>
-  async () => {
-    log.push(`${name} starts`)
-    await Promise.resolve()
-    log.push(`${name} ends`)
-    if (error !== undefined) throw error
-    return name
-  }
 
 describe('enforce', () => {
   test('lets a good request through to the handler, with everything it was given', async () => {
@@ -38,41 +26,12 @@ describe('enforce', () => {
     expect(handler.mock.calls[0]?.[0]).toBe(request)
   })
 
-  test('the handler does not run when the request is refused', async () => {
+  test('ERR-01 the handler does not run when the request is refused: the error is that of the handler', async () => {
     const handler = createHandler()
     const guarded = enforce(tokens.accessTokenRequired)(handler)
     await expect(guarded(createRequest())).rejects.toBeInstanceOf(MissingTokenError)
     await expect(guarded(withBearer('bad'))).rejects.toBeInstanceOf(TokenDecodeError)
     expect(handler).not.toHaveBeenCalled()
-  })
-
-  test('runs its dependencies one after the other, in the order they are written', async () => {
-    const log: string[] = []
-    await enforce(createDependency('a', log), createDependency('b', log))(createHandler())(createRequest())
-    expect(log).toEqual(['a starts', 'a ends', 'b starts', 'b ends'])
-  })
-
-  test('stops at the first dependency that throws', async () => {
-    const log: string[] = []
-    const refused = new MissingTokenError()
-    const guarded = enforce(createDependency('a', log, refused), createDependency('b', log))(createHandler())
-    await expect(guarded(createRequest())).rejects.toBe(refused)
-    expect(log).toEqual(['a starts', 'a ends'])
-  })
-
-  test('takes dependencies that are not asynchronous', async () => {
-    const refuse: Dependency<never> = () => {
-      throw new MissingTokenError()
-    }
-    await expect(enforce(refuse)(createHandler())(createRequest())).rejects.toBeInstanceOf(MissingTokenError)
-    await expect(enforce(() => 1)(createHandler())(createRequest())).resolves.toBeInstanceOf(Response)
-  })
-
-  test('without a dependency, or with something else in its place, is refused when the route is made', () => {
-    expect(() => enforce()).toThrow(TypeError)
-    expect(() => enforce(undefined as never)).toThrow(TypeError)
-    expect(() => inject({}, () => new Response())).toThrow(TypeError)
-    expect(() => inject({ payload: 'text' as never }, () => new Response())).toThrow(TypeError)
   })
 })
 
@@ -88,12 +47,6 @@ describe('inject', () => {
     await expect(response.json()).resolves.toEqual(['ada', 36, 'headers', true, 7])
   })
 
-  test('gives null for an optional token that is absent', async () => {
-    const route = inject({ payload: tokens.accessTokenOptional }, ({ payload }) => Response.json(payload))
-    await expect((await route(createRequest())).json()).resolves.toBeNull()
-    await expect(route(withBearer('bad'))).rejects.toBeInstanceOf(TokenDecodeError)
-  })
-
   test('the handler does not run when the request is refused', async () => {
     const handler = createHandler()
     await expect(
@@ -101,89 +54,9 @@ describe('inject', () => {
     ).rejects.toBeInstanceOf(MissingTokenError)
     expect(handler).not.toHaveBeenCalled()
   })
-
-  test('runs its dependencies one after the other, and stops at the first that throws', async () => {
-    const log: string[] = []
-    const handler = createHandler()
-    const dependencies = {
-      b: createDependency('b', log),
-      a: createDependency('a', log, new MissingTokenError()),
-      c: createDependency('c', log),
-    }
-    await expect(inject(dependencies, handler)(createRequest())).rejects.toBeInstanceOf(MissingTokenError)
-    expect(log).toEqual(['b starts', 'b ends', 'a starts', 'a ends'])
-  })
-
-  test('inside enforce on one route, the token is checked once', async () => {
-    const { tokens } = createManager()
-    const isRevoked = vi.fn(() => false)
-    tokens.setCallbackTokenBlocklist(isRevoked)
-    const route = enforce(tokens.accessTokenRequired)(
-      inject({ payload: tokens.accessTokenRequired }, ({ payload }) => new Response(payload.sub)),
-    )
-    await route(withBearer(TOKEN))
-    expect(isRevoked).toHaveBeenCalledTimes(1)
-    await route(withBearer(TOKEN))
-    expect(isRevoked).toHaveBeenCalledTimes(2)
-  })
-
-  test('JSN-07 the handler can read the body that carried the token', async () => {
-    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json' })
-    const route = inject({ payload: tokens.accessTokenRequired }, async (_, request) =>
-      Response.json(await request.json()),
-    )
-    const body = { access_token: TOKEN, title: 'x' }
-    await expect((await route(createJsonRequest(body))).json()).resolves.toEqual(body)
-  })
 })
 
 describe('handleErrors', () => {
-  const guarded = enforce(tokens.accessTokenRequired)(createHandler())
-
-  test('ERR-02 ERR-08 a refusal becomes an RFC 6750 answer', async () => {
-    const response = await handleErrors()(guarded)(createRequest())
-    expect(response.status).toBe(401)
-    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="api"')
-    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
-    expect(response.headers.get('cache-control')).toBe('no-store')
-    await expect(response.json()).resolves.toMatchObject({
-      error_type: 'MissingTokenError',
-      code: 'TOKEN_MISSING',
-    })
-  })
-
-  test('ERR-03 ERR-08 a missing scope becomes a 403 that names it', async () => {
-    const scoped = enforce(tokens.scopesRequired('write'))(createHandler())
-    const response = await handleErrors()(scoped)(withBearer(TOKEN))
-    expect(response.status).toBe(403)
-    expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
-    expect(response.headers.get('www-authenticate')).toContain('scope="write"')
-  })
-
-  test('ERR-03 an unanswered revocation check becomes a 503', async () => {
-    const { tokens } = createManager()
-    tokens.setCallbackTokenBlocklist(() => {
-      throw new Error('down')
-    })
-    const response = await handleErrors()(enforce(tokens.accessTokenRequired)(createHandler()))(
-      withBearer(TOKEN),
-    )
-    expect(response.status).toBe(503)
-    expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
-  })
-
-  test('ERR-06 takes messages, the realm and the configured key', async () => {
-    const { tokens } = createManager({ JWT_ERROR_MESSAGE_KEY: 'detail' })
-    const options = {
-      config: tokens.config,
-      realm: 'shop',
-      messages: { TOKEN_MISSING: 'Bitte anmelden – jetzt' },
-    }
-    const response = await handleErrors(options)(guarded)(createRequest())
-    expect(response.headers.get('www-authenticate')).toBe('Bearer realm="shop"')
-    await expect(response.json()).resolves.toMatchObject({ detail: 'Bitte anmelden – jetzt' })
-  })
-
   test('what the handler returns and is given passes through', async () => {
     const handler = createHandler()
     const response = await handleErrors()(handler)(createRequest(), 'rest')
@@ -199,28 +72,73 @@ describe('handleErrors', () => {
     const handler: FetchHandler = () => Promise.reject(error)
     await expect(handleErrors()(handler)(createRequest())).rejects.toBe(error)
   })
+})
 
-  test('ERR-01 without it a refusal is an ordinary error of the handler', async () => {
-    await expect(guarded(createRequest())).rejects.toBeInstanceOf(MissingTokenError)
+describe('sendCookies', () => {
+  test('adds every cookie to a response, each in a header of its own', () => {
+    expect(sendCookies(new Response(), COOKIES).headers.getSetCookie()).toEqual(COOKIES)
   })
 
-  test.each([
-    ['its class', TokenExpiredError],
-    ['its parent', TokenDecodeError],
-  ])("ERR-05 the application's handler for an error's %s comes first", async (_, type) => {
-    const expired: FetchHandler = () => Promise.reject(new TokenExpiredError(1))
-    const revoked: FetchHandler = () => Promise.reject(new RevokedTokenError({}, {}))
-    const own =
-      (handler: FetchHandler): FetchHandler =>
-      async (request) => {
-        try {
-          return await handler(request)
-        } catch (error) {
-          if (error instanceof type) return new Response('own', { status: 419 })
-          throw error
-        }
-      }
-    expect((await handleErrors()(own(expired))(createRequest())).status).toBe(419)
-    expect((await handleErrors()(own(revoked))(createRequest())).status).toBe(401)
+  test('keeps the cookies that are there, those of the same name included', () => {
+    const headers = new Headers([
+      ['set-cookie', 'theme=dark'],
+      ['set-cookie', 'a=0'],
+    ])
+    const response = sendCookies(new Response(null, { headers }), COOKIES)
+    expect(response.headers.getSetCookie()).toEqual(['theme=dark', 'a=0', ...COOKIES])
+  })
+
+  test('keeps the status, its text, the headers and the body', async () => {
+    const init = { status: 201, statusText: 'Made', headers: { 'x-own': 'yes' } }
+    const response = sendCookies(Response.json({ ok: true }, init), COOKIES)
+    expect([response.status, response.statusText]).toEqual([201, 'Made'])
+    expect(response.headers.get('x-own')).toBe('yes')
+    expect(response.headers.get('content-type')).toBe('application/json')
+    await expect(response.json()).resolves.toEqual({ ok: true })
+  })
+
+  test.each([204, 304])('takes a response of status %d, which has no body', (status) => {
+    const response = sendCookies(new Response(null, { status }), COOKIES)
+    expect([response.status, response.body]).toEqual([status, null])
+    expect(response.headers.getSetCookie()).toEqual(COOKIES)
+  })
+
+  test('takes a redirect, whose headers cannot change', () => {
+    const redirect = Response.redirect('http://localhost/home', 303)
+    expect(() => redirect.headers.append('set-cookie', 'a=1')).toThrow(TypeError)
+    const response = sendCookies(redirect, COOKIES)
+    expect([response.status, response.headers.get('location')]).toEqual([303, 'http://localhost/home'])
+    expect(response.headers.getSetCookie()).toEqual(COOKIES)
+  })
+
+  test('takes a response that was fetched, whose headers cannot change either', async () => {
+    const upstream = createServer((_, answer) => {
+      answer.setHeader('set-cookie', ['up=1', 'stream=2']).end('from upstream')
+    }).listen(0, '127.0.0.1')
+    await once(upstream, 'listening')
+    try {
+      const fetched = await fetch(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+      const response = sendCookies(fetched, COOKIES)
+      expect(response.headers.getSetCookie()).toEqual(['up=1', 'stream=2', ...COOKIES])
+      await expect(response.text()).resolves.toBe('from upstream')
+    } finally {
+      upstream.close()
+      upstream.closeAllConnections()
+    }
+  })
+
+  test('leaves the headers of the given response as they were', () => {
+    const given = new Response()
+    sendCookies(given, COOKIES)
+    expect(given.headers.getSetCookie()).toEqual([])
+  })
+
+  test('can be used more than once on the way out', () => {
+    const response = sendCookies(sendCookies(new Response(), ['a=1']), ['b=2'])
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+  })
+
+  test('refuses a cookie that no header can carry', () => {
+    expect(() => sendCookies(new Response(), ['a=1\r\nx-injected: yes'])).toThrow(TypeError)
   })
 })

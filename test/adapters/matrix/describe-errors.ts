@@ -92,13 +92,13 @@ export function describeErrors(frameworks: readonly Framework[]): void {
     })
 
     test('handled: other errors are what they are without a handler', async () => {
-      const teapot = framework.createTeapot
+      const { createHttpError } = framework
       const thrown = [
         new Error('a bug'),
         Object.assign(new Error('a bug'), { code: 'TOKEN_MISSING' }),
         { isTokenError: true, code: 'TOKEN_MISSING' },
         'text',
-        ...(teapot === undefined ? [] : [teapot()]),
+        ...(createHttpError === undefined ? [] : [createHttpError()]),
       ]
       const routes = thrown.flatMap((each, at) => [
         [`/sync/${at}`, failing(each)] as const,
@@ -119,13 +119,14 @@ export function describeErrors(frameworks: readonly Framework[]): void {
         expect([200, 401]).not.toContain(expected[0])
       }
       expect((await get(handled, '/sync/0')).status).toBe(500)
-      if (teapot !== undefined) expect((await get(handled, `/sync/${thrown.length - 1}`)).status).toBe(418)
+      if (createHttpError !== undefined)
+        expect((await get(handled, `/sync/${thrown.length - 1}`)).status).toBe(418)
     })
 
     test.each(framework.injectForms)(
       'the error of a handler behind inject as %s is that of the route',
       async (injectAs) => {
-        const error = framework.createTeapot?.() ?? new Error('a bug')
+        const error = framework.createHttpError?.() ?? new Error('a bug')
         const behind = { inject: { one: () => 1 }, injectAs }
         const send = await start(
           {
@@ -134,7 +135,7 @@ export function describeErrors(frameworks: readonly Framework[]): void {
           },
           { handleErrors: true },
         )
-        const status = framework.createTeapot === undefined ? 500 : 418
+        const status = framework.createHttpError === undefined ? 500 : 418
         for (const path of ['/sync/me', '/async/me']) expect((await get(send, path)).status).toBe(status)
       },
     )

@@ -38,7 +38,7 @@ const createFramework = (name: string, isCompiled: boolean, start: Framework['st
   isMultipartRead: true,
   isInjectedInOrder: true,
   isErrorLogged: false,
-  createTeapot: () => Object.assign(new Error('short and stout'), { status: 418 }),
+  createHttpError: () => Object.assign(new Error('short and stout'), { status: 418 }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({})],
   withDependency: [
     (dependency) => adapter.enforce(dependency),
@@ -125,7 +125,7 @@ function createHandler(route: Route, injectAs: string): unknown {
   if (route.reader === RAW) {
     return ({ request, set }: Context) => answer({}, { request, set })
   }
-  return (context: Context) => answer(context as unknown as Values, context)
+  return (context: Context) => answer(context, context)
 }
 
 const callOfElysia = ({

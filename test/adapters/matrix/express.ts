@@ -25,7 +25,7 @@ export const EXPRESS: Framework = {
   isInjectedInOrder: true,
   // In the environment `test`.
   isErrorLogged: false,
-  createTeapot: () =>
+  createHttpError: () =>
     Object.assign(new Error('short and stout'), { status: 418, headers: { 'x-reason': 'tea' } }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({})],
   withDependency: [

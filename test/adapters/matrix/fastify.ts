@@ -29,7 +29,7 @@ export const FASTIFY: Framework = {
   isMultipartRead: false,
   isInjectedInOrder: true,
   isErrorLogged: true,
-  createTeapot: () => Object.assign(new Error('short and stout'), { statusCode: 418 }),
+  createHttpError: () => Object.assign(new Error('short and stout'), { statusCode: 418 }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({}, () => 'ran')],
   withDependency: [
     (dependency) => adapter.enforce(dependency),

@@ -96,7 +96,7 @@ export interface Framework {
   /** The framework logs errors that nobody handles. */
   readonly isErrorLogged: boolean
   /** An error of the framework's own for the status 418; without one, any error ends as a 500. */
-  readonly createTeapot?: () => Error
+  readonly createHttpError?: () => Error
   /** Calls that lack a dependency. */
   readonly withoutDependency: readonly (() => unknown)[]
   /** Calls that take one dependency. */

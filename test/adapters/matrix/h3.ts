@@ -29,7 +29,7 @@ const COMMON: Common = {
   isMultipartRead: true,
   isInjectedInOrder: true,
   isErrorLogged: true,
-  createTeapot: () => new HTTPError({ status: 418, message: 'short and stout' }),
+  createHttpError: () => new HTTPError({ status: 418, message: 'short and stout' }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({}, () => 'ran')],
   withDependency: [
     (dependency) => adapter.enforce(dependency),

@@ -33,7 +33,7 @@ const COMMON: Common = {
   isMultipartRead: true,
   isInjectedInOrder: true,
   isErrorLogged: true,
-  createTeapot: () => new HTTPException(418, { message: 'short and stout' }),
+  createHttpError: () => new HTTPException(418, { message: 'short and stout' }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({})],
   withDependency: [
     (dependency) => adapter.enforce(dependency),

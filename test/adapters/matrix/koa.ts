@@ -31,7 +31,7 @@ export const KOA: Framework = {
   isMultipartRead: false,
   isInjectedInOrder: true,
   isErrorLogged: true,
-  createTeapot: () =>
+  createHttpError: () =>
     Object.assign(new Error('short and stout'), {
       status: 418,
       expose: true,

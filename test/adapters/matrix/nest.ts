@@ -54,7 +54,7 @@ function createFramework(platform: Platform): Framework {
     isMultipartRead: false,
     isInjectedInOrder: false,
     isErrorLogged: true,
-    createTeapot: () => new HttpException('short and stout', 418),
+    createHttpError: () => new HttpException('short and stout', 418),
     withoutDependency: [() => enforce(), () => RequireScopes()],
     withDependency: [(dependency) => enforce(dependency), (dependency) => Depends(dependency)],
     async start(routes, options) {
