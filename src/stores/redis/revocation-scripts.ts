@@ -1,6 +1,6 @@
 import { MOST_AHEAD } from '../../revocation/revocation.js'
+import { createScript, type Script } from './client.js'
 import { HEAD, REFUSAL, SAME_EPOCH } from './lua.js'
-import { createScript, type Script } from './script.js'
 
 /** How many watermarks one script makes longer. */
 const RAISE_STEPS = 1000
