@@ -143,12 +143,7 @@ const NEWEST = { startedAt: FOREVER, sid: '' }
 const MAX_ROWS = 1000
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */
-export interface SessionStatements {
-  readonly open: string
-  readonly rotate: string
-  readonly find: string
-  readonly list: string
-}
+export type SessionStatements = Readonly<Record<'open' | 'rotate' | 'find' | 'list', string>>
 
 /** Writes the statements for a store's tables. */
 export function createSessionStatements(tables: Tables): SessionStatements {

@@ -1,14 +1,23 @@
 import { FOREVER, MOST_AHEAD, MOST_SET_BACK } from '../../revocation/revocation.js'
 import { leadSql, type Tables } from './tables.js'
 
+// Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
+//
+// $1 is the namespace everywhere. A statement about a history has its epoch in $2, and in $3 the count of changes
+// that this process has seen of it; it finds no head, does nothing and answers nothing when the history is another
+// one or has become shorter, or when the revocations were emptied, which take the row of the epoch with them.
+// On a standby it fails, or says so: what is missing there may only be late.
+//
+// No plan may walk through a namespace, whatever the statistics say. The rules:
+// - A condition on `namespace` goes with all columns of the primary key, or in a subquery of its own with a prefix of
+//   them that is meant. In a join, the namespace comes from the other side: the planner may not begin with it.
+// - Every other index is named by `leadSql`. The last row is read by `order by … limit 1`, and a page by comparing
+//   rows with values that the planner cannot see, so that it expects more rows than the page has: otherwise it might
+//   sort all of them for every page.
+
 /** The statements of everything but sessions. */
-export interface RevocationStatements extends RevokeStatements {
-  readonly enter: string
-  readonly extend: string
-  readonly lookup: string
-  readonly feed: string
-  readonly prune: string
-}
+export type RevocationStatements = RevokeStatements &
+  Readonly<Record<'enter' | 'extend' | 'lookup' | 'feed' | 'prune', string>>
 
 /** How many entries a page of the feed has. */
 export const PAGE_SIZE = 1000
@@ -106,21 +115,16 @@ function dropSql(table: string): string {
   returning 1`
 }
 
-/** The statements that write revocations; the rules of `fragments.ts` are theirs too. */
-export interface RevokeStatements {
-  readonly recover: string
-  readonly revoke: string
-  readonly revokeBefore: string
-}
+type RevokeStatements = Readonly<Record<'recover' | 'revoke' | 'revokeBefore', string>>
 
 /** The number of the last change of the namespace in $1. */
-export function lastChangeSql({ revocations }: Tables): string {
+function lastChangeSql({ revocations }: Tables): string {
   return `coalesce((select r.change from ${revocations} r
     where ${leadSql('change', 'r.namespace')} = ${leadSql('change', '$1::text')} order by r.change desc limit 1), 0)`
 }
 
-/** Writes the statements for a store's tables. */
-export function createRevokeStatements(tables: Tables): RevokeStatements {
+// The statements that write revocations.
+function createRevokeStatements(tables: Tables): RevokeStatements {
   const { heads, sessions } = tables
   const insert = insertSql(tables)
   const merge = `on conflict (namespace, kind, id) do update set
@@ -238,20 +242,6 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE},
 
 const BATCH_COLUMNS = 'at bigint, kind text, id text, not_before bigint, until bigint'
 
-// Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
-//
-// $1 is the namespace everywhere. A statement about a history has its epoch in $2, and in $3 the count of changes
-// that this process has seen of it; it finds no head, does nothing and answers nothing when the history is another
-// one or has become shorter, or when the revocations were emptied, which take the row of the epoch with them.
-// On a standby it fails, or says so: what is missing there may only be late.
-//
-// No plan may walk through a namespace, whatever the statistics say. The rules:
-// - A condition on `namespace` goes with all columns of the primary key, or in a subquery of its own with a prefix of
-//   them that is meant. In a join, the namespace comes from the other side: the planner may not begin with it.
-// - Every other index is named by `leadSql`. The last row is read by `order by … limit 1`, and a page by comparing
-//   rows with values that the planner cannot see, so that it expects more rows than the page has: otherwise it might
-//   sort all of them for every page.
-
 /** The time of the store: a clock that was passed in, else that of the server. */
 export function nowSql(given: string): string {
   return `coalesce(${given}::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)`
@@ -273,9 +263,9 @@ export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_
  * A promotion or a restore to a point in time makes a new timeline, whose changes may have numbers that were used before
  * for others. An ordinary role may ask for it, and a standby refuses to answer.
  */
-export const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)'
+const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)'
 
 /** The beginning of a statement that writes entries. */
-export function insertSql({ revocations }: Tables): string {
+function insertSql({ revocations }: Tables): string {
   return `insert into ${revocations} as r (namespace, kind, id, not_before, until, change)`
 }
