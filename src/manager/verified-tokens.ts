@@ -38,7 +38,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     verifiedCacheSize,
     headerType === '' ? '' : `${headerType} `,
   )
-  const sightings = createSightings(verifiedCacheSize)
+  const sightings = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
     const { header, payload: text, kids } = verifyJws(token)
@@ -65,7 +65,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
         schema === null || (known !== undefined && isFinal(known))
           ? opened
           : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
-      if (known === undefined && sightings.isSecond(token)) {
+      if (known === undefined && sightings?.isSecond(token) === true) {
         remembered.set(token, schema === null || hasOnly(verified.payload, isImmutable) ? verified : opened)
       }
       return verified
@@ -142,32 +142,45 @@ export function createRecentTokens<Value>(size: number, prefix: string): RecentT
     getByHeader: (header) => find(header, 'header'),
     set(token, value) {
       // Flat copies: a token is a part of a header, with cookies one of kilobytes, and a flat text compares fastest.
-      if (size > 0) add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })
+      add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })
     },
   }
 }
 
 /** Tells which tokens come again. */
-interface Sightings {
+export interface Sightings {
+  /** Whether a token has come before, among as many others as are remembered. Now and then also for one that has not. */
   isSecond(token: string): boolean
 }
 
-const MIN_SLOTS = 256
+// So many that hardly any two tokens share one.
+const BITS_PER_TOKEN = 32
 
 /**
- * A few bits per token that came lately. To remember a token costs more than to verify it: one that does not come back
- * must neither pay for that nor take the place of one that does. Fewer slots than the map has places, so that what comes
- * again too late to be found there is not remembered either.
+ * A few bits for each token that came lately.
+ *
+ * To remember a token costs more than to verify it. One that does not come back must neither pay for that nor take the
+ * place of one that does. In two generations like the map, so that what comes again too late to be found there is not
+ * remembered either.
  */
-function createSightings(size: number): Sightings {
-  const slots = new Int32Array(Math.max(MIN_SLOTS, 2 ** Math.floor(Math.log2(size / 2))))
+export function createSightings(size: number): Sightings {
+  const half = Math.max(1, Math.floor(size / 2))
+  const words = 2 ** Math.ceil(Math.log2((half * BITS_PER_TOKEN) / 32))
+  let young = new Int32Array(words)
+  let old = new Int32Array(words)
+  let count = 0
   return {
     isSecond(token) {
-      if (size === 0) return false
-      const key = toKey(token)
-      const slot = key & (slots.length - 1)
-      if (slots[slot] === key) return true
-      slots[slot] = key
+      const hash = Math.imul(toKey(token), 0x9e3779b1)
+      const word = (hash >>> 5) & (words - 1)
+      const bit = 1 << (hash & 31)
+      if ((((young[word] as number) | (old[word] as number)) & bit) !== 0) return true
+      if (count === half) {
+        ;[young, old] = [old.fill(0), young]
+        count = 0
+      }
+      young[word] = (young[word] as number) | bit
+      count++
       return false
     },
   }

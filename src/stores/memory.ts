@@ -2,17 +2,12 @@ import { createId, systemRandom } from '../claims/ids.js'
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { pollFeed } from '../revocation/store-rules.js'
-import {
-  addDuration,
-  isWatermark,
-  raiseWatermark,
-  type Revocation,
-} from '../revocation/revocation.js'
-import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import { addDuration, isWatermark, raiseWatermark, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import { createEntries } from './memory/entries.js'
+import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import { runWithPauses } from './memory/expiry.js'
+import { createMemoryRevocations } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
-import { sumInSlices } from './memory/slices.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {
@@ -26,7 +21,7 @@ const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, cloc
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
  *
- * It holds what is alive, and a little more: every write also looks at a few old entries and drops what has ended.
+ * It holds what is alive, and a little more: every write also looks at a few old revocations and drops what has ended.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationStore {
   assertOptions('createMemoryStore()', options, OPTIONS)
@@ -37,8 +32,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     )
   }
   const now = options.clock ?? systemClock
-  const retire = createCautiousClock(now)
-  const entries = createEntries(createId(systemRandom), retire)
+  const pruneClock = createCautiousClock(now)
+  const revocations = createMemoryRevocations(createId(systemRandom), pruneClock)
   let longestLifetime = 0
   let isClosed = false
 
@@ -47,10 +42,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     if (isClosed) throw new Error('The memory store is closed')
   }
 
-  const sessions = createMemorySessions({ entries, now, retire, assertOpen })
+  const sessions = createMemorySessions({ revocations, now, pruneClock, assertOpen })
 
   const sweep = (writes: number): void => {
-    entries.sweep(writes)
+    revocations.sweep(writes)
     sessions.sweep(writes)
   }
 
@@ -59,14 +54,14 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     const user = given.kind === 'user' ? given.id : null
     const notBefore = raiseWatermark(given.notBefore, sessions.newestStart(user), now())
     const until = Math.max(given.until, addDuration(notBefore, longestLifetime))
-    entries.merge({ ...given, notBefore, until })
-    sessions.revokeAfter(user, entries.find(given.kind, given.id) ?? notBefore)
+    revocations.merge({ ...given, notBefore, until })
+    sessions.revokeAfter(user, revocations.find(given.kind, given.id) ?? notBefore)
     return notBefore
   }
 
   const revokeSession = (given: Revocation): void => {
     const until = sessions.readUntil(given.id) ?? Math.max(given.until, addDuration(now(), longestLifetime))
-    entries.merge({ ...given, until })
+    revocations.merge({ ...given, until })
     sessions.removeRevoked(given.id)
   }
 
@@ -75,8 +70,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       assertOpen()
       if (needs.longestLifetime <= longestLifetime) return
       longestLifetime = needs.longestLifetime
-      for (const entry of entries.watermarks()) {
-        entries.merge({ ...entry, until: addDuration(entry.notBefore, longestLifetime) })
+      for (const entry of revocations.watermarks()) {
+        revocations.merge({ ...entry, until: addDuration(entry.notBefore, longestLifetime) })
       }
     },
     async revoke(batch) {
@@ -86,16 +81,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       for (const entry of batch) {
         if (isWatermark(entry.kind)) taken = Math.max(taken, revokeBefore(entry))
         else if (entry.kind === 'session') revokeSession(entry)
-        else entries.merge(entry)
+        else revocations.merge(entry)
       }
-      return { position: entries.position(), now: taken }
+      return { position: revocations.position(), now: taken }
     },
     async lookup(keys) {
       assertOpen()
-      return keys.map(({ kind, id }) => entries.find(kind, id))
+      return keys.map(({ kind, id }) => revocations.find(kind, id))
     },
     createLookup(keys, start) {
-      const isRevoked = entries.createLookup(keys, start)
+      const isRevoked = revocations.createLookup(keys, start)
       return () => {
         assertOpen()
         return isRevoked()
@@ -104,11 +99,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     feed: (after, wait) =>
       pollFeed(() => {
         assertOpen()
-        return entries.read(after)
+        return revocations.read(after)
       }, wait),
     async prune(limit) {
-      const dropped = await sumInSlices(entries.prune(limit))
-      return dropped + (await sumInSlices(sessions.prune(limit)))
+      const dropped = await runWithPauses(revocations.prune(limit))
+      return dropped + (await runWithPauses(sessions.prune(limit)))
     },
     sessions: {
       async open(session) {
@@ -122,7 +117,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     },
     async close() {
       isClosed = true
-      entries.clear()
+      revocations.clear()
       sessions.clear()
     },
   })

@@ -1,17 +1,26 @@
-import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
+import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
-import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type PostgresClient, toDatabase } from './postgres/client.js'
-import { readFeed, toPosition } from './postgres/feed.js'
-import { createHistory, type HistoryAnswer, readClock, toMilliseconds } from './postgres/history.js'
-import { migrationSql, toMigration } from './postgres/migration.js'
-import { assertUsable } from './postgres/requirements.js'
-import { createSessionStatements } from './postgres/session-statements.js'
-import { createSessions } from './postgres/sessions.js'
-import { createRevocationStatements } from './postgres/statements.js'
-import { TABLE_OPTIONS, type TableOptions, toTables } from './postgres/tables.js'
+import {
+  createHistory,
+  type History,
+  type HistoryAnswer,
+  readClock,
+  toMilliseconds,
+} from './postgres/history.js'
+import { createSessions, createSessionStatements } from './postgres/sessions.js'
+import { createRevocationStatements, PAGE_SIZE } from './postgres/statements.js'
+import {
+  assertUsable,
+  migrationSql,
+  TABLE_OPTIONS,
+  type TableOptions,
+  toMigration,
+  toTables,
+} from './postgres/tables.js'
 
 export { migrationSql }
 export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
@@ -78,7 +87,7 @@ export function createPostgresStore(
   const statements = createRevocationStatements(tables)
   const losses = createLossReporter('PostgreSQL', onWarning)
   const history = createHistory(database, statements, { namespace, clock, losses })
-  const retire = createCautiousClock(clock ?? systemClock)
+  const pruneClock = createCautiousClock(clock ?? systemClock)
   let prunedAt = monotonicNow()
 
   const revoke = async (batch: readonly Revocation[]) => {
@@ -93,15 +102,15 @@ export function createPostgresStore(
     const statement = batch.some(({ kind }) => isWatermark(kind))
       ? statements.revokeBefore
       : statements.revoke
-    const answer = await history.ask<RevokeAnswer>(statement, values)
+    const answer = await history.query<RevokeAnswer>(statement, values)
     afterWrite()
     return answer
   }
 
   const prune = async (limit: number): Promise<number> => {
     const lock = `${tables.heads} ${namespace}`
-    const values = [namespace, readClock(clock), toMilliseconds(retire()), limit, lock]
-    return (await database.ask<number>(statements.prune, values)) ?? 0
+    const values = [namespace, readClock(clock), toMilliseconds(pruneClock()), limit, lock]
+    return (await database.query<number>(statements.prune, values)) ?? 0
   }
 
   const pruneOn = async (): Promise<void> => {
@@ -111,7 +120,7 @@ export function createPostgresStore(
   }
 
   const afterWrite = (): void => {
-    if (monotonicNow() - prunedAt < PRUNE_INTERVAL) return
+    if (monotonicNow() - prunedAt < PRUNE_INTERVAL_MS) return
     prunedAt = monotonicNow()
     // Whatever is left behind is dropped by the next one; it counts for nothing until then.
     pruneOn().catch(() => undefined)
@@ -129,7 +138,7 @@ export function createPostgresStore(
     },
     async lookup(keys) {
       const pairs = JSON.stringify(keys.map(({ kind, id }) => [kind, id]))
-      const { found } = await history.ask<LookupAnswer>(statements.lookup, [pairs])
+      const { found } = await history.query<LookupAnswer>(statements.lookup, [pairs])
       return keys.map((_, at) => found?.[at] ?? undefined)
     },
     feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
@@ -147,12 +156,12 @@ export function createPostgresStore(
   return {
     ...store,
     async migrate() {
-      await database.ask(toMigration(tables), [])
+      await database.query(toMigration(tables), [])
     },
   }
 }
 
-const PRUNE_INTERVAL = 60_000
+const PRUNE_INTERVAL_MS = 60_000
 const PRUNE_BATCH = 10_000
 
 function warn(message: string): void {
@@ -172,4 +181,55 @@ function mergeByKey(batch: readonly Revocation[]): Revocation[] {
     })
   }
   return [...merged.values()]
+}
+
+interface Place {
+  readonly epoch: string
+  /** Of the write-ahead log; it changes when a standby is promoted. */
+  readonly timeline: string
+  readonly change: number
+}
+
+interface FeedAnswer extends HistoryAnswer {
+  readonly timeline: string
+  readonly entries: readonly (Revocation & { readonly change: number })[]
+}
+
+/** Reads one page of the feed. */
+export async function readFeed(
+  history: History,
+  statement: string,
+  after: Position | null,
+): Promise<FeedPage> {
+  const from = after === null ? null : readPosition(after)
+  const start = from?.change ?? 0
+  const { epoch, timeline, changes, entries } = await history.query<FeedAnswer>(statement, [start])
+  const isThisHistory =
+    after === null || (from?.epoch === epoch && from.timeline === timeline && from.change <= changes)
+  if (!isThisHistory) {
+    const next = toPosition({ epoch, timeline, change: 0 })
+    return { entries: [], next, more: false, reset: true, ageMs: 0 }
+  }
+  const more = entries.length === PAGE_SIZE
+  const change = more ? (entries.at(-1)?.change ?? start) : changes
+  return {
+    entries: entries.map(({ change: _change, ...entry }) => entry),
+    next: toPosition({ epoch, timeline, change }),
+    more,
+    reset: false,
+    ageMs: 0,
+  }
+}
+
+/** The position of a place in a history. */
+export function toPosition({ epoch, timeline, change }: Place): Position {
+  return `${epoch}:${timeline}:${change}`
+}
+
+const POSITION = /^([\w-]+):([0-9A-F]+):(\d{1,16})$/
+
+function readPosition(position: Position): Place | null {
+  const [, epoch, timeline, change] = POSITION.exec(position) ?? []
+  if (epoch === undefined || timeline === undefined) return null
+  return { epoch, timeline, change: Number(change) }
 }

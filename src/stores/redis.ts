@@ -1,17 +1,14 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
-import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { Clock } from '../time.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import { checkServer } from './redis/check-server.js'
-import { createSend, type RedisClient } from './redis/client.js'
-import { readFeed, toPosition } from './redis/feed.js'
-import { createLookup } from './redis/lookup.js'
-import { createNamespace, toMember } from './redis/namespace.js'
+import type { Clock } from '../time.js'
+import { checkServer, createSend, type RedisClient } from './redis/client.js'
+import { createNamespace, createSweep, toMember } from './redis/namespace.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
+import { createLookup, readFeed, toPosition } from './redis/revocations.js'
 import { createSessions } from './redis/sessions.js'
-import { createSweep } from './redis/sweep.js'
 
 export type { RedisClient } from './redis/client.js'
 
@@ -88,7 +85,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       )
       const late = String(reply[5])
       const last = late === '' ? reply : await sweep(namespace.run, String(reply[0]), late)
-      namespace.notice(last)
+      namespace.recordProgress(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },
     lookup: createLookup(namespace),

@@ -2,12 +2,15 @@ import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isRevokedBy } from '../revocation/revocation.js'
-import { type Clock, systemClock } from '../time.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import { isReadOnly, type SqliteDatabase } from './sqlite/database.js'
-import { type OpenDatabase, openDatabase } from './sqlite/open-database.js'
-import { toTables } from './sqlite/schema.js'
-import { untilFree } from './sqlite/transaction.js'
+import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
+import { assertLocal, createFileCheck, NO_FILE, readPath } from './sqlite/database-file.js'
+import { configure, isReadOnly, retryWhileBusy, type SqliteDatabase, transact } from './sqlite/database.js'
+import { createHistory } from './sqlite/history.js'
+import { createPruner, createTrustedTime } from './sqlite/pruner.js'
+import { createFeedReader, createLookup, createRevoke } from './sqlite/revocations.js'
+import { createTables, type Tables, toTables } from './sqlite/schema.js'
+import { createSessions } from './sqlite/sessions.js'
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite/database.js'
 
@@ -45,13 +48,9 @@ export function createSqliteStore(
   let opened: OpenDatabase | null = null
 
   const setUp = (): Promise<OpenDatabase> =>
-    untilFree(() => {
+    retryWhileBusy(() => {
       try {
-        return openDatabase(database, tables, {
-          clock,
-          onWarning,
-          onLost: (revokedBefore) => losses.report(revokedBefore),
-        })
+        return openDatabase(database, tables, { clock, onWarning, onLost: losses.report })
       } catch (error) {
         throw isReadOnly(error) ? cannotWrite(error) : error
       }
@@ -63,7 +62,7 @@ export function createSqliteStore(
   }
 
   const afterWrite = <T>(result: T): T => {
-    opened?.housekeeping.afterWrite()
+    opened?.pruner.afterWrite()
     return result
   }
 
@@ -75,7 +74,7 @@ export function createSqliteStore(
         // Somebody else may have been first meanwhile, and what the first one has seen must not be forgotten.
         opened ??= ready
       }
-      await opened.raiseLongestLifetime(needs.longestLifetime)
+      await opened.history.raiseLongestLifetime(needs.longestLifetime)
     },
     revoke: async (batch) => afterWrite(await use().revoke(batch)),
     lookup: async (keys) => use().lookup(keys),
@@ -84,7 +83,7 @@ export function createSqliteStore(
       const ready = use()
       return pollFeed(() => ready.readFeed(after), wait)
     },
-    prune: async (limit) => use().housekeeping.prune(limit),
+    prune: async (limit) => use().pruner.prune(limit),
     sessions: {
       open: async (session) => afterWrite(await use().sessions.open(session)),
       rotate: async (sid, generation, rules) =>
@@ -94,7 +93,7 @@ export function createSqliteStore(
       get: async (sid, rules) => use().sessions.get(sid, rules),
     },
     async close() {
-      opened?.housekeeping.stop()
+      opened?.pruner.stop()
     },
   })
 }
@@ -112,3 +111,47 @@ function cannotWrite(cause: unknown): ConfigurationError {
     { cause },
   )
 }
+
+interface OpenOptions {
+  readonly clock: Clock
+  readonly onWarning: (message: string) => void
+  /** Called when data was lost, after everything up to a moment is revoked; epoch milliseconds. */
+  readonly onLost: (revokedBefore: number) => void
+}
+
+type OpenDatabase = ReturnType<typeof openDatabase>
+
+/** Makes a database ready: its settings, its tables, and every statement that will be needed. */
+function openDatabase(database: SqliteDatabase, tables: Tables, { clock, onWarning, onLost }: OpenOptions) {
+  const path = readPath(database)
+  if (path === null) onWarning(IN_MEMORY)
+  else assertLocal(path)
+  configure(database, path !== null)
+  transact(database, 'throw', () => {
+    createTables(database, tables)
+    // Nothing is deleted; but a handle that may only read lets a transaction begin, and fails here.
+    database.exec(`DELETE FROM ${tables.meta} WHERE id = 0`)
+  })
+  const now = createCheckedClock(clock)
+  const history = createHistory(database, tables, {
+    now,
+    file: path === null ? NO_FILE : createFileCheck(path),
+    onLost,
+  })
+  return {
+    history,
+    revoke: createRevoke(database, tables, history),
+    lookup: createLookup(database, tables, history),
+    readFeed: createFeedReader(database, tables, history),
+    sessions: createSessions(database, tables, history, now),
+    pruner: createPruner(database, tables, history, {
+      pruneClock: createCautiousClock(clock),
+      // A clock that was passed in is somebody's own time, and may run as it likes.
+      trust: clock === systemClock ? createTrustedTime(database, tables) : (at) => at,
+    }),
+  }
+}
+
+const IN_MEMORY =
+  'The SQLite store was given a database in memory: other processes never see its revocations, and a restart ' +
+  'forgets them. Open a file instead'

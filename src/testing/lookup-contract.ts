@@ -1,6 +1,5 @@
 import { equal, ok } from 'node:assert/strict'
-import { FOREVER, type RevocationKey, type RevocationKind } from '../revocation/revocation.js'
-import { isRevokedBy } from '../revocation/revocation.js'
+import { FOREVER, type RevocationKey, type RevocationKind, isRevokedBy } from '../revocation/revocation.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { entry } from './read-feed.js'
 import { HOUR, type StoreTests } from './store-fixture.js'

@@ -30,7 +30,7 @@ function contract(name: string, connect: () => Promise<Connection>): void {
   )
 }
 
-// In one step, because the abandoned stores of a test could otherwise heal between two of them.
+// In one step, because the abandoned stores of a test could otherwise recover between two of them.
 const WIPE = `
 for _, key in ipairs(redis.call('KEYS', '{tokenlib:' .. ARGV[1] .. '}:*')) do redis.call('DEL', key) end`
 

@@ -1,12 +1,12 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import {
-  CLAIM_AGE,
+  CLAIM_AGE_MS,
   moveTrust,
   NO_TRUST,
   type Trust,
-  TRUSTED_STEP,
-} from '../../src/stores/sqlite/trusted-time.js'
+  TRUSTED_STEP_MS,
+} from '../../src/stores/sqlite/pruner.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -21,15 +21,15 @@ const steadily = (from: number, to: number): number[] =>
 
 describe('the time that a SQLite file trusts', () => {
   test('follows writes that are at most an hour apart', () => {
-    deepEqual(write(TRUSTING, START + 1, START + TRUSTED_STEP), {
-      trusted: START + TRUSTED_STEP,
+    deepEqual(write(TRUSTING, START + 1, START + TRUSTED_STEP_MS), {
+      trusted: START + TRUSTED_STEP_MS,
       claim: null,
     })
     equal(write(TRUSTING, ...steadily(START, START + 3 * DAY)).trusted, START + 3 * DAY)
   })
 
   test('does not follow a larger step', () => {
-    const at = START + TRUSTED_STEP + 1
+    const at = START + TRUSTED_STEP_MS + 1
     deepEqual(write(TRUSTING, at), { trusted: START, claim: { from: at, to: at } })
   })
 
@@ -51,13 +51,13 @@ describe('the time that a SQLite file trusts', () => {
 
   test('follows a claim that writes have shown for long enough', () => {
     const from = START + 3 * DAY
-    equal(write(TRUSTING, ...steadily(from, from + CLAIM_AGE - HOUR / 2)).trusted, START)
-    deepEqual(write(TRUSTING, ...steadily(from, from + CLAIM_AGE)), {
-      trusted: from + CLAIM_AGE,
+    equal(write(TRUSTING, ...steadily(from, from + CLAIM_AGE_MS - HOUR / 2)).trusted, START)
+    deepEqual(write(TRUSTING, ...steadily(from, from + CLAIM_AGE_MS)), {
+      trusted: from + CLAIM_AGE_MS,
       claim: null,
     })
-    deepEqual(write(NO_TRUST, ...steadily(from, from + CLAIM_AGE)), {
-      trusted: from + CLAIM_AGE,
+    deepEqual(write(NO_TRUST, ...steadily(from, from + CLAIM_AGE_MS)), {
+      trusted: from + CLAIM_AGE_MS,
       claim: null,
     })
   })

@@ -21,9 +21,9 @@ export interface History {
   clear(): void
 }
 
-const PAGE = 1000
+const PAGE_SIZE = 1000
 // A reader that is further behind reads from the start again.
-const MOST_RECENT = 4096
+const MAX_RECENT = 4096
 
 interface Progress {
   /** The last change that the reader knows. */
@@ -35,7 +35,7 @@ interface Progress {
 
 /** A history that is named `epoch`, which must have no colon in it. */
 export function createHistory(epoch: string, sources: readonly Source[]): History {
-  // The change of number `n` is at `n % MOST_RECENT`.
+  // The change of number `n` is at `n % MAX_RECENT`.
   const recent: Revocation[] = []
   let changes = 0
 
@@ -47,7 +47,7 @@ export function createHistory(epoch: string, sources: readonly Source[]): Histor
     if (match === null || match[1] !== epoch) return null
     const change = Number(match[2])
     const source = match[3] === undefined ? sources.length : Number(match[3])
-    const isKnown = change <= changes && change >= changes - MOST_RECENT && source <= sources.length
+    const isKnown = change <= changes && change >= changes - MAX_RECENT && source <= sources.length
     return isKnown ? { change, source, place: Number(match[4] ?? 0) } : null
   }
 
@@ -55,12 +55,12 @@ export function createHistory(epoch: string, sources: readonly Source[]): Histor
   // it takes. What changed before it began is where it was, or is a change that it has not read yet.
   const readPage = ({ change, source, place }: Progress): FeedPage => {
     const entries: Revocation[] = []
-    let at: Progress = { change: Math.min(changes, change + PAGE), source, place }
+    let at: Progress = { change: Math.min(changes, change + PAGE_SIZE), source, place }
     for (let number = change + 1; number <= at.change; number++) {
-      entries.push(recent[number % MOST_RECENT] as Revocation)
+      entries.push(recent[number % MAX_RECENT] as Revocation)
     }
-    while (entries.length < PAGE && at.source < sources.length) {
-      const page = (sources[at.source] as Source)(at.place, PAGE - entries.length)
+    while (entries.length < PAGE_SIZE && at.source < sources.length) {
+      const page = (sources[at.source] as Source)(at.place, PAGE_SIZE - entries.length)
       for (const entry of page.entries) entries.push(entry)
       at = {
         change: at.change,
@@ -77,7 +77,7 @@ export function createHistory(epoch: string, sources: readonly Source[]): Histor
   return {
     add(entry) {
       changes++
-      recent[changes % MOST_RECENT] = entry
+      recent[changes % MAX_RECENT] = entry
       return changes
     },
     position: () => toPosition({ change: changes, source: sources.length, place: 0 }),

@@ -3,9 +3,8 @@ import { parseListOptions, decideRotation, type RotationDecision } from '../../r
 import { FOREVER } from '../../revocation/revocation.js'
 import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
-import type { Entries } from './entries.js'
-import { createSessionOrder } from './session-order.js'
-import { createSweeper, pruneMap } from './sweeper.js'
+import { createSweeper, pruneMap } from './expiry.js'
+import type { MemoryRevocations } from './revocations.js'
 
 /** The sessions of a memory store. */
 export interface MemorySessions extends SessionStore {
@@ -24,10 +23,10 @@ export interface MemorySessions extends SessionStore {
 
 /** What the sessions of a memory store work with. */
 export interface MemorySessionsOptions {
-  readonly entries: Entries
+  readonly revocations: MemoryRevocations
   readonly now: Clock
   /** The clock that sessions are dropped by. */
-  readonly retire: Clock
+  readonly pruneClock: Clock
   /** Throws when the store is closed. */
   readonly assertOpen: () => void
 }
@@ -43,9 +42,9 @@ const SWEEP_STEPS = 4
 
 /** No sessions, in the memory of this process. */
 export function createMemorySessions({
-  entries,
+  revocations,
   now,
-  retire,
+  pruneClock,
   assertOpen,
 }: MemorySessionsOptions): MemorySessions {
   const sessions = new Map<string, Session>()
@@ -63,20 +62,20 @@ export function createMemorySessions({
   const sweepSessions = createSweeper(sessions, remove)
 
   const watermarkOf = (user: string): number =>
-    Math.max(entries.find('user', user) ?? 0, entries.find('all', '') ?? 0)
+    Math.max(revocations.find('user', user) ?? 0, revocations.find('all', '') ?? 0)
 
   const isRevoked = ({ sid, user, startedAt }: Session): boolean =>
-    startedAt <= Math.max(watermarkOf(user), entries.find('session', sid) ?? 0)
+    startedAt <= Math.max(watermarkOf(user), revocations.find('session', sid) ?? 0)
 
   const isLive = (session: Session, idleMs: number): boolean =>
     now() < session.until && now() - session.lastUsedAt <= idleMs && !isRevoked(session)
 
   const revoke = ({ sid, until }: Session): void => {
-    entries.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+    revocations.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
     remove(sid)
   }
 
-  const judge = (sid: string, presented: number, rules: Rules): [RotationDecision, Session | null] => {
+  const decide = (sid: string, presented: number, rules: Rules): [RotationDecision, Session | null] => {
     assertOpen()
     const session = sessions.get(sid) ?? null
     const state = session && { ...session, isRevoked: isRevoked(session) }
@@ -110,7 +109,7 @@ export function createMemorySessions({
       return { sid, startedAt }
     },
     async rotate(sid, presented, rules) {
-      const [verdict, session] = judge(sid, presented, rules)
+      const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
       const { generation, expiresAt } = session
       if (verdict === 'reuse') return { outcome: 'reused', generation }
@@ -125,7 +124,7 @@ export function createMemorySessions({
       return { outcome: 'rotated', generation: presented + 1, expiresAt }
     },
     async present(sid, presented, rules) {
-      const [verdict, session] = judge(sid, presented, rules)
+      const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
       if (verdict === 'reuse') return { outcome: 'reused', generation: session.generation }
       return { outcome: 'current' }
@@ -169,8 +168,8 @@ export function createMemorySessions({
       const session = sessions.get(sid)
       if (session !== undefined && isRevoked(session)) remove(sid)
     },
-    sweep: (writes) => void sweepSessions(retire(), SWEEP_STEPS * writes),
-    prune: (limit) => pruneMap(sessions, sweepSessions, retire, limit),
+    sweep: (writes) => void sweepSessions(pruneClock(), SWEEP_STEPS * writes),
+    prune: (limit) => pruneMap(sessions, sweepSessions, pruneClock, limit),
     clear() {
       sessions.clear()
       order.clear()
@@ -180,4 +179,85 @@ export function createMemorySessions({
 
 function toStored({ generation: _generation, until: _until, ...stored }: Session): StoredSession {
   return stored
+}
+
+/** Where a session stands among those of its user. */
+export interface Place {
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  readonly sid: string
+}
+
+/** The sessions of each user in the order of their start, then of their `sid`. */
+export interface SessionOrder {
+  add(user: string, place: Place): void
+  /** To be called after the session is gone. */
+  remove(user: string): void
+  /** The places of a user's sessions, newest first; those before one of them, or all. Skips what is gone. */
+  walk(user: string, before: Place | null): Iterable<Place>
+  /** How many users have sessions. */
+  readonly users: number
+  clear(): void
+}
+
+interface UserOrder {
+  /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
+  places: Place[]
+  kept: number
+}
+
+/** An order without sessions; `isKept` says whether a session is still there. */
+export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrder {
+  const orders = new Map<string, UserOrder>()
+
+  return {
+    add(user, place) {
+      const order = orders.get(user)
+      if (order === undefined) {
+        orders.set(user, { places: [place], kept: 1 })
+        return
+      }
+      // At the end, unless the clock was set back or several start in one millisecond.
+      order.places.splice(findIndex(order.places, place), 0, place)
+      order.kept++
+    },
+    remove(user) {
+      const order = orders.get(user)
+      if (order === undefined) return
+      order.kept--
+      if (order.kept === 0) orders.delete(user)
+      else if (order.places.length > 2 * order.kept) {
+        order.places = order.places.filter(({ sid }) => isKept(sid))
+      }
+    },
+    *walk(user, before) {
+      const places = orders.get(user)?.places ?? []
+      for (let at = before === null ? places.length : findIndex(places, before); at > 0; at--) {
+        const place = places[at - 1]
+        if (place !== undefined && isKept(place.sid)) yield place
+      }
+    },
+    get users() {
+      return orders.size
+    },
+    clear() {
+      orders.clear()
+    },
+  }
+}
+
+// The index of the first place that is not before the given one.
+function findIndex(places: readonly Place[], place: Place): number {
+  let from = 0
+  let to = places.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (isBefore(places[middle] as Place, place)) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+function isBefore(one: Place, other: Place): boolean {
+  return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
 }

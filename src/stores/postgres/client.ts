@@ -34,7 +34,7 @@ export interface Database {
    *
    * One text, because applications teach their clients to rename columns and to read a `bigint` as they like.
    */
-  ask<Answer>(statement: string, values: readonly Value[]): Promise<Answer | null>
+  query<Answer>(statement: string, values: readonly Value[]): Promise<Answer | null>
 }
 
 /** How statements are sent. */
@@ -47,7 +47,7 @@ export interface DatabaseOptions {
 export function toDatabase(client: PostgresClient, options: DatabaseOptions = {}): Database {
   const run = toRun(client, options)
   return {
-    async ask<Answer>(statement: string, values: readonly Value[]) {
+    async query<Answer>(statement: string, values: readonly Value[]) {
       const [row] = await run(statement, [...values])
       const [text] = typeof row === 'object' && row !== null ? (Object.values(row) as unknown[]) : []
       return typeof text === 'string' ? (JSON.parse(text) as Answer) : null

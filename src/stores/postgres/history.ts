@@ -21,7 +21,7 @@ export interface History {
    * Where the history is not the one that this process knew, revocations are lost, nobody can say which, and the
    * tokens they were about would be good again: everything that began before now is revoked, and then it asks again.
    */
-  ask<Answer extends HistoryAnswer>(
+  query<Answer extends HistoryAnswer>(
     statement: string,
     values: readonly Value[],
   ): Promise<Answer & { readonly epoch: string }>
@@ -39,7 +39,7 @@ interface Head {
   readonly changes: number
 }
 
-interface HealAnswer extends Head {
+interface RecoverAnswer extends Head {
   readonly revokedBefore: number
 }
 
@@ -58,36 +58,36 @@ export function createHistory(
 ): History {
   let known: Head | null = null
   let longest = 0
-  let healing: Promise<void> | null = null
+  let recovering: Promise<void> | null = null
 
-  const heal = async (lost: string): Promise<void> => {
+  const recover = async (lost: string): Promise<void> => {
     const values = [namespace, createId(systemRandom), lost, readClock(clock), longest]
-    const answer = await database.ask<HealAnswer>(statements.heal, values)
+    const answer = await database.query<RecoverAnswer>(statements.recover, values)
     if (answer === null) throw new Error('The PostgreSQL server gave no answer')
     const { revokedBefore, ...head } = answer
     // What is left may have been written for shorter lives. Where this fails, the next call finds the loss again.
-    await database.ask(statements.extend, [namespace, head.epoch, head.changes])
+    await database.query(statements.extend, [namespace, head.epoch, head.changes])
     known = head
     losses.report(revokedBefore)
   }
 
   // Many calls find out at once; one of them sees to it, and those that were asked before it ask again.
-  const healOnce = async (lost: string): Promise<void> => {
+  const recoverOnce = async (lost: string): Promise<void> => {
     if (known?.epoch !== lost) return
-    healing ??= heal(lost).finally(() => (healing = null))
-    await healing
+    recovering ??= recover(lost).finally(() => (recovering = null))
+    await recovering
   }
 
-  const ask = async <Answer extends HistoryAnswer>(
+  const query = async <Answer extends HistoryAnswer>(
     statement: string,
     values: readonly Value[],
   ): Promise<Answer & { readonly epoch: string }> => {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (known === null) throw new Error('The PostgreSQL store is not prepared')
       const { epoch, changes } = known
-      const answer = await database.ask<Answer>(statement, [namespace, epoch, changes, ...values])
+      const answer = await database.query<Answer>(statement, [namespace, epoch, changes, ...values])
       if (answer === null) {
-        await healOnce(epoch)
+        await recoverOnce(epoch)
         continue
       }
       if (answer.isStandby === true) {
@@ -103,12 +103,12 @@ export function createHistory(
     async enter(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
       const values = [namespace, createId(systemRandom), longest]
-      const head = await database.ask<EnterAnswer>(statements.enter, values)
+      const head = await database.query<EnterAnswer>(statements.enter, values)
       known ??= head
-      if (head?.isExtended !== true) await ask(statements.extend, [])
-      await ask(statements.lookup, ['[]'])
+      if (head?.isExtended !== true) await query(statements.extend, [])
+      await query(statements.lookup, ['[]'])
     },
-    ask,
+    query,
   }
 }
 

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../../errors.js'
-import type { OptionNames } from '../../options.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import type { Database } from './client.js'
 
 /** Where the tables of a store are. */
 export interface TableOptions {
@@ -63,3 +64,176 @@ export function toTables({ schema, prefix = 'tokenlib_' }: TableOptions = {}): T
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 // PostgreSQL cuts names at 63 bytes, and two that are cut may become one.
 const PREFIX = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
+
+/** The version of the tables that this release needs. */
+export const TABLES_VERSION = 2
+
+/**
+ * The SQL that creates or updates the tables of a store, for those who run migrations themselves.
+ *
+ * It is one statement, so it needs no transaction around it; it may be run again, and by many processes at once.
+ */
+export function migrationSql(options: TableOptions = {}): string {
+  assertOptions('migrationSql()', options, TABLE_OPTIONS)
+  return toMigration(toTables(options))
+}
+
+/** The same for tables whose names are known. */
+export function toMigration({ schema, version, heads, revocations, sessions }: Tables): string {
+  // No "if not exists": its notices would be printed by clients whose default is to print them.
+  const createSchema =
+    schema === null ? '' : `if to_regnamespace('${schema}') is null then create schema ${schema}; end if;`
+  // "C" is the order of bytes. The order of a language changes with the libraries of the machine, and an index that
+  // is in another order than its readers believe does not find what is in it: a revoked token would be let through.
+  return `do $tokenlib$
+declare
+  installed integer;
+  outdated regclass;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('${version}', ${MIGRATION_LOCK}));
+  ${createSchema}
+  if to_regclass('${version}') is null then
+    create table ${version} (version integer not null);
+    insert into ${version} values (0);
+  end if;
+  select v.version into strict installed from ${version} v;
+
+  if installed < 1 then
+    create table ${heads} (
+      changes bigint not null,
+      longest_lifetime bigint not null,
+      namespace text collate "C" primary key,
+      epoch text collate "C" not null
+    ) with (fillfactor = 10);
+
+    create table ${revocations} (
+      not_before bigint not null,
+      until bigint not null,
+      change bigint not null,
+      namespace text collate "C" not null,
+      kind text collate "C" not null,
+      id text collate "C" not null,
+      primary key (namespace, kind, id)
+    );
+
+    create table ${sessions} (
+      started_at bigint not null,
+      last_used_at bigint not null,
+      expires_at bigint not null,
+      until bigint not null,
+      generation bigint not null,
+      namespace text collate "C" not null,
+      sid text collate "C" not null,
+      user_id text collate "C" not null,
+      ip text,
+      user_agent text,
+      primary key (namespace, sid)
+    ) with (fillfactor = 85);
+  end if;
+
+  if installed < 2 then
+    -- Every statement of a store begins with this table, so none of them holds another one while it waits here.
+    lock table ${heads} in access exclusive mode;
+    for outdated in
+      select i.indexrelid from pg_index i
+      where i.indrelid in ('${revocations}'::regclass, '${sessions}'::regclass)
+        and i.indnatts = 2 and not i.indisunique and i.indpred is null
+        and pg_get_indexdef(i.indexrelid, 1, true) = 'namespace'
+        and pg_get_indexdef(i.indexrelid, 2, true) in ('change', 'until', 'user_id', 'started_at')
+    loop
+      execute 'drop index ' || outdated;
+    end loop;
+    create index on ${revocations} (${leadSql('change', 'namespace')}, change);
+    create index on ${revocations} (${leadSql('until', 'namespace')}, until);
+    create index on ${sessions} (${leadSql('user', 'namespace')}, user_id, started_at, sid);
+    create index on ${sessions} (${leadSql('start', 'namespace')}, started_at);
+    create index on ${sessions} (${leadSql('until', 'namespace')}, until);
+    update ${version} set version = 2;
+  end if;
+end
+$tokenlib$`
+}
+
+const MIGRATION_LOCK = 7_036_871
+
+interface Answer {
+  readonly isStandby: boolean
+  readonly serverVersion: number
+  readonly isolation: string
+  readonly version: number | null
+  readonly settings: Readonly<Record<string, string>>
+}
+
+/** Rejects with `ConfigurationError` unless the database and its tables can keep the promises of a store. */
+export async function assertUsable(
+  database: Database,
+  tables: Tables,
+  { allowVolatile }: { readonly allowVolatile: boolean },
+): Promise<void> {
+  const answer = await query(database, tables)
+  if (answer.serverVersion < 130_000) {
+    throw new ConfigurationError('The PostgreSQL store needs PostgreSQL 13 or newer')
+  }
+  if ((answer.version ?? 0) < TABLES_VERSION) {
+    throw new ConfigurationError(outdated(tables, answer.version ?? 0))
+  }
+  if (answer.isStandby) {
+    throw new ConfigurationError(
+      'The PostgreSQL server is a standby, which may be behind: connect to the primary (with several hosts in a ' +
+        'connection string, target_session_attrs=read-write)',
+    )
+  }
+  if (answer.isolation !== 'read committed') {
+    throw new ConfigurationError(
+      `Transactions of this connection are "${answer.isolation}", so writers at the same time would fail. Give the ` +
+        "store a role of its own: alter role … set default_transaction_isolation = 'read committed'",
+    )
+  }
+  const off = Object.keys(answer.settings).find((name) => answer.settings[name] === 'off')
+  if (off !== undefined && !allowVolatile) {
+    throw new ConfigurationError(
+      `${off} is off, so a crash of the server may lose revocations that were acknowledged. Turn it on for the role ` +
+        'of this connection or for the server; or pass allowVolatile: true, where the provider keeps what is ' +
+        'committed by other means, or where the loss does not matter',
+    )
+  }
+}
+
+async function query(database: Database, tables: Tables): Promise<Answer> {
+  const settings = ['synchronous_commit', 'fsync', 'full_page_writes']
+  const statement = `select json_build_object('isStandby', pg_is_in_recovery(),
+    'serverVersion', current_setting('server_version_num')::integer,
+    'isolation', current_setting('transaction_isolation'),
+    'version', (select max(version) from ${tables.version}),
+    'settings', json_build_object(${settings.map((name) => `'${name}', current_setting('${name}')`).join()}))::text`
+  try {
+    return (await database.query<Answer>(statement, [])) as Answer
+  } catch (cause) {
+    const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
+    if (code === UNDEFINED_TABLE) throw new ConfigurationError(missing(tables), { cause })
+    if (code === INSUFFICIENT_PRIVILEGE) {
+      throw new ConfigurationError(
+        `The role of this connection may not use the tables: grant select, insert, update, delete on ${tables.heads}, ` +
+          `${tables.revocations}, ${tables.sessions} and select on ${tables.version}`,
+        { cause },
+      )
+    }
+    throw cause
+  }
+}
+
+const UNDEFINED_TABLE = '42P01'
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+const REMEDY = 'await store.migrate() before the store is used, or run what migrationSql() returns'
+
+function missing({ version }: Tables): string {
+  return `There are no tables beside ${version}: ${REMEDY}`
+}
+
+function outdated({ version }: Tables, found: number): string {
+  return (
+    `The tables beside ${version} have version ${found}, and this release of tokenlib needs version ` +
+    `${TABLES_VERSION}: ${REMEDY}. Processes of the release before can go on with the newer tables`
+  )
+}

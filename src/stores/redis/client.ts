@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../../errors.js'
 
 /** A client or a cluster of `ioredis`, or of a package with the same interface. */
@@ -77,4 +78,79 @@ function toReply(value: unknown): Reply {
   // A node-redis client can be told to give bytes, an ioredis client to give numbers as texts.
   const single = value as Buffer | string | number
   return String(single)
+}
+
+/** A Lua script and the name that a server knows it by. */
+export interface Script {
+  readonly source: string
+  readonly digest: string
+}
+
+/** The script of some Lua source. */
+export function createScript(...parts: readonly string[]): Script {
+  const source = parts.join('')
+  return { source, digest: createHash('sha1').update(source).digest('hex') }
+}
+
+/** Runs a script in one atomic step, on the primary that holds its keys. */
+export async function runScript(
+  send: Send,
+  { source, digest }: Script,
+  keys: readonly string[],
+  args: readonly string[],
+): Promise<Reply> {
+  const [key = ''] = keys
+  const rest = [String(keys.length), ...keys, ...args]
+  try {
+    return await send(key, ['EVALSHA', digest, ...rest])
+  } catch (error) {
+    // A server forgets scripts when it restarts, fails over or is told to.
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+    return send(key, ['EVAL', source, ...rest])
+  }
+}
+
+/** A script, so that in a cluster the primary of the key answers; a section each, because Redis 6 takes one at a time. */
+const INFO = createScript(`
+local texts = {}
+for at, section in ipairs({ 'replication', 'persistence', 'memory' }) do
+  local answer = redis.pcall('INFO', section)
+  if type(answer) == 'table' then return { 'unknown' } end
+  texts[at] = answer
+end
+return { 'known', table.concat(texts, '\\n') }
+`)
+
+/** Rejects when the server is a replica, or one that forgets revocations; warns when it does not say. */
+export async function checkServer(
+  send: Send,
+  key: string,
+  allowVolatile: boolean,
+  warn: (message: string) => void,
+): Promise<void> {
+  const [outcome, text] = (await runScript(send, INFO, [key], [])) as readonly string[]
+  if (outcome !== 'known') {
+    return warn(
+      'The Redis store may not run INFO, so nobody checked that the server keeps revocations: ' +
+        'it needs appendonly yes and maxmemory-policy noeviction',
+    )
+  }
+  const facts = new Map(text?.split(/\r?\n/).map((line) => line.split(':', 2) as [string, string]))
+  if (facts.get('role') === 'slave') {
+    throw new ConfigurationError(
+      'The Redis store needs the primary, and its client is connected to a replica',
+    )
+  }
+  if (allowVolatile) return
+  const problems = [
+    facts.get('aof_enabled') === '0' && 'a restart would forget revocations: set appendonly yes',
+    Number(facts.get('maxmemory')) > 0 &&
+      facts.get('maxmemory_policy') !== 'noeviction' &&
+      `a full server would drop revocations (maxmemory-policy ${facts.get('maxmemory_policy')}): set maxmemory-policy noeviction`,
+  ].filter((problem) => problem !== false)
+  if (problems.length === 0) return
+  throw new ConfigurationError(
+    `The Redis server does not keep revocations. ${problems.join('; ')}. ` +
+      'To accept that revoked tokens may work again: createRedisStore(client, { allowVolatile: true })',
+  )
 }

@@ -5,10 +5,10 @@ import { MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
  *
  * The server drops keys by its own clock, and the processes that still accept the token may be behind it.
  */
-export const MARGIN = 60_000
+const MARGIN_MS = 60_000
 
 /** How many batches of changes a reader may be behind before it has to read from the start again. */
-const PAST = 10_000
+const MAX_PAST = 10_000
 
 /**
  * The error of a server that must not answer, or nil. A replica refuses this write of nothing, and so does a primary that
@@ -28,7 +28,7 @@ end
  * Numbers pass through `text`, because Lua writes large ones as 9.007e+15.
  */
 export const HEAD: string = `
-local FOREVER, MARGIN = 9007199254740991, ${MARGIN}
+local FOREVER, MARGIN = 9007199254740991, ${MARGIN_MS}
 local meta, base = KEYS[1], string.sub(KEYS[1], 1, -5)
 local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
 local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late', 'lost')
@@ -124,6 +124,13 @@ local function notBeforeOf(member)
   return (parse(fetch({ base .. 'r:' .. member })[1]))
 end
 
+local function isRevoked(sid, user, startedAt)
+  for _, member in ipairs({ 's:' .. sid, 'u:' .. user, 'a:' }) do
+    if startedAt <= notBeforeOf(member) then return true end
+  end
+  return false
+end
+
 local function remove(key, members)
   for from = 1, #members, 1000 do
     redis.call('ZREM', key, unpack(members, from, math.min(from + 999, #members)))
@@ -171,7 +178,7 @@ local function append(entries, nonce)
   remove(log, gone)
   remove(marks, gone)
   redis.call('RPUSH', past, nonce)
-  redis.call('LTRIM', past, -${PAST}, -1)
+  redis.call('LTRIM', past, -${MAX_PAST}, -1)
   local scores, watermarks = {}, {}
   for at, entry in ipairs(entries) do
     if isWatermark(entry.member) then

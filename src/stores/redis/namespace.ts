@@ -1,19 +1,24 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
 import { ConfigurationError } from '../../errors.js'
-import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
+import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
 import { type Clock, createCheckedClock } from '../../time.js'
-import type { Reply, Send } from './client.js'
-import { PREPARE, READ } from './revocation-scripts.js'
-import { runScript, type Script } from './script.js'
-import { createSweep, type Run } from './sweep.js'
+import { type Reply, runScript, type Script, type Send } from './client.js'
+import { PREPARE, READ, SWEEP } from './revocation-scripts.js'
+
+/** Runs a script, given the names of its keys and its own arguments. */
+export type Run = (
+  script: Script,
+  names: readonly string[],
+  args: readonly string[],
+) => Promise<readonly Reply[]>
 
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
   key(name: string): string
-  /** Takes note of how far the history goes, by the answer of a script that wrote to it. */
-  notice(reply: readonly Reply[]): void
+  /** Remembers how far the history goes, by the answer of a script that wrote to it. */
+  recordProgress(reply: readonly Reply[]): void
   /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
   prepare(longestLifetime: number): Promise<void>
   /** Runs a script with the epoch and the time before its other arguments. */
@@ -73,7 +78,7 @@ export function createNamespace(
     do {
       const { epoch, batches, nonce } = seen
       const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches), nonce]
-      const reply = (await runScript(send, PREPARE, keys, args).catch(explain)) as readonly Reply[]
+      const reply = (await runScript(send, PREPARE, keys, args).catch(rethrow)) as readonly Reply[]
       const [revokedBefore, late] = reply.slice(4).map(String)
       progress = reply[3]
       unreported = revokedBefore || unreported
@@ -87,7 +92,7 @@ export function createNamespace(
         found = toSeen(await sweep(run, found.epoch, late))
       }
       // Not before: where revoking was cut short, the next call has to find the loss again.
-      notice(found, true)
+      recordProgress(found, true)
       if (unreported && reported !== found.epoch) {
         reported = found.epoch
         losses.report(Number(unreported))
@@ -98,7 +103,7 @@ export function createNamespace(
 
   const prepareOnce = (): Promise<void> => (preparing ??= prepare().finally(() => (preparing = null)))
 
-  const notice = (found: Seen, isVerified: boolean): void => {
+  const recordProgress = (found: Seen, isVerified: boolean): void => {
     if (found.epoch === seen.epoch ? found.batches > seen.batches : isVerified) seen = found
   }
 
@@ -113,7 +118,7 @@ export function createNamespace(
 
   return {
     key,
-    notice: (reply) => notice(toSeen(reply), false),
+    recordProgress: (reply) => recordProgress(toSeen(reply), false),
     async prepare(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
       await prepare()
@@ -122,12 +127,8 @@ export function createNamespace(
     read: (names) =>
       retry(async () => {
         const { epoch, batches, nonce } = seen
-        const reply = await runScript(
-          send,
-          READ,
-          [epochKey, countKey, ...names],
-          [`${epoch}|${batches}:${nonce}`],
-        )
+        const known = `${epoch}|${batches}:${nonce}`
+        const reply = await runScript(send, READ, [epochKey, countKey, ...names], [known])
         if (!isList(reply)) return NO_VALUES
         const [history, ...found] = reply
         if (history !== '') {
@@ -184,11 +185,48 @@ export function fromMember(member: string): RevocationKey {
   return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
 }
 
-function explain(error: unknown): never {
+function rethrow(error: unknown): never {
   if (!(error instanceof Error && error.message.includes('KEYPREFIX'))) throw error
   throw new ConfigurationError(
     'The Redis store needs a client without keyPrefix: pass redis.duplicate({ keyPrefix: "" }), ' +
       'and tell stores apart by createRedisStore(client, { namespace })',
     { cause: error },
   )
+}
+
+/**
+ * Revokes the sessions that started later than the watermark of all reaches, and returns the position after them.
+ *
+ * `late` is what the script that began it answered: the watermark, and what tells sessions from before and after it.
+ */
+type Sweep = (run: Run, epoch: string, late: string) => Promise<readonly Reply[]>
+
+// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+// node: each of them would walk through a part of the sessions only.
+const NAMES = ['log', 'past', 'marks', 'absent']
+
+/** Walks through the sessions, at most once at a time for each marker: a repeat waits for the walk under way. */
+export function createSweep(): Sweep {
+  const underWay = new Map<string, Promise<readonly Reply[]>>()
+
+  return (run, epoch, late) => {
+    const [moment = '', ...rest] = late.split(':')
+    const marker = rest.join(':')
+    const key = `${epoch}|${marker}`
+    const walk = underWay.get(key) ?? walkAll(run, moment, marker).finally(() => underWay.delete(key))
+    underWay.set(key, walk)
+    return walk
+  }
+}
+
+async function walkAll(run: Run, moment: string, marker: string): Promise<readonly Reply[]> {
+  let cursor = '0'
+  let server = ''
+  for (;;) {
+    const args = [createNonce(systemRandom), moment, marker, cursor, server]
+    const reply = await run(SWEEP, NAMES, args)
+    cursor = String(reply[4])
+    server = String(reply[5])
+    if (cursor === '0') return reply
+  }
 }

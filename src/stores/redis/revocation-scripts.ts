@@ -1,6 +1,6 @@
 import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
+import { createScript, type Script } from './client.js'
 import { HEAD, REFUSAL, SAME_EPOCH } from './lua.js'
-import { createScript, type Script } from './script.js'
 
 /** How many watermarks one script makes longer. */
 const RAISE_STEPS = 1000

@@ -1,5 +1,5 @@
+import { createScript, type Script } from './client.js'
 import { HEAD, SAME_EPOCH } from './lua.js'
-import { createScript, type Script } from './script.js'
 
 /** What is known of a client begins with '=', or is '' where nothing is. */
 const UNMARK = `
@@ -63,17 +63,14 @@ return { sid, text(startedAt) }
  *
  * The rules are those of `decideRotation`. What comes after this is for tokens that are good, or good once more.
  */
-const JUDGE = `
+const DECIDE = `
 local sid, presented = ARGV[4], tonumber(ARGV[5])
 local row = session(sid)
 if not row then return refusal() or { 'ended' } end
 local user, generation, startedAt, lastUsedAt, expiresAt, ends = unpack(row)
 local unused = now - lastUsedAt
 local isOver = now >= ends or unused > tonumber(ARGV[7])
-for _, member in ipairs({ 's:' .. sid, 'u:' .. user, 'a:' }) do
-  if startedAt <= notBeforeOf(member) then isOver = true end
-end
-if isOver then return refusal() or { 'ended' } end
+if isOver or isRevoked(sid, user, startedAt) then return refusal() or { 'ended' } end
 
 local isReplay = presented == generation - 1 and math.abs(unused) < tonumber(ARGV[6])
 if presented < generation and not isReplay then
@@ -83,12 +80,12 @@ if presented < generation and not isReplay then
 end
 `
 
-/** ARGV: those of `JUDGE`, then the ip and the user agent. */
+/** ARGV: those of `DECIDE`, then the ip and the user agent. */
 export const ROTATE: Script = createScript(
   HEAD,
   UNMARK,
   SAME_EPOCH,
-  JUDGE,
+  DECIDE,
   `
 if isReplay then return refusal() or { 'replayed', text(generation), text(expiresAt) } end
 row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[8], row[7]), unmark(ARGV[9], row[8])
@@ -97,8 +94,8 @@ return { 'rotated', text(presented + 1), text(expiresAt) }
 `,
 )
 
-/** ARGV: those of `JUDGE`. */
-export const PRESENT: Script = createScript(HEAD, SAME_EPOCH, JUDGE, `return refusal() or { 'current' }`)
+/** ARGV: those of `DECIDE`. */
+export const PRESENT: Script = createScript(HEAD, SAME_EPOCH, DECIDE, `return refusal() or { 'current' }`)
 
 const LIVE = `
 local function isLive(row, idle)
@@ -121,9 +118,7 @@ if refused then return refused end
 local sid = ARGV[3]
 local row = session(sid)
 if not row or not isLive(row, tonumber(ARGV[4])) then return {} end
-for _, member in ipairs({ 's:' .. sid, 'u:' .. row[1], 'a:' }) do
-  if row[3] <= notBeforeOf(member) then return {} end
-end
+if isRevoked(sid, row[1], row[3]) then return {} end
 return toReply(sid, row)
 `,
 )

@@ -7,13 +7,12 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/store.js'
-import type { Reply } from './client.js'
+import type { Reply, Script } from './client.js'
 import type { Namespace } from './namespace.js'
-import type { Script } from './script.js'
 import { GET, LIST, OPEN, PRESENT, ROTATE } from './session-scripts.js'
 
 /** How many sessions one script looks at, at most. */
-const MOST_STEPS = 1000
+const MAX_STEPS = 1000
 
 /** Sessions in the keys of a namespace. */
 export function createSessions(namespace: Namespace): SessionStore {
@@ -50,7 +49,7 @@ export function createSessions(namespace: Namespace): SessionStore {
       const live: StoredSession[] = []
       let after = [String(before?.startedAt ?? ''), before?.sid ?? '']
       // A script looks at a bounded number of sessions, however many of them are idle.
-      for (let size = limit; live.length < limit; size = Math.min(MOST_STEPS, 2 * size)) {
+      for (let size = limit; live.length < limit; size = Math.min(MAX_STEPS, 2 * size)) {
         const args = [user, ...after, String(size), String(idleMs)]
         const [start, sid, ...found] = await namespace.run(LIST, [`u:${user}`, `r:u:${user}`, 'r:a:'], args)
         live.push(...found.map((reply) => toSession(reply as readonly Reply[])))

@@ -1,4 +1,4 @@
-import { type Stats, statfsSync, statSync } from 'node:fs'
+import { statfsSync, type Stats, statSync } from 'node:fs'
 import { ConfigurationError } from '../../errors.js'
 import { monotonicNow } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
@@ -26,14 +26,14 @@ export function isNetworkFileSystem(type: number): boolean {
 }
 
 /** Throws when the files of a database are not the ones at their path any more. */
-export interface FileGuard {
+export interface FileCheck {
   assertInPlace(): void
   /** The same for reads, which are many: it looks at most once in a millisecond. */
   assertInPlaceLately(): void
 }
 
 /** For a database that has no file. */
-export const NO_FILE: FileGuard = { assertInPlace() {}, assertInPlaceLately() {} }
+export const NO_FILE: FileCheck = { assertInPlace() {}, assertInPlaceLately() {} }
 
 /**
  * Remembers the files of a database in WAL mode.
@@ -42,7 +42,7 @@ export const NO_FILE: FileGuard = { assertInPlace() {}, assertInPlaceLately() {}
  * The WAL counts as much as the database: where a process reads the database file by other means, the kernel drops
  * SQLite's locks on it, and an older SQLite that is the next to close the file removes the WAL under this process.
  */
-export function createFileGuard(path: string): FileGuard {
+export function createFileCheck(path: string): FileCheck {
   const files = [path, `${path}-wal`, `${path}-shm`].map((name) => ({ name, known: read(name) }))
   assertOneName(files.map(({ known }) => known))
   let seenAt = Number.NEGATIVE_INFINITY

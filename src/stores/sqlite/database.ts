@@ -1,3 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigurationError } from '../../errors.js'
+import { FOREVER } from '../../revocation/revocation.js'
+import { monotonicNow } from '../../time.js'
+
 /** What this store binds to a statement. */
 export type SqliteValue = string | number | null
 
@@ -33,4 +38,91 @@ export function isMissingTable(error: unknown): boolean {
 /** Whether the handle, the file or its folder may only be read. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && error.message.includes('readonly database')
+}
+
+/** How long a statement waits for another process, in milliseconds; nothing else runs in this one meanwhile. */
+export const BUSY_TIMEOUT_MS = 200
+
+/** How long a write goes on trying while other processes write, in milliseconds; this one works on meanwhile. */
+const BUSY_RETRY_MS = 2000
+
+/** The longest pause between two tries, in milliseconds. */
+const MAX_PAUSE_MS = 8
+
+/** What to do while another process writes: wait and let nothing else run in this one, or throw at once. */
+export type WhenBusy = 'wait' | 'throw'
+
+/** Runs `work` in a transaction that may write: all of what it does is durable afterwards, or nothing is done. */
+export function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T): T {
+  // Outside of the block, which must not roll back what it has not begun.
+  begin(database, whenBusy)
+  try {
+    const result = work()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    rollBack(database)
+    throw error
+  }
+}
+
+/** Tries again while other processes are in the way; a call that finds none of them is done at once. */
+export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
+  const deadline = monotonicNow() + BUSY_RETRY_MS
+  for (;;) {
+    try {
+      return attempt()
+    } catch (error) {
+      if (!isBusy(error) || monotonicNow() >= deadline) throw error
+    }
+    // SQLite keeps no queue of those who wait: pauses of different lengths keep them from meeting again and again.
+    await sleep(Math.ceil(Math.random() * MAX_PAUSE_MS))
+  }
+}
+
+function begin(database: SqliteDatabase, whenBusy: WhenBusy): void {
+  if (whenBusy === 'wait') {
+    database.exec('BEGIN IMMEDIATE')
+    return
+  }
+  database.exec('PRAGMA busy_timeout = 0')
+  try {
+    database.exec('BEGIN IMMEDIATE')
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  }
+}
+
+function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec('ROLLBACK')
+  } catch {
+    // SQLite has rolled back by itself, as it may when a disk is full.
+  }
+}
+
+/** Sets up a handle so that what it commits survives a power cut, and readers and writers do not wait for each other. */
+export function configure(database: SqliteDatabase, isFile: boolean): void {
+  assertPlainNumbers(database)
+  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as {
+    journal_mode: string
+  }
+  if (isFile && mode !== 'wal') {
+    throw new ConfigurationError(
+      `The SQLite store needs WAL mode, but this database stays in "${mode}" mode. ` +
+        'Keep the file on a local disk, and open it for writing',
+    )
+  }
+  // With less, a power cut may take the last commits with it.
+  database.exec('PRAGMA synchronous = FULL')
+}
+
+function assertPlainNumbers(database: SqliteDatabase): void {
+  const row = database.prepare(`SELECT ${FOREVER} AS probe`).get() as { readonly probe?: unknown }
+  if (row.probe === FOREVER) return
+  throw new ConfigurationError(
+    'The SQLite store needs rows as objects and integers as numbers: ' +
+      'open its database without readBigInts, returnArrays or defaultSafeIntegers',
+  )
 }

@@ -4,7 +4,7 @@ import { FOREVER } from '../../revocation/revocation.js'
 import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
-import type { Ledger, Writing } from './ledger.js'
+import type { History, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
 interface Row {
@@ -21,7 +21,7 @@ type Rules = Pick<RotationOptions, 'graceMs' | 'idleMs'>
 export function createSessions(
   database: SqliteDatabase,
   tables: Tables,
-  ledger: Ledger,
+  history: History,
   now: Clock,
 ): SessionStore {
   const { revocations, sessions } = tables
@@ -53,7 +53,7 @@ export function createSessions(
   const readPage = database.prepare(toPageSql(tables))
 
   // On the rows as they are; a reuse is only found out, so that a read can do it too.
-  const judge = (
+  const decide = (
     sid: string,
     presented: number,
     rules: Rules,
@@ -64,64 +64,64 @@ export function createSessions(
     return [decideRotation(state, presented, rules, at), row]
   }
 
-  const revokeReused = (sid: string, until: number, writing: Writing): void => {
-    writing.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+  const revokeReused = (sid: string, until: number, transaction: WriteTransaction): void => {
+    transaction.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
     remove.run(sid)
   }
 
   return {
     open: ({ user, nonce, expiresAt, until, ip, userAgent }) =>
-      ledger.write((writing) => {
+      history.write((transaction) => {
         const found = readWatermark.get(user) as { readonly watermark: number | null }
         // Whole milliseconds, as in the id.
-        const startedAt = Math.floor(Math.max(writing.now, (found.watermark ?? 0) + 1))
+        const startedAt = Math.floor(Math.max(transaction.now, (found.watermark ?? 0) + 1))
         const sid = toTimedId(startedAt, nonce)
         insert.run(sid, user, startedAt, startedAt, expiresAt, until, ip, userAgent)
         return { sid, startedAt }
       }),
     rotate: (sid, presented, rules) =>
-      ledger.write((writing) => {
-        const [verdict, row] = judge(sid, presented, rules, writing.now)
+      history.write((transaction) => {
+        const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
         const { generation, expiresAt, until } = row
         if (verdict === 'reuse') {
-          revokeReused(sid, until, writing)
+          revokeReused(sid, until, transaction)
           return { outcome: 'reused', generation }
         }
         if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
-        update.run(presented + 1, writing.now, rules.ip, rules.userAgent, sid)
+        update.run(presented + 1, transaction.now, rules.ip, rules.userAgent, sid)
         return { outcome: 'rotated', generation: presented + 1, expiresAt }
       }),
     async present(sid, presented, rules) {
-      const seen = ledger.read(() => {
-        const [verdict] = judge(sid, presented, rules, now())
-        return ledger.check() === null ? null : verdict
+      const seen = history.read(() => {
+        const [verdict] = decide(sid, presented, rules, now())
+        return history.readKnown() === null ? null : verdict
       })
       if (seen === 'end') return { outcome: 'ended' }
       if (seen !== 'reuse') return { outcome: 'current' }
       // Only a reuse writes, and another process may have been first.
-      return ledger.write((writing) => {
-        const [verdict, row] = judge(sid, presented, rules, writing.now)
+      return history.write((transaction) => {
+        const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
         if (verdict !== 'reuse') return { outcome: 'current' }
-        revokeReused(sid, row.until, writing)
+        revokeReused(sid, row.until, transaction)
         return { outcome: 'reused', generation: row.generation }
       })
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
       const { startedAt, sid } = before ?? { startedAt: FOREVER, sid: '' }
-      return ledger.read(() => {
+      return history.read(() => {
         const at = now()
         const rows = readPage.all(user, startedAt, sid, user, at, at - idleMs, limit)
-        return ledger.check() === null ? null : rows.map(toStored)
+        return history.readKnown() === null ? null : rows.map(toStored)
       })
     },
     async get(sid, { idleMs }) {
-      const { row } = ledger.read(() => {
+      const { row } = history.read(() => {
         const at = now()
         const found = readOne.get(sid, at, at - idleMs) ?? null
-        return ledger.check() === null ? null : { row: found }
+        return history.readKnown() === null ? null : { row: found }
       })
       return row === null ? null : toStored(row)
     },

@@ -1,5 +1,75 @@
+import { FOREVER } from '../../revocation/revocation.js'
+import { type Clock, monotonicNow } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
+import type { History } from './history.js'
 import type { Tables } from './schema.js'
+
+/** Drops what has ended. */
+export interface Pruner {
+  /** At most `limit` rows of each table; returns how many went. */
+  prune(limit: number): Promise<number>
+  /** Now and then drops a little, once whoever called it is done. */
+  afterWrite(): void
+  stop(): void
+}
+
+/** Rows are kept for this long after they have ended, in milliseconds: a clock may be set back. */
+const PRUNE_MARGIN_MS = 60_000
+const PRUNE_INTERVAL_MS = 60_000
+const PRUNE_BATCH = 1000
+
+/** The clocks of a pruner. */
+export interface PruneClocks {
+  /** The clock that says what has ended. */
+  readonly pruneClock: Clock
+  /** The time that the database trusts after a write at a moment; called in a transaction. */
+  readonly trust: (at: number) => number
+}
+
+/** The pruner of a database. */
+export function createPruner(
+  database: SqliteDatabase,
+  { revocations, sessions }: Tables,
+  history: History,
+  { pruneClock, trust }: PruneClocks,
+): Pruner {
+  const statements = [revocations, sessions].map((table) =>
+    database.prepare(
+      `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE until <= ? LIMIT ?)`,
+    ),
+  )
+  let nextAt = Number.NEGATIVE_INFINITY
+  let isStopped = false
+
+  const drop = (at: number, limit: number): number => {
+    const endedAt = Math.min(at, trust(at)) - PRUNE_MARGIN_MS
+    return statements.reduce(
+      (dropped, statement) => dropped + Number(statement.run(endedAt, limit).changes),
+      0,
+    )
+  }
+
+  return {
+    prune: (limit) => history.write(() => drop(Math.floor(pruneClock()), Math.min(limit, FOREVER))),
+    afterWrite() {
+      if (isStopped || monotonicNow() < nextAt) return
+      nextAt = monotonicNow() + PRUNE_INTERVAL_MS
+      const at = Math.floor(pruneClock())
+      setImmediate(() => {
+        if (isStopped) return
+        try {
+          // As long as there is more, every write is followed by another batch.
+          if (history.tryWrite(() => drop(at, PRUNE_BATCH)) >= PRUNE_BATCH) nextAt = Number.NEGATIVE_INFINITY
+        } catch {
+          // Nobody waits for it, and the next one does the same work.
+        }
+      })
+    },
+    stop() {
+      isStopped = true
+    },
+  }
+}
 
 /** The time that a database trusts for dropping what has ended; epoch milliseconds. */
 export interface Trust {
@@ -12,10 +82,10 @@ export interface Trust {
 export const NO_TRUST: Trust = { trusted: 0, claim: null }
 
 /** A clock may be ahead of the trusted time by this much and is believed, in milliseconds. */
-export const TRUSTED_STEP = 3_600_000
+export const TRUSTED_STEP_MS = 3_600_000
 
 /** A later time is trusted when it was claimed for this long, in milliseconds: less than a day, for daily jobs. */
-export const CLAIM_AGE = 72_000_000
+export const CLAIM_AGE_MS = 72_000_000
 
 /**
  * What is trusted after a write at a moment.
@@ -27,16 +97,20 @@ export const CLAIM_AGE = 72_000_000
  */
 export function moveTrust({ trusted, claim }: Trust, at: number): Trust {
   if (at < trusted) return { trusted, claim }
-  if (at <= trusted + TRUSTED_STEP) return { trusted: at, claim: null }
-  if (claim === null || at < claim.from || at < claim.to - TRUSTED_STEP) {
+  if (at <= trusted + TRUSTED_STEP_MS) return { trusted: at, claim: null }
+  if (claim === null || at < claim.from || at < claim.to - TRUSTED_STEP_MS) {
     return { trusted, claim: { from: at, to: at } }
   }
-  if (at <= claim.to + TRUSTED_STEP) {
+  if (at <= claim.to + TRUSTED_STEP_MS) {
     const to = Math.max(claim.to, at)
-    return to - claim.from >= CLAIM_AGE ? { trusted: to, claim: null } : { trusted, claim: { ...claim, to } }
+    return to - claim.from >= CLAIM_AGE_MS
+      ? { trusted: to, claim: null }
+      : { trusted, claim: { ...claim, to } }
   }
   // A gap: either nobody has written for a while, or this clock is wrong.
-  return at < claim.to + CLAIM_AGE ? { trusted, claim } : { trusted: claim.to, claim: { from: at, to: at } }
+  return at < claim.to + CLAIM_AGE_MS
+    ? { trusted, claim }
+    : { trusted: claim.to, claim: { from: at, to: at } }
 }
 
 interface Row {
@@ -65,7 +139,7 @@ export function createTrustedTime(
   return (at) => {
     const before = toTrust((read.get() ?? null) as Row | null)
     const after = hasAgreed && at > before.trusted ? { trusted: at, claim: null } : moveTrust(before, at)
-    hasAgreed ||= Math.abs(at - after.trusted) <= TRUSTED_STEP
+    hasAgreed ||= Math.abs(at - after.trusted) <= TRUSTED_STEP_MS
     save.run(after.trusted, after.claim?.from ?? null, after.claim?.to ?? null)
     return after.trusted
   }

@@ -1,14 +1,12 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import { FOREVER, type Revocation } from '../../revocation/revocation.js'
+import { addDuration, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
 import type { Clock } from '../../time.js'
-import type { FileGuard } from './database-file.js'
-import { isMissingTable, type SqliteDatabase } from './database.js'
+import type { FileCheck } from './database-file.js'
+import { isMissingTable, retryWhileBusy, type SqliteDatabase, transact, type WhenBusy } from './database.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
-import { transact, untilFree, type WhenBusy } from './transaction.js'
-import { createRevokeBefore } from './watermarks.js'
 
 /** How far this process has seen the history of a database. */
-export interface Known {
+export interface KnownHistory {
   /** Random, and made anew when a database starts from nothing. */
   readonly epoch: string
   /** The count of changes; it never falls within an epoch. */
@@ -16,7 +14,7 @@ export interface Known {
 }
 
 /** A transaction that writes, on a history that is whole. */
-export interface Writing {
+export interface WriteTransaction {
   /** When it got the lock; epoch milliseconds. */
   readonly now: number
   readonly longestLifetime: number
@@ -25,43 +23,43 @@ export interface Writing {
   /** Merges a watermark, and revokes the sessions that started after it; returns the moment it was raised to. */
   readonly revokeBefore: (given: Revocation) => number
   /** How far the history goes with what was merged so far. */
-  known(): Known
+  known(): KnownHistory
 }
 
 /** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
-export interface Ledger {
+export interface History {
   /** Makes sure that every watermark lives for this long, in milliseconds, whoever wrote it or will write it. */
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
-  write<T>(work: (writing: Writing) => T): Promise<T>
+  write<T>(work: (transaction: WriteTransaction) => T): Promise<T>
   /** The same at once; throws when another process writes. */
-  tryWrite<T>(work: (writing: Writing) => T): T
+  tryWrite<T>(work: (transaction: WriteTransaction) => T): T
   /** Answers from a read; `attempt` returns nothing when what it read is not from the known history. */
-  read<T>(attempt: (known: Known) => T | null | undefined): T
+  read<T>(attempt: (known: KnownHistory) => T | null | undefined): T
   /** The known history as it is by now, or `null` when it is another one; for an `attempt`, after it has read. */
-  check(): Known | null
+  readKnown(): KnownHistory | null
   /** Takes note of a count of changes that was read along with the known epoch. */
-  notice(changes: number): void
+  recordChanges(changes: number): void
 }
 
-interface Meta extends Known {
+interface Meta extends KnownHistory {
   readonly longestLifetime: number
 }
 
-/** What a ledger works with. */
-export interface LedgerOptions {
+/** What a history works with. */
+export interface HistoryOptions {
   readonly now: Clock
-  readonly file: FileGuard
+  readonly file: FileCheck
   /** Called when data was lost, after everything up to a moment is revoked; epoch milliseconds. */
   readonly onLost: (revokedBefore: number) => void
 }
 
-/** The ledger of a database. */
-export function createLedger(
+/** The history of a database. */
+export function createHistory(
   database: SqliteDatabase,
   tables: Tables,
-  { now, file, onLost }: LedgerOptions,
-): Ledger {
+  { now, file, onLost }: HistoryOptions,
+): History {
   const { meta, revocations } = tables
   const readMeta = database.prepare(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
@@ -89,7 +87,7 @@ export function createLedger(
      WHERE change = former`,
   )
   const revokeBefore = createRevokeBefore(database, tables)
-  let known: Known | null = null
+  let known: KnownHistory | null = null
   let longestLifetime = 0
 
   const assertNoTransaction = (): void => {
@@ -99,7 +97,7 @@ export function createLedger(
     }
   }
 
-  const write = <T>(whenBusy: WhenBusy, work: (writing: Writing) => T): T => {
+  const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
     assertNoTransaction()
     file.assertInPlace()
     const { result, after, revokedBefore } = transact(database, whenBusy, () => {
@@ -151,22 +149,22 @@ export function createLedger(
     return { epoch, changes, longestLifetime: 0 }
   }
 
-  const tryRead = <T>(attempt: (known: Known) => T | null | undefined): T | null => {
+  const tryRead = <T>(attempt: (known: KnownHistory) => T | null | undefined): T | null => {
     const soFar = known
     if (soFar === null) throw new Error('The SQLite store is used before its prepare() has resolved')
     return unlessTableIsMissing(() => attempt(soFar))
   }
 
-  const notice = (changes: number): void => {
+  const recordChanges = (changes: number): void => {
     if (known !== null && known.changes !== changes) known = { epoch: known.epoch, changes }
   }
 
   return {
     async raiseLongestLifetime(needed) {
       longestLifetime = Math.max(longestLifetime, needed)
-      await untilFree(() => write('throw', () => undefined))
+      await retryWhileBusy(() => write('throw', () => undefined))
     },
-    write: (work) => untilFree(() => write('throw', work)),
+    write: (work) => retryWhileBusy(() => write('throw', work)),
     tryWrite: (work) => write('throw', work),
     read(attempt) {
       assertNoTransaction()
@@ -179,13 +177,14 @@ export function createLedger(
       if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
       return answerOfNew
     },
-    check() {
-      const row = known && (checkMeta.get(known.epoch, known.changes) as Pick<Known, 'changes'> | undefined)
+    readKnown() {
+      const row =
+        known && (checkMeta.get(known.epoch, known.changes) as Pick<KnownHistory, 'changes'> | undefined)
       if (!row) return null
-      notice(row.changes)
+      recordChanges(row.changes)
       return known
     },
-    notice,
+    recordChanges,
   }
 }
 
@@ -198,5 +197,49 @@ function unlessTableIsMissing<T>(read: () => T | null | undefined): T | null {
   } catch (error) {
     if (isMissingTable(error)) return null
     throw error
+  }
+}
+
+type WatermarkContext = Pick<WriteTransaction, 'now' | 'longestLifetime' | 'merge'>
+
+// Writes a watermark in the open transaction, and revokes one by one the sessions that started after it; returns the
+// moment that it was raised to.
+function createRevokeBefore(
+  database: SqliteDatabase,
+  { revocations, sessions }: Tables,
+): (given: Revocation, context: WatermarkContext) => number {
+  // Statements of their own for `all`: one for both would read every session for each user that is revoked.
+  const ofAll = prepareStatements(database, sessions, 'true')
+  const ofUser = prepareStatements(database, sessions, 'user = ?')
+  const readWatermark = database.prepare(`SELECT not_before AS notBefore FROM ${revocations}
+    WHERE kind = ? AND id = ?`)
+
+  return (given, { now, longestLifetime, merge }) => {
+    const { kind, id } = given
+    const isUser = kind === 'user'
+    const { readNewestStart, readLater, removeLater } = isUser ? ofUser : ofAll
+    const concerned = isUser ? [id] : []
+    const newest = readNewestStart.get(...concerned) as { readonly startedAt: number | null }
+    const notBefore = raiseWatermark(given.notBefore, newest.startedAt ?? 0, now)
+    merge({ ...given, notBefore, until: Math.max(given.until, addDuration(notBefore, longestLifetime)) })
+    // An older one may be further ahead.
+    const watermark = readWatermark.get(kind, id) as { readonly notBefore: number }
+    if ((newest.startedAt ?? 0) <= watermark.notBefore) return notBefore
+    const later = readLater.all(...concerned, watermark.notBefore)
+    for (const { sid, until } of later as readonly { readonly sid: string; readonly until: number }[]) {
+      merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+    }
+    removeLater.run(...concerned, watermark.notBefore)
+    return notBefore
+  }
+}
+
+function prepareStatements(database: SqliteDatabase, sessions: string, condition: string) {
+  return {
+    readNewestStart: database.prepare(
+      `SELECT max(started_at) AS startedAt FROM ${sessions} WHERE ${condition}`,
+    ),
+    readLater: database.prepare(`SELECT sid, until FROM ${sessions} WHERE ${condition} AND started_at > ?`),
+    removeLater: database.prepare(`DELETE FROM ${sessions} WHERE ${condition} AND started_at > ?`),
   }
 }

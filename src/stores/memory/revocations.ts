@@ -1,24 +1,24 @@
 import {
+  createRevocationTable,
+  PARTS,
+  type RevocationTable,
+  SEGMENTS,
+} from '../../revocation/revocation-table.js'
+import {
   FOREVER,
   isWatermark,
   type Revocation,
   type RevocationKey,
   type RevocationKind,
 } from '../../revocation/revocation.js'
-import {
-  createRevocationTable,
-  PARTS,
-  type RevocationTable,
-  SEGMENTS,
-} from '../../revocation/revocation-table.js'
-import { toKeptUntil } from '../../revocation/table-segment.js'
 import type { FeedPage, Position } from '../../revocation/store.js'
+import { toKeptUntil } from '../../revocation/table-segment.js'
 import type { Clock } from '../../time.js'
+import { createSweeper, pruneMap, type Sweeper } from './expiry.js'
 import { createHistory, type Source } from './history.js'
-import { createSweeper, pruneMap, type Sweeper } from './sweeper.js'
 
-/** The map of revocations. */
-export interface Entries {
+/** The revocations of a memory store. */
+export interface MemoryRevocations {
   /** The `notBefore` of a key, or `undefined`. */
   find(kind: RevocationKind, id: string): number | undefined
   /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
@@ -40,7 +40,7 @@ interface Entry extends Revocation {
 }
 
 /** The entries of a kind. No key is in both. */
-interface Shelf {
+interface KindEntries {
   readonly kind: RevocationKind
   /** In the order of their last change. */
   readonly map: Map<string, Entry>
@@ -60,17 +60,17 @@ interface PreparedKey {
 const MAP_STEPS = 4
 const TABLE_STEPS = 32
 
-/** An empty map of revocations in the memory of this process. `retire` is the clock that entries are dropped by. */
-export function createEntries(epoch: string, retire: Clock): Entries {
-  const tokens = createShelf('token', createRevocationTable())
-  const sessions = createShelf('session', createRevocationTable())
-  const users = createShelf('user', null)
-  const keys = createShelf('key', null)
-  const all = createShelf('all', null)
-  const shelves = [tokens, sessions, users, keys, all]
-  const history = createHistory(epoch, shelves.flatMap(toSources))
+/** No revocations yet. `pruneClock` is the clock that entries are dropped by. */
+export function createMemoryRevocations(epoch: string, pruneClock: Clock): MemoryRevocations {
+  const tokens = createKindEntries('token', createRevocationTable())
+  const sessions = createKindEntries('session', createRevocationTable())
+  const users = createKindEntries('user', null)
+  const keys = createKindEntries('key', null)
+  const all = createKindEntries('all', null)
+  const kinds = [tokens, sessions, users, keys, all]
+  const history = createHistory(epoch, kinds.flatMap(toSources))
 
-  const shelfOf = (kind: RevocationKind): Shelf => {
+  const entriesOf = (kind: RevocationKind): KindEntries => {
     switch (kind) {
       case 'token':
         return tokens
@@ -88,18 +88,18 @@ export function createEntries(epoch: string, retire: Clock): Entries {
   // Whether the table took it; a key that it has is nowhere else.
   const mergeIntoTable = (
     table: RevocationTable,
-    { map }: Shelf,
+    { map }: KindEntries,
     { kind, id, until }: Revocation,
   ): boolean => {
     const latest = toKeptUntil(Math.max(until, map.get(id)?.until ?? 0))
-    const hasChanged = table.put(id, latest, retire())
+    const hasChanged = table.put(id, latest, pruneClock())
     if (hasChanged === null) return false
     map.delete(id)
     if (hasChanged) history.add({ kind, id, notBefore: FOREVER, until: latest })
     return true
   }
 
-  const mergeIntoMap = ({ map }: Shelf, { kind, id, notBefore, until }: Revocation): void => {
+  const mergeIntoMap = ({ map }: KindEntries, { kind, id, notBefore, until }: Revocation): void => {
     const known = map.get(id)
     if (known !== undefined && notBefore <= known.notBefore && until <= known.until) return
     const entry: Revocation = {
@@ -114,13 +114,13 @@ export function createEntries(epoch: string, retire: Clock): Entries {
 
   return {
     find(kind, id) {
-      const { map, table } = shelfOf(kind)
+      const { map, table } = entriesOf(kind)
       if (table !== null && table.size > 0 && table.has(id)) return FOREVER
       return map.size === 0 ? undefined : map.get(id)?.notBefore
     },
     createLookup(asked, start) {
       const prepared = asked.map(({ kind, id }) => {
-        const { map, table } = shelfOf(kind)
+        const { map, table } = entriesOf(kind)
         return { id, map, probe: table?.createProbe(id) ?? null }
       })
       return () => {
@@ -135,34 +135,34 @@ export function createEntries(epoch: string, retire: Clock): Entries {
       }
     },
     merge({ kind, id, ...given }) {
-      const shelf = shelfOf(kind)
-      const { table } = shelf
+      const entries = entriesOf(kind)
+      const { table } = entries
       const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
       const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))
-      if (!isForTable || !mergeIntoTable(table, shelf, entry)) mergeIntoMap(shelf, entry)
+      if (!isForTable || !mergeIntoTable(table, entries, entry)) mergeIntoMap(entries, entry)
     },
     watermarks() {
-      return shelves.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])
+      return kinds.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])
     },
     position: () => history.position(),
     read: (after) => history.read(after),
     sweep(writes) {
-      const now = retire()
-      for (const { sweep, table } of shelves) {
+      const now = pruneClock()
+      for (const { sweep, table } of kinds) {
         sweep(now, MAP_STEPS * writes)
         if (table !== null && table.size > 0) table.sweep(now, TABLE_STEPS * writes)
       }
     },
     *prune(limit) {
       let left = limit
-      for (const { map, sweep, table } of shelves) {
-        for (const dropped of pruneMap(map, sweep, retire, left)) {
+      for (const { map, sweep, table } of kinds) {
+        for (const dropped of pruneMap(map, sweep, pruneClock, left)) {
           left -= dropped
           yield dropped
         }
         if (table === null) continue
         for (let step = 0; step < SEGMENTS && left > 0; step++) {
-          const dropped = table.prune(retire(), left)
+          const dropped = table.prune(pruneClock(), left)
           left -= dropped
           yield dropped
         }
@@ -170,7 +170,7 @@ export function createEntries(epoch: string, retire: Clock): Entries {
     },
     clear() {
       history.clear()
-      for (const { map, table } of shelves) {
+      for (const { map, table } of kinds) {
         map.clear()
         table?.clear()
       }
@@ -178,12 +178,12 @@ export function createEntries(epoch: string, retire: Clock): Entries {
   }
 }
 
-function createShelf(kind: RevocationKind, table: RevocationTable | null): Shelf {
+function createKindEntries(kind: RevocationKind, table: RevocationTable | null): KindEntries {
   const map = new Map<string, Entry>()
   return { kind, map, sweep: createSweeper(map), table }
 }
 
-function toSources({ kind, map, table }: Shelf): Source[] {
+function toSources({ kind, map, table }: KindEntries): Source[] {
   // By numbers of changes: what changes while somebody reads goes to the end.
   const readMap: Source = (place, most) => {
     const entries: Revocation[] = []

@@ -1,4 +1,5 @@
-import type { Clock } from '../../time.js'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { type Clock, monotonicNow } from '../../time.js'
 
 type Ending = Map<string, { readonly until: number }>
 
@@ -34,4 +35,20 @@ export function* pruneMap(map: Ending, sweep: Sweeper, now: Clock, limit: number
     left -= dropped
     yield dropped
   }
+}
+
+// Of the event loop, in milliseconds.
+const MAX_BLOCKING_MS = 2
+
+/** Goes through steps of work and adds up what they tell; every few milliseconds, others have their turn. */
+export async function runWithPauses(steps: Iterable<number>): Promise<number> {
+  let sum = 0
+  let startedAt = monotonicNow()
+  for (const step of steps) {
+    sum += step
+    if (monotonicNow() - startedAt < MAX_BLOCKING_MS) continue
+    await nextTurn()
+    startedAt = monotonicNow()
+  }
+  return sum
 }
