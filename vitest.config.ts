@@ -44,6 +44,7 @@ function createProject(
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
       setupFiles: 'test/leaks/watch-for-leaks.ts',
+      provide: { hasServers: name !== 'unit' },
       ...test,
       exclude: ['**/node_modules/**', ...(test?.exclude ?? [])],
     },

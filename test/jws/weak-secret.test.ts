@@ -81,16 +81,9 @@ describe('a secret that repeats itself', () => {
   })
 })
 
-test('random secrets pass, as bytes and as text', () => {
+test.each(['bytes', 'hex', 'base64', 'base64url'] as const)('random secrets pass, as %s', (form) => {
   for (let round = 0; round < 200; round++) {
     const bytes = randomBytes(32)
-    for (const secret of [
-      bytes,
-      bytes.toString('hex'),
-      bytes.toString('base64'),
-      bytes.toString('base64url'),
-    ]) {
-      expect(() => build(secret)).not.toThrow()
-    }
+    expect(() => build(form === 'bytes' ? bytes : bytes.toString(form))).not.toThrow()
   }
 })

@@ -1,5 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type RevocationContext, RevocationUnavailableError, RevokedTokenError } from '../../src/index.js'
+import {
+  type RevocationContext,
+  RevocationUnavailableError,
+  RevokedTokenError,
+  TokenConfig,
+} from '../../src/index.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 
 const create = (options: object = {}) => {
@@ -147,6 +152,9 @@ describe('REV-08 every way to answer later is awaited', () => {
 })
 
 describe('deadline', () => {
+  const { JWT_REVOCATION_TIMEOUT } = new TokenConfig()
+  const DEFAULT = { JWT_REVOCATION_TIMEOUT }
+
   test('JWT_REVOCATION_TIMEOUT ends a check that hangs, its signal aborts, and a late answer changes nothing', async () => {
     vi.useFakeTimers()
     try {
@@ -176,7 +184,7 @@ describe('deadline', () => {
   test('a rejection after the deadline goes unnoticed, and the default is 250 ms', async () => {
     vi.useFakeTimers()
     try {
-      const { tokens, token } = create()
+      const { tokens, token } = create(DEFAULT)
       let fail: (error: Error) => void = () => {}
       tokens.setCallbackTokenBlocklist(
         () =>
@@ -198,7 +206,7 @@ describe('deadline', () => {
   test('a signal that is first asked for after the deadline is aborted already', async () => {
     vi.useFakeTimers()
     try {
-      const { tokens, token } = create()
+      const { tokens, token } = create(DEFAULT)
       let context: RevocationContext | undefined
       tokens.setCallbackTokenBlocklist((_, given) => {
         context = given

@@ -19,7 +19,8 @@ test('a store that answers is up', async () => {
 })
 
 describe('a store that does not answer is down, and the error says why', () => {
-  const failing = (lookup: () => never) => createRevocable({}, { store: { ...createMemoryStore(), lookup } })
+  const failing = (lookup: () => never) =>
+    createRevocable({ JWT_REVOCATION_TIMEOUT: '20ms' }, { store: { ...createMemoryStore(), lookup } })
 
   test('it fails', async () => {
     const fault = new Error('ECONNREFUSED')
@@ -31,8 +32,10 @@ describe('a store that does not answer is down, and the error says why', () => {
 
   test('it never answers', async () => {
     const { tokens } = failing(() => new Promise(() => undefined) as never)
-    const { status, error } = await tokens.health()
-    expect([status, error?.message]).toEqual(['down', 'The store did not answer within 250 ms'])
+    expect(await tokens.health()).toMatchObject({
+      status: 'down',
+      error: { message: expect.stringContaining('20 ms') as string },
+    })
   })
 
   test('it throws something that is no error', async () => {

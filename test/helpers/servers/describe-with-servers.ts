@@ -46,6 +46,9 @@ function describeWith(
   body: (url: string | null) => void,
 ): void {
   describe(name, async () => {
+    if (!inject('hasServers')) {
+      throw new Error('Unit tests have no servers: call the file *.integration.test.ts')
+    }
     const response = await fetch(inject('serverDesk') + path)
     if (!response.ok) throw new Error(await response.text())
     const answer = (await response.json()) as DeskAnswer

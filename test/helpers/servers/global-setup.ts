@@ -11,6 +11,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Where a test file asks for a server of this run. */
     readonly serverDesk: string
+    /** Whether the tests of this project may ask. */
+    readonly hasServers: boolean
   }
 }
 
