@@ -164,16 +164,17 @@ export function isCurrent(claims: StandardClaims, rules: ClaimRules, now: number
 
 // The first claim that is not valid at `now`, or `null`.
 function readInvalidClaim(
-  { exp, nbf, iat, iss, aud }: StandardClaims,
+  claims: StandardClaims,
   rules: ClaimRules,
   now: number,
 ): 'exp' | 'nbf' | 'iat' | 'iss' | 'aud' | null {
+  const { exp, nbf, iat } = claims
   // RFC 7519 §4.1.4: not accepted on or after `exp`.
   if (exp !== undefined && now >= exp + rules.leeway && rules.allowExpired !== true) return 'exp'
   if (nbf !== undefined && now < nbf - rules.leeway) return 'nbf'
   if (iat !== undefined && now < iat - rules.leeway) return 'iat'
-  if (rules.issuer !== null && iss !== rules.issuer) return 'iss'
-  if (rules.audience.length > 0 && !isForAudience(aud, rules.audience)) return 'aud'
+  if (rules.issuer !== null && claims.iss !== rules.issuer) return 'iss'
+  if (rules.audience.length > 0 && !isForAudience(claims.aud, rules.audience)) return 'aud'
   return null
 }
 
