@@ -30,7 +30,9 @@ export function parseOptions(words) {
     else if (word === '--rounds') rounds = parseRounds(words[++at])
     else throw new TypeError(`Unknown option "${word}"\n${USAGE}`)
   }
-  const parts = PARTS.filter((part) => only.length === 0 || only.includes(part))
+  // No target is in the growth part.
+  const isDefault = (part) => only.length === 0 && !(quick && part === 'growth')
+  const parts = PARTS.filter((part) => isDefault(part) || only.includes(part))
   const isWhole = !quick && rounds === null && rows.length === 0 && parts.length === PARTS.length
   return { quick, parts, rows, rounds, isWhole }
 }

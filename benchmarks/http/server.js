@@ -52,8 +52,6 @@ async function importFramework(name) {
       return (await import('./frameworks/koa.js')).koa
     case 'Nest on Express':
       return (await import('./frameworks/nest.js')).nestOnExpress
-    case 'Nest on Fastify':
-      return (await import('./frameworks/nest.js')).nestOnFastify
     default:
       throw new TypeError(`Unknown framework "${name}"`)
   }

@@ -6,6 +6,11 @@ test('without options everything is measured', () => {
   expect(parseOptions([])).toEqual({ quick: false, parts, rows: [], rounds: null, isWhole: true })
 })
 
+test('a quick run leaves out the part without targets, unless it is chosen', () => {
+  expect(parseOptions(['--quick']).parts).toEqual(['process', 'http'])
+  expect(parseOptions(['--quick', '--only', 'growth']).parts).toEqual(['growth'])
+})
+
 test('parts, groups and the number of rounds can be chosen', () => {
   expect(parseOptions(['--only', 'growth', '--only', 'process']).parts).toEqual(['process', 'growth'])
   expect(parseOptions(['--rows', 'Fastify', '--rows', 'hono']).rows).toEqual(['fastify', 'hono'])

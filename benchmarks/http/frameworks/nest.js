@@ -12,7 +12,6 @@ import { NestFactory } from '@nestjs/core'
 import { JwtModule, JwtService } from '@nestjs/jwt'
 import { AuthGuard, PassportStrategy } from '@nestjs/passport'
 import { ExpressAdapter } from '@nestjs/platform-express'
-import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { ExtractJwt, Strategy } from 'passport-jwt'
 import {
   AccessTokenGuard,
@@ -22,49 +21,42 @@ import {
 } from '../../../dist/adapters/nest/index.js'
 import { BARE_ANSWER } from './bare-answer.js'
 
-/** Nest on Express, its default. */
-export const nestOnExpress = createFramework(() => new ExpressAdapter())
-
-/** Nest on Fastify. */
-export const nestOnFastify = createFramework(() => new FastifyAdapter())
-
 /**
- * @param {() => ExpressAdapter | FastifyAdapter} createAdapter
- * @returns {import('../contestants.js').Framework}
+ * Nest on Express, its default.
+ *
+ * @type {import('../contestants.js').Framework}
  */
-function createFramework(createAdapter) {
-  return {
-    bare: () => serve(createAdapter(), { controllers: [createBareController()] }),
+export const nestOnExpress = {
+  bare: () => serve({ controllers: [createBareController()] }),
 
-    empty: () => serve(createAdapter(), { controllers: [createBareController({ canActivate: () => true })] }),
+  empty: () => serve({ controllers: [createBareController({ canActivate: () => true })] }),
 
-    ours(tokens) {
-      class OurController {
-        me(payload) {
-          return { id: payload.sub }
-        }
+  ours(tokens) {
+    class OurController {
+      me(payload) {
+        return { id: payload.sub }
       }
-      Payload()(OurController.prototype, 'me', 0)
-      const controllers = [toController(OurController, AccessTokenGuard)]
-      const metadata = { imports: [TokenModule.forRoot({ tokens })], controllers }
-      return serve(createAdapter(), metadata, new TokenExceptionFilter({ config: tokens.config }))
+    }
+    Payload()(OurController.prototype, 'me', 0)
+    const controllers = [toController(OurController, AccessTokenGuard)]
+    const metadata = { imports: [TokenModule.forRoot({ tokens })], controllers }
+    return serve(metadata, new TokenExceptionFilter({ config: tokens.config }))
+  },
+
+  peers: {
+    'passport-jwt'(secret, isRevoked) {
+      const providers = [createStrategy(secret, isRevoked)]
+      return serve({ controllers: [createUserController(AuthGuard('jwt'))], providers })
     },
 
-    peers: {
-      'passport-jwt'(secret, isRevoked) {
-        const providers = [createStrategy(secret, isRevoked)]
-        return serve(createAdapter(), { controllers: [createUserController(AuthGuard('jwt'))], providers })
-      },
-
-      '@nestjs/jwt'(secret, isRevoked) {
-        const imports = [JwtModule.register({ secret, verifyOptions: { algorithms: ['HS256'] } })]
-        return serve(createAdapter(), {
-          imports,
-          controllers: [createUserController(createGuard(isRevoked))],
-        })
-      },
+    '@nestjs/jwt'(secret, isRevoked) {
+      const imports = [JwtModule.register({ secret, verifyOptions: { algorithms: ['HS256'] } })]
+      return serve({
+        imports,
+        controllers: [createUserController(createGuard(isRevoked))],
+      })
     },
-  }
+  },
 }
 
 function createBareController(...guards) {
@@ -138,10 +130,10 @@ function toController(type, ...guards) {
   return type
 }
 
-async function serve(adapter, metadata, ...filters) {
+async function serve(metadata, ...filters) {
   class AppModule {}
   Module(metadata)(AppModule)
-  const app = await NestFactory.create(AppModule, adapter, { logger: false })
+  const app = await NestFactory.create(AppModule, new ExpressAdapter(), { logger: false })
   app.useGlobalFilters(...filters)
   await app.listen(0, '127.0.0.1')
   return app.getHttpServer()
