@@ -34,7 +34,8 @@ export async function authenticate(
   policy: CompiledPolicy,
 ): Promise<VerifiedToken | null> {
   const found = await findToken(authenticator, view, policy)
-  return found && authenticateToken(authenticator, found.token, policy, { view, found })
+  if (found === null) return null
+  return authenticateToken(authenticator, found.token, policy, { view, found })
 }
 
 /** The token in a request, not checked, or `null` for none where the policy allows that. */
@@ -68,9 +69,11 @@ export async function authenticateToken(
     verified = verifier.verify(token, now)
     const { payload } = verified
     assertType(payload, policy)
-    if (origin !== null) {
-      if (policy.type === 'any') assertPlace(payload.type, origin.found, policy.locationsOf)
-      if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
+    if (origin !== null && policy.type === 'any') {
+      assertPlace(payload.type, origin.found, policy.locationsOf)
+    }
+    if (origin?.found.location === 'cookies' && policy.csrf !== false) {
+      await assertCsrf(origin.view, origin.found, payload, settings.reading)
     }
     assertFresh(payload, policy, now)
     assertScopes(payload, policy)

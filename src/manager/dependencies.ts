@@ -42,35 +42,41 @@ export type DependencyValues<Dependencies> = {
   readonly [Name in keyof Dependencies]: DependencyValue<Dependencies[Name]>
 }
 
-/** What is known of a dependency of this library. */
-interface OwnDependency {
+/** What a dependency of this library is made of. */
+export interface DependencyParts<Value> {
   /** `null` for one that always has to wait. */
   readonly lane: FastLane | null
   /** The type of token it needs; `null` where that is not its own demand. */
   readonly type: TokenType | 'any' | null
+  /** Finds its value; `lane` is `null` where an adapter has tried that already. */
+  run(view: RequestView, lane: FastLane | null): Promise<Value>
+}
+
+/** What is known of a dependency of this library. */
+interface OwnDependency extends Pick<DependencyParts<unknown>, 'lane' | 'type'> {
+  /** Its value, found without the fast lane. */
+  readonly resolve: Dependency<unknown>
 }
 
 const ownDependencies = new WeakMap<Dependency<unknown>, OwnDependency>()
 
 /** A dependency that does its work once per request, however often and wherever it is used. */
-export function createDependency<Value>(
-  run: (view: RequestView) => Promise<Value>,
-  { lane, type }: OwnDependency,
-): TokenDependency<Value> {
-  const resolve = async (request: RequestSource): Promise<Value> => {
-    const view = toRequestView(request)
-    const known = readAttached(view, run) as Promise<Value> | undefined
+export function createDependency<Value>(parts: DependencyParts<Value>): TokenDependency<Value> {
+  const runOnce = (view: RequestView, lane: FastLane | null): Promise<Value> => {
+    const known = readAttached(view, parts) as Promise<Value> | undefined
     if (known !== undefined) return known
-    const result = settleQuietly(run(view))
-    attach(view, run, result)
+    const result = parts.run(view, lane)
+    attach(view, parts, result)
     return result
   }
   const dependency = (request: RequestSource): Promise<Value> => {
-    const result = resolve(request)
+    const result = (async () => runOnce(toRequestView(request), parts.lane))()
     started?.push(result)
     return result
   }
-  ownDependencies.set(dependency, { lane, type })
+  const { lane, type } = parts
+  const resolve = (request: RequestSource): Promise<Value> => runOnce(toRequestView(request), null)
+  ownDependencies.set(dependency, { lane, type, resolve })
   return dependency
 }
 
@@ -189,11 +195,12 @@ export function callDependency<Value>(
   dependency: Dependency<Value>,
 ): (request: RequestSource) => Promise<Value> {
   if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
-  const run = ownDependencies.has(dependency) ? dependency : watchStarted(dependency)
+  const own = ownDependencies.get(dependency)
+  const run = own === undefined ? watchStarted(dependency) : own.resolve
   return async (request) => {
     let value: Value
     try {
-      value = await run(request)
+      value = (await run(request)) as Value
     } catch (thrown) {
       // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
       if (typeof thrown === 'object' && thrown !== null) throw thrown

@@ -156,10 +156,11 @@ export class TokenManager<
     this.refreshTokenRequired = this.require({ type: 'refresh' })
     this.freshTokenRequired = this.require({ type: 'access', fresh: true })
     this.accessTokenOptional = this.require({ type: 'access', optional: true })
-    this.getCurrentSubject = createDependency(
-      async (view) => this.#findSubject(await this.accessTokenRequired(view)),
-      { lane: null, type: null },
-    )
+    this.getCurrentSubject = createDependency({
+      lane: null,
+      type: null,
+      run: async (view) => this.#findSubject(await this.accessTokenRequired(view)),
+    })
     this.setCallbackTokenBlocklist = blocklist.register as unknown as RegisterTokenBlocklist<
       TokenPayload<Output>
     >
@@ -223,17 +224,17 @@ export class TokenManager<
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
     const compiled = compilePolicy(parsePolicy(policy), authenticator.settings.reading.locations)
-    const lane = createFastLane(authenticator, compiled)
-    return createDependency(
-      async (view) => {
+    return createDependency({
+      lane: createFastLane(authenticator, compiled),
+      type: compiled.type ?? 'access',
+      async run(view, lane) {
         const upgrade = readUpgrade(authenticator, view)
         if (upgrade !== null) return checkMessage(authenticator, compiled, upgrade) as TokenPayload<Output>
         const known = lane && passView(lane, view)
         const payload = known ?? (await authenticate(authenticator, view, compiled))?.payload
         return (payload ?? null) as TokenPayload<Output> | null
       },
-      { lane, type: compiled.type ?? 'access' },
-    )
+    })
   }
 
   /** A dependency for an access token that carries every one of the scopes. */
