@@ -1,4 +1,4 @@
-import { type Context, Elysia } from 'elysia'
+import { type Context, Elysia, NotFoundError } from 'elysia'
 import { describe, expect, test } from 'vitest'
 import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/elysia.js'
 import { setAccessCookies, unsetCookies } from '../../src/index.js'
@@ -72,6 +72,28 @@ describe.each([true, false])('with aot: %s', (aot) => {
       .use(routes())
       .get('/after', () => 'ran', { beforeHandle: enforce(tokens.accessTokenRequired) })
     expect((await app.handle(get('/after'))).status).toBe(500)
+  })
+
+  test("handled: Elysia's own errors are what they are without a handler", async () => {
+    const fails = () =>
+      createApp().get('/gone', () => {
+        throw new NotFoundError('gone')
+      })
+    const handled = createApp().onError(handleErrors()).use(fails())
+    const [expected, response] = [await fails().handle(get('/gone')), await handled.handle(get('/gone'))]
+    expect([response.status, await response.text()]).toEqual([404, 'gone'])
+    expect(response.headers.get('content-type')).toBe(expected.headers.get('content-type'))
+    expect(expected.status).toBe(404)
+  })
+
+  test('handled: an unknown path is answered as with an error handler that does nothing', async () => {
+    const answers = []
+    for (const handler of [() => undefined, handleErrors()]) {
+      const response = await createApp().onError(handler).use(routes()).handle(get('/nowhere'))
+      answers.push([response.status, response.headers.get('content-type'), await response.text()])
+    }
+    expect(answers[1]).toEqual(answers[0])
+    expect(answers[1]?.[0]).toBe(404)
   })
 
   test('registered on the root before its plugins, it is for them all', async () => {

@@ -156,6 +156,23 @@ describe('errors', () => {
     await expect((await fetch(await serve(app))).text()).resolves.toBe(plain)
   })
 
+  test('handled: another error reaches the next handler as the same object', async () => {
+    for (const bug of [new Error('a bug'), { isTokenError: true }, 'text']) {
+      const caught: unknown[] = []
+      const app = express()
+      app.get('/', () => {
+        throw bug
+      })
+      app.use(handleErrors(), ((error, _req, res, _next) => {
+        caught.push(error)
+        res.status(418).end()
+      }) satisfies ErrorRequestHandler)
+      expect((await fetch(await serve(app))).status).toBe(418)
+      expect(caught).toHaveLength(1)
+      expect(caught[0]).toBe(bug)
+    }
+  })
+
   test('handled: when an answer has begun, the error goes on as it is', async () => {
     const refused = new MissingTokenError()
     const caught = vi.fn()
