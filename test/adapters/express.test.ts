@@ -32,7 +32,7 @@ test('enforce and inject give errors to next, and their promises never reject', 
       inject({ payload: tokens.accessTokenRequired }),
       inject({ payload: tokens.accessTokenOptional }, async () => Promise.reject(new MissingTokenError())),
     ]
-    return Promise.all(guards.map((guard) => guard(req, res, next))).then(() => res.send('settled'))
+    return Promise.all(guards.map(async (guard) => guard(req, res, next))).then(() => res.send('settled'))
   })
   await expect((await fetch(await serve(app))).text()).resolves.toBe('settled')
   expect(given).toEqual([expect.any(TokenError), expect.any(TokenError), expect.any(TokenError)])

@@ -28,11 +28,11 @@ describe('inject', () => {
       inject({ payload: tokens.accessTokenRequired, token: tokens.getTokenFromRequest }),
       (c) => {
         const id: string = c.req.param('id')
-        return c.json([c.var.payload.sub, c.get('payload').age, c.var.token?.location, id])
+        return c.json({ id, sub: c.var.payload.sub, age: c.get('payload').age, at: c.var.token?.location })
       },
     )
     const response = await app.request('/users/7', bearer(TOKEN))
-    await expect(response.json()).resolves.toEqual(['ada', 36, 'headers', '7'])
+    await expect(response.json()).resolves.toEqual({ id: '7', sub: 'ada', age: 36, at: 'headers' })
   })
 
   test('as a handler gives the values and the context, with the path parameters', async () => {
