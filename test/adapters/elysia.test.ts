@@ -1,7 +1,7 @@
 import { type Context, Elysia, NotFoundError } from 'elysia'
 import { describe, expect, test } from 'vitest'
 import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/elysia.js'
-import { setAccessCookies, unsetCookies } from '../../src/index.js'
+import { type Dependency, MissingTokenError, setAccessCookies, unsetCookies } from '../../src/index.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
@@ -20,6 +20,25 @@ describe.each([true, false])('with aot: %s', (aot) => {
     const app = createApp().get('/', 'text', guard)
     expect((await app.handle(createRequest())).status).toBe(500)
     await expect((await app.handle(withBearer(TOKEN))).text()).resolves.toBe('text')
+  })
+
+  test('guards of one route run in the order they are written, up to the first that throws', async () => {
+    const log: string[] = []
+    const create =
+      (name: string, error?: Error): Dependency<string> =>
+      async () => {
+        await Promise.resolve()
+        log.push(name)
+        if (error !== undefined) throw error
+        return name
+      }
+    const guards = [
+      enforce(create('a')),
+      enforce(create('b'), create('c', new MissingTokenError()), create('d')),
+    ]
+    const app = createApp().get('/', () => 'ran', { beforeHandle: guards })
+    expect((await app.handle(get())).status).toBe(500)
+    expect(log).toEqual(['a', 'b', 'c'])
   })
 
   test('inject as a handler gives the values, and all of the context', async () => {

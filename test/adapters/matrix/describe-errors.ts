@@ -58,6 +58,7 @@ export function describeErrors(frameworks: readonly Framework[]): void {
         for (const segment of OLD.split('.').slice(1)) expect(shown).not.toContain(segment)
       }
       expect(logged).toHaveBeenCalledTimes(framework.isErrorLogged ? 3 : 0)
+      if (framework.isErrorLogged) expect(inspect(logged.mock.lastCall)).toContain('TokenExpiredError')
     })
 
     test('ERR-02 ERR-04 ERR-08 handled: an RFC 6750 answer, and no error in the log', async () => {
