@@ -1,7 +1,7 @@
-import { type Context, Elysia } from 'elysia'
+import { type Context, Elysia, NotFoundError } from 'elysia'
 import { describe, expect, test } from 'vitest'
 import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/elysia.js'
-import { setAccessCookies, unsetCookies } from '../../src/index.js'
+import { type Dependency, MissingTokenError, setAccessCookies, unsetCookies } from '../../src/index.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
@@ -20,6 +20,25 @@ describe.each([true, false])('with aot: %s', (aot) => {
     const app = createApp().get('/', 'text', guard)
     expect((await app.handle(createRequest())).status).toBe(500)
     await expect((await app.handle(withBearer(TOKEN))).text()).resolves.toBe('text')
+  })
+
+  test('guards of one route run in the order they are written, up to the first that throws', async () => {
+    const log: string[] = []
+    const create =
+      (name: string, error?: Error): Dependency<string> =>
+      async () => {
+        await Promise.resolve()
+        log.push(name)
+        if (error !== undefined) throw error
+        return name
+      }
+    const guards = [
+      enforce(create('a')),
+      enforce(create('b'), create('c', new MissingTokenError()), create('d')),
+    ]
+    const app = createApp().get('/', () => 'ran', { beforeHandle: guards })
+    expect((await app.handle(get())).status).toBe(500)
+    expect(log).toEqual(['a', 'b', 'c'])
   })
 
   test('inject as a handler gives the values, and all of the context', async () => {
@@ -72,6 +91,28 @@ describe.each([true, false])('with aot: %s', (aot) => {
       .use(routes())
       .get('/after', () => 'ran', { beforeHandle: enforce(tokens.accessTokenRequired) })
     expect((await app.handle(get('/after'))).status).toBe(500)
+  })
+
+  test("handled: Elysia's own errors are what they are without a handler", async () => {
+    const fails = () =>
+      createApp().get('/gone', () => {
+        throw new NotFoundError('gone')
+      })
+    const handled = createApp().onError(handleErrors()).use(fails())
+    const [expected, response] = [await fails().handle(get('/gone')), await handled.handle(get('/gone'))]
+    expect([response.status, await response.text()]).toEqual([404, 'gone'])
+    expect(response.headers.get('content-type')).toBe(expected.headers.get('content-type'))
+    expect(expected.status).toBe(404)
+  })
+
+  test('handled: an unknown path is answered as with an error handler that does nothing', async () => {
+    const answers = []
+    for (const handler of [() => undefined, handleErrors()]) {
+      const response = await createApp().onError(handler).use(routes()).handle(get('/nowhere'))
+      answers.push([response.status, response.headers.get('content-type'), await response.text()])
+    }
+    expect(answers[1]).toEqual(answers[0])
+    expect(answers[1]?.[0]).toBe(404)
   })
 
   test('registered on the root before its plugins, it is for them all', async () => {

@@ -32,7 +32,7 @@ test('enforce and inject give errors to next, and their promises never reject', 
       inject({ payload: tokens.accessTokenRequired }),
       inject({ payload: tokens.accessTokenOptional }, async () => Promise.reject(new MissingTokenError())),
     ]
-    return Promise.all(guards.map((guard) => guard(req, res, next))).then(() => res.send('settled'))
+    return Promise.all(guards.map(async (guard) => guard(req, res, next))).then(() => res.send('settled'))
   })
   await expect((await fetch(await serve(app))).text()).resolves.toBe('settled')
   expect(given).toEqual([expect.any(TokenError), expect.any(TokenError), expect.any(TokenError)])
@@ -154,6 +154,23 @@ describe('errors', () => {
     const plain = await (await fetch(await serve(guarded().use(handleErrors())))).text()
     const app = guarded().use(handleErrors()).set('json spaces', 2).set('json replacer', ['code'])
     await expect((await fetch(await serve(app))).text()).resolves.toBe(plain)
+  })
+
+  test('handled: another error reaches the next handler as the same object', async () => {
+    for (const bug of [new Error('a bug'), { isTokenError: true }, 'text']) {
+      const caught: unknown[] = []
+      const app = express()
+      app.get('/', () => {
+        throw bug
+      })
+      app.use(handleErrors(), ((error, _req, res, _next) => {
+        caught.push(error)
+        res.status(418).end()
+      }) satisfies ErrorRequestHandler)
+      expect((await fetch(await serve(app))).status).toBe(418)
+      expect(caught).toHaveLength(1)
+      expect(caught[0]).toBe(bug)
+    }
   })
 
   test('handled: when an answer has begun, the error goes on as it is', async () => {

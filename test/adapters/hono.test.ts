@@ -2,14 +2,50 @@ import { type Context, type ErrorHandler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { describe, expect, test } from 'vitest'
 import { sendCookies as sendFetchCookies } from '../../src/adapters/fetch.js'
-import { enforce, handleErrors, sendCookies } from '../../src/adapters/hono.js'
+import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/hono.js'
 import type { RequestSource } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 // What every adapter does is in matrix.test.ts.
 const { tokens } = createManager()
-const TOKEN = tokens.createAccessToken({ uid: 'ada' })
+const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 })
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+
+test('enforce guards every route below a path', async () => {
+  const app = new Hono()
+  app.onError(handleErrors())
+  app.use('/admin/*', enforce(tokens.accessTokenRequired))
+  app.get('/admin/users', (c) => c.text('users')).get('/', (c) => c.text('open'))
+  expect((await app.request('/')).status).toBe(200)
+  expect((await app.request('/admin/users')).status).toBe(401)
+  expect((await app.request('/admin/users', bearer(TOKEN))).status).toBe(200)
+})
+
+describe('inject', () => {
+  test('as middleware puts the values into c.var, and the route has its path parameters', async () => {
+    const app = new Hono().get(
+      '/users/:id',
+      inject({ payload: tokens.accessTokenRequired, token: tokens.getTokenFromRequest }),
+      (c) => {
+        const id: string = c.req.param('id')
+        return c.json({ id, sub: c.var.payload.sub, age: c.get('payload').age, at: c.var.token?.location })
+      },
+    )
+    const response = await app.request('/users/7', bearer(TOKEN))
+    await expect(response.json()).resolves.toEqual({ id: '7', sub: 'ada', age: 36, at: 'headers' })
+  })
+
+  test('as a handler gives the values and the context, with the path parameters', async () => {
+    const app = new Hono().get(
+      '/users/:id',
+      inject({ payload: tokens.accessTokenRequired }, ({ payload }, c) =>
+        c.json([payload.sub, c.req.param('id')]),
+      ),
+    )
+    const response = await app.request('/users/7', bearer(TOKEN))
+    await expect(response.json()).resolves.toEqual(['ada', '7'])
+  })
+})
 
 describe('a dependency called in a route', () => {
   // `c.header` and `c.body` make a response: a context looks like a view and is none.

@@ -111,6 +111,23 @@ describe('a body', () => {
 })
 
 describe('handleErrors', () => {
+  test('another error is thrown on as the same object', async () => {
+    for (const bug of [new Error('a bug'), { isTokenError: true }, 'text']) {
+      const caught: unknown[] = []
+      const url = await serve(
+        async (ctx, next) => {
+          await next().catch((error: unknown) => caught.push(error))
+          ctx.status = 418
+        },
+        handleErrors(),
+        () => Promise.reject(bug),
+      )
+      expect((await fetch(url)).status).toBe(418)
+      expect(caught).toHaveLength(1)
+      expect(caught[0]).toBe(bug)
+    }
+  })
+
   test('the answer takes the place of a body that a route had begun to set', async () => {
     const url = await serve(handleErrors(), (ctx) => {
       ctx.type = 'html'

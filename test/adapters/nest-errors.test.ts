@@ -63,6 +63,17 @@ const globally = (...filters: ExceptionFilter[]): ServeOptions => ({
 })
 
 describe.each(PLATFORMS)('on %s', (platform) => {
+  test('ERR-01 without the filter a token error is the 500 of any other error', async () => {
+    const { send } = await serve([Routes], { platform })
+    const answers = [await send('/fails')]
+    for (const init of [{}, { token: 'bad' }, { token: OLD }]) answers.push(await send('/', init))
+    for (const response of answers) {
+      expect(response.status).toBe(500)
+      expect(response.headers.get('www-authenticate')).toBeNull()
+      await expect(response.json()).resolves.toEqual({ statusCode: 500, message: 'Internal server error' })
+    }
+  })
+
   const ways: [way: string, options: ServeOptions][] = [
     ['useGlobalFilters', globally(new TokenExceptionFilter({ config: tokens.config }))],
     [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { setAccessCookies, setRefreshCookies, type TokenPayload, unsetCookies } from '../../../src/index.js'
-import { createCookieJar, parseSetCookies } from '../../helpers/cookie-jar.js'
+import { createCookieJar } from '../../helpers/cookie-jar.js'
 import { createManager } from '../../helpers/manager.js'
 import { byName, type Framework } from './framework.js'
 
@@ -28,9 +28,9 @@ export function describeCookies(frameworks: readonly Framework[]): void {
         {},
       )
       const sent = (await send('/users/login', { method: 'POST' })).headers.getSetCookie()
-      const expected = ['first=1; Path=/', ...cookies, 'second=2', 'last=9; Path=/']
-      expect(sent).toHaveLength(expected.length)
-      expect(parseSetCookies(sent)).toMatchObject(parseSetCookies(expected))
+      // Koa writes `path` in lower case.
+      const own = (cookie: string): unknown => expect.stringMatching(new RegExp(`^${cookie}; path=/$`, 'i'))
+      expect(sent).toEqual([own('first=1'), ...cookies, 'second=2', own('last=9')])
     })
 
     test('CKI-01 the cookies log a browser in, refresh and out, and a forged request is refused', async () => {
@@ -86,7 +86,7 @@ export function describeCookies(frameworks: readonly Framework[]): void {
       }
       const logout = await post('/users/logout', 'csrf_access_token')
       expect(logout.status).toBe(200)
-      expect(parseSetCookies(logout.headers.getSetCookie())).toEqual(parseSetCookies(unsetCookies(tokens)))
+      expect(logout.headers.getSetCookie()).toEqual(unsetCookies(tokens))
       expect((await get()).status).toBe(401)
     })
   })

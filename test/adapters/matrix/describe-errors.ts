@@ -15,6 +15,17 @@ class ForeignError extends Error {
   readonly isTokenError = true
 }
 
+const UNKNOWN_PATH = '/no/where'
+
+/** What a client sees of an answer to an error. */
+interface AnswerDescription {
+  readonly path: string
+  readonly status: number
+  readonly type: string | null
+  readonly reason: string | null
+  readonly body: string
+}
+
 const guarded: Route = { enforce: [tokens.accessTokenRequired] }
 const failing = (thrown: unknown): Route => ({
   run() {
@@ -47,6 +58,7 @@ export function describeErrors(frameworks: readonly Framework[]): void {
         for (const segment of OLD.split('.').slice(1)) expect(shown).not.toContain(segment)
       }
       expect(logged).toHaveBeenCalledTimes(framework.isErrorLogged ? 3 : 0)
+      if (framework.isErrorLogged) expect(inspect(logged.mock.lastCall)).toContain('TokenExpiredError')
     })
 
     test('ERR-02 ERR-04 ERR-08 handled: an RFC 6750 answer, and no error in the log', async () => {
@@ -106,18 +118,36 @@ export function describeErrors(frameworks: readonly Framework[]): void {
       ])
       const bare = await start(Object.fromEntries(routes))
       const handled = await start(Object.fromEntries(routes), { handleErrors: true })
-      const describeAnswer = async (response: Response, path: string): Promise<unknown[]> => [
-        response.status,
-        response.headers.get('content-type')?.split(';')[0],
-        response.headers.get('x-reason'),
-        // h3 names the address.
-        (await response.text()).replace(response.url, path),
-      ]
-      for (const path of [...routes.map(([path]) => path), '/no/where']) {
-        const expected = await describeAnswer(await get(bare, path), path)
-        expect([path, ...(await describeAnswer(await get(handled, path), path))]).toEqual([path, ...expected])
-        expect([200, 401]).not.toContain(expected[0])
+      const describeAnswers = async (send: Send): Promise<AnswerDescription[]> => {
+        const answers: AnswerDescription[] = []
+        for (const path of [...routes.map(([path]) => path), UNKNOWN_PATH]) {
+          const response = await get(send, path)
+          answers.push({
+            path,
+            status: response.status,
+            type: response.headers.get('content-type'),
+            reason: response.headers.get('x-reason'),
+            // h3 names the address.
+            body: (await response.text()).replace(response.url, path),
+          })
+        }
+        return answers
       }
+      const expected = await describeAnswers(bare)
+      for (const { status } of expected) expect([200, 401]).not.toContain(status)
+      const logCount = logged.mock.calls.length
+      expect(logCount > 0).toBe(framework.isErrorLogged)
+      logged.mockReset()
+
+      const { unknownPathType } = framework
+      expect(await describeAnswers(handled)).toEqual(
+        expected.map((answer) =>
+          answer.path === UNKNOWN_PATH && unknownPathType !== undefined
+            ? { ...answer, type: unknownPathType }
+            : answer,
+        ),
+      )
+      expect(logged).toHaveBeenCalledTimes(logCount)
       expect((await get(handled, '/sync/0')).status).toBe(500)
       if (createHttpError !== undefined)
         expect((await get(handled, `/sync/${thrown.length - 1}`)).status).toBe(418)

@@ -39,6 +39,8 @@ const createFramework = (name: string, isCompiled: boolean, start: Framework['st
   isInjectedInOrder: true,
   isErrorLogged: false,
   createHttpError: () => Object.assign(new Error('short and stout'), { status: 418 }),
+  // Compiled without an error handler, Elysia has a response of its own for unknown paths.
+  ...(isCompiled && { unknownPathType: 'text/plain' }),
   withoutDependency: [() => adapter.enforce(), () => adapter.inject({})],
   withDependency: [
     (dependency) => adapter.enforce(dependency),

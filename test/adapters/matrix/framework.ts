@@ -97,6 +97,8 @@ export interface Framework {
   readonly isErrorLogged: boolean
   /** An error of the framework's own for the status 418; without one, any error ends as a 500. */
   readonly createHttpError?: () => Error
+  /** The media type of the answer to an unknown path, where any error handler at all changes it. */
+  readonly unknownPathType?: string
   /** Calls that lack a dependency. */
   readonly withoutDependency: readonly (() => unknown)[]
   /** Calls that take one dependency. */
