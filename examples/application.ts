@@ -15,7 +15,7 @@ import { createCallbackLogins, createStoredLogins } from './logins.js'
 /** What is the same in every framework: the manager, the application's own dependencies, log-in and log-out. */
 export interface Application {
   readonly tokens: TokenManager
-  /** How often it was asked whether a token is revoked. */
+  /** How often revocation was checked: calls of the store or of the callback. */
   checks(): number
   readonly getTokenDep: Dependency<RequestToken>
   readonly getOptionalTokenDep: Dependency<RequestToken | null>
@@ -31,7 +31,7 @@ export interface IssuedTokens {
   readonly refresh_token: string
 }
 
-/** The application on a store; without one, on a callback over a set of tokens. */
+/** The application with a store, or without one, with a callback that looks in a set of tokens. */
 export function createApplication(store?: RevocationStore): Application {
   const config = new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] || randomBytes(32) })
   const logins = store === undefined ? createCallbackLogins(config) : createStoredLogins(config, store)
@@ -55,7 +55,7 @@ export function createApplication(store?: RevocationStore): Application {
   }
 }
 
-/** The answer of the `/token/*` routes. */
+/** The response of the `/token/*` routes. */
 export function describeToken(token: RequestToken | null): string {
   return token === null
     ? 'No token found'

@@ -12,7 +12,7 @@ export function start(application: Application, options: ExampleOptions): Promis
     .macro({ auth: { resolve: inject({ payload: tokens.accessTokenRequired }) } })
     // First: it is for the routes that come after it.
     .onError(options.handleErrors ? handleErrors({ config: tokens.config }) : () => {})
-    // A string would be sent as it is; the routes of the specification answer in JSON.
+    // A string would be sent as it is; the routes of the specification return JSON.
     .get(
       '/token/mandatory',
       inject({ token: getTokenDep }, ({ token }) => Response.json(describeToken(token))),

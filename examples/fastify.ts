@@ -15,7 +15,7 @@ function createApp(application: Application, options: ExampleOptions): FastifyIn
   const { tokens, getTokenDep, getOptionalTokenDep } = application
   const app = Fastify({ forceCloseConnections: true })
   if (options.handleErrors) app.setErrorHandler(handleErrors({ config: tokens.config }))
-  // Fastify sends a string as plain text; here every answer is JSON.
+  // Fastify sends a string as plain text; here every response is JSON.
   app.addHook('onRequest', async (_request, reply) => {
     reply.type('application/json; charset=utf-8').serializer(JSON.stringify)
   })

@@ -16,7 +16,7 @@ function createApp(application: Application, options: ExampleOptions): H3 {
   const app = new H3({ silent: true })
   if (options.handleErrors) app.use(handleErrors({ config: tokens.config }))
 
-  // A string would be sent as it is; the routes of the specification answer in JSON.
+  // A string would be sent as it is; the routes of the specification return JSON.
   app.get(
     '/token/mandatory',
     inject({ token: getTokenDep }, ({ token }) => Response.json(describeToken(token))),

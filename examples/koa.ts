@@ -20,7 +20,7 @@ export function start(application: Application, options: ExampleOptions): Promis
 function createRouter(application: Application, options: ExampleOptions): Router {
   const { tokens, getTokenDep, getOptionalTokenDep } = application
   const router = new Router()
-  // Koa sends a string as plain text; here every answer is JSON.
+  // Koa sends a string as plain text; here every response is JSON.
   router.use((ctx, next) => {
     ctx.type = 'json'
     return next()

@@ -9,7 +9,7 @@ import {
   type RevocationStore,
 } from 'tokenlib'
 
-/** How log-ins begin, go on and end. */
+/** Logs users in, refreshes their tokens and logs them out. */
 export interface Logins {
   readonly tokens: TokenManager
   checks(): number
@@ -18,7 +18,7 @@ export interface Logins {
   end(token: RequestToken, payload: TokenPayload): Promise<void>
 }
 
-/** Log-ins in a store: every process that shares it knows them, and one that is killed forgets none. */
+/** Log-ins in a store that several processes can share. It counts the lookups of this one. */
 export function createStoredLogins(config: TokenConfig, store: RevocationStore): Logins {
   let checks = 0
   const counted: RevocationStore = {
@@ -39,7 +39,7 @@ export function createStoredLogins(config: TokenConfig, store: RevocationStore):
   }
 }
 
-/** The specification's own form: a callback that looks for the token in a set. This process forgets it when it stops. */
+/** As in the specification: a callback that looks for the token in a set, which exists as long as this process. */
 export function createCallbackLogins(config: TokenConfig): Logins {
   const tokens = new TokenManager({ config })
 
@@ -50,7 +50,7 @@ export function createCallbackLogins(config: TokenConfig): Logins {
     return blocklist.has(token)
   })
 
-  // Every token of a log-in by its session id, so that a logout reaches the refresh token too.
+  // The tokens of each log-in by session id, so that a log-out revokes the refresh token too.
   const logins = new Map<string, string[]>()
   const revoke = (token: RequestToken | null, sid = ''): void => {
     for (const each of logins.get(sid) ?? []) blocklist.add(each)

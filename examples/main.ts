@@ -56,7 +56,7 @@ tokenlib example application (${options.framework}) listening on ${url}
 Revocations are kept in ${describeStore(options.store)}.${describeKey()}
 ${
   options.handleErrors
-    ? 'Errors are handled: refused requests get RFC 6750 answers.'
+    ? 'Errors are handled: refused requests get RFC 6750 responses.'
     : 'Errors are not handled: a refused request is a 500. Try --handle-errors.'
 }
 
@@ -78,7 +78,7 @@ Stop with Ctrl-C.`
 function describeKey(): string {
   return process.env['JWT_SECRET_KEY']
     ? ''
-    : '\nTokens are signed with a key of this run; JWT_SECRET_KEY gives them one that lasts.'
+    : '\nTokens are signed with a key that is generated at each start; set JWT_SECRET_KEY to keep them valid.'
 }
 
 await main(process.argv.slice(2))

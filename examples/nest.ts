@@ -100,7 +100,7 @@ function createController(application: Application, options: ExampleOptions): Ty
       return issued
     }
 
-    // Nest resolves parameters side by side; what must come first goes into a guard.
+    // Nest resolves parameters concurrently; what must come first goes into a guard.
     @Delete('logout')
     @UseGuards(AccessTokenGuard)
     @Header('content-type', 'application/json')

@@ -2,13 +2,13 @@ import { type Application, createApplication } from './application.js'
 import type { StoreChoice } from './options.js'
 import { openStore } from './stores.js'
 
-/** An application whose store is there and fit for use, and how to leave it. */
+/** An application whose store is ready, and how to close it. */
 export interface OpenApplication {
   readonly application: Application
   close(): Promise<void>
 }
 
-/** The application on the store of a command line. */
+/** The application with the store that the command line names. */
 export async function openApplication(choice: StoreChoice): Promise<OpenApplication> {
   const opened = await openStore(choice)
   const close = async (): Promise<void> => opened?.close()

@@ -76,7 +76,7 @@ function parseStore(given: string): StoreChoice {
   if (/^postgres(?:ql)?:\/\/./.test(given)) return { kind: 'postgres', url: given }
   const path = /^sqlite:([^:].*)$/.exec(given)?.[1] ?? /^[^:]+\.(?:sqlite3?|db)$/.exec(given)?.[0]
   if (path !== undefined) return { kind: 'sqlite', path }
-  // What was given is not repeated: it may hold a password.
+  // The value is not repeated: it may contain a password.
   throw new Error(
     '--store takes one of: sqlite:PATH, redis://… (or rediss://), postgres://… (or postgresql://), memory, callback',
   )

@@ -9,13 +9,13 @@ import { createRedisStore } from 'tokenlib/stores/redis'
 import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
 import type { StoreChoice } from './options.js'
 
-/** A store, and how to leave it: a store never closes the client that it was given. */
+/** A store, and how to close it together with its client, which a store never closes itself. */
 export interface OpenStore {
   readonly store: RevocationStore
   close(): Promise<void>
 }
 
-/** Connects to where revocations are kept; `null` for the callback, which needs no store. */
+/** Connects to the chosen store; `null` for the callback, which needs none. */
 export async function openStore(choice: StoreChoice): Promise<OpenStore | null> {
   switch (choice.kind) {
     case 'callback':
@@ -47,7 +47,7 @@ export function describeStore(choice: StoreChoice): string {
   }
 }
 
-/** A text without what comes before the host of a URL, or after its path: there can be a password in both. */
+/** A text without the user and the query of URLs, which may contain a password. */
 export function withoutSecrets(text: string): string {
   return text.replaceAll(/(?<=\/\/)\S*@/g, '').replaceAll(/(?<=:\/\/\S*)[?#]\S*/g, '')
 }
@@ -116,7 +116,7 @@ async function importSqlite(): Promise<SqliteModule> {
   return ownOfNode ?? import('@photostructure/sqlite')
 }
 
-/** Says once per outage that a server is gone. A client whose errors nobody hears would end the process. */
+/** Logs one line per outage. Without a listener, an `error` event of a client would end the process. */
 function reportOutages(name: string, client: EventEmitter, connected: string): void {
   let isConnected = false
   client.on(connected, () => (isConnected = true))

@@ -1,7 +1,7 @@
 import { isTokenError, toErrorResponse } from 'tokenlib'
 import { tokens } from './lib/tokens.js'
 
-/** Refuses requests without a good token early; each route still has a guard of its own. */
+/** Refuses requests without a valid token early; each route still checks the token itself. */
 export async function proxy(request: Request): Promise<Response | undefined> {
   try {
     await tokens.accessTokenRequired(request)
