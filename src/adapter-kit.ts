@@ -7,6 +7,7 @@ export {
   toFetchErrorResponse,
 } from './http/error-response.js'
 export {
+  type Answering,
   callDependency,
   createEnforcer,
   createInjector,
@@ -17,7 +18,7 @@ export {
   type HeaderReader,
   type Injector,
   type NamedDependencies,
-  typeOf,
+  requiredTokenType,
 } from './manager/dependencies.js'
 export { isForm, isJson, parseBody } from './request/body.js'
 export { FetchView, readFetchHeader } from './request/fetch-view.js'
@@ -29,4 +30,4 @@ export {
   type WrappedRequest,
 } from './request/node-view.js'
 export { type RequestSource, toRequestView } from './request/request-source.js'
-export { rememberView, type RequestView } from './request/view.js'
+export { attach, readAttached, rememberView, type RequestView } from './request/view.js'

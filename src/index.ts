@@ -1,5 +1,5 @@
 export type { CreateTokenOptions, RefreshTokenOptions } from './claims/create.js'
-export { type RandomBytes, toTimedId } from './claims/ids.js'
+export type { RandomBytes } from './claims/ids.js'
 export {
   type AnyClaims,
   expiresAt,

@@ -3,6 +3,7 @@ export { ConfigurationError } from './errors.js'
 export {
   addDuration,
   FOREVER,
+  isRevokedBy,
   isWatermark,
   type LookupAnswer,
   MAX_SESSION_LEAD_MS,

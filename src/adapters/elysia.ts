@@ -29,7 +29,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): (context: RouteContext) => Promise<void> {
   const enforcer = createEnforcer(dependencies, readFetchHeader)
   return hideSource(async (context) => {
-    if (!enforcer.passes(context.request)) await enforcer.enforce(toView(context))
+    if (!enforcer.passesNow(context.request)) await enforcer.enforce(toView(context))
   })
 }
 
@@ -48,7 +48,7 @@ export function inject(
 ): (context: RouteContext) => Promise<unknown> {
   const injector = createInjector(dependencies, readFetchHeader)
   const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> =>
-    injector.pass(context.request) ?? injector.resolve(toView(context))
+    injector.resolveNow(context.request) ?? injector.resolve(toView(context))
   if (handler === undefined) return hideSource(resolve)
   return async (context) => handler(await resolve(context), context)
 }

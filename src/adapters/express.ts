@@ -39,7 +39,7 @@ export function enforce<Values extends readonly unknown[]>(
     }
     next()
   }
-  return (req, _res, next) => (enforcer.passes(req) ? next() : enforceAndContinue(req, next))
+  return (req, _res, next) => (enforcer.passesNow(req) ? next() : enforceAndContinue(req, next))
 }
 
 /** Middleware that puts the values of dependencies into `res.locals`, typed. */
@@ -67,7 +67,7 @@ export function inject(
   const injector = createInjector(dependencies, readSingleHeader)
   return async (req, res, next): Promise<void> => {
     try {
-      const values = injector.pass(req) ?? (await injector.resolve(toRequestView(req)))
+      const values = injector.resolveNow(req) ?? (await injector.resolve(toRequestView(req)))
       if (handler !== undefined) return void (await handler(values, req, res, next))
       Object.assign(res.locals, values)
     } catch (error) {

@@ -47,7 +47,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): FastifyHook {
   const enforcer = createEnforcer(dependencies, readSingleHeader)
   return markGuarded((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
-    if (done !== undefined && enforcer.passes(request.raw)) return done()
+    if (done !== undefined && enforcer.passesNow(request.raw)) return done()
     return enforcer.enforce(toWrappedView(request))
   }, dependencies)
 }
@@ -76,7 +76,7 @@ export function inject(
 ): RouteHandlerMethod {
   const injector = createInjector(dependencies, readSingleHeader)
   return markGuarded(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
-    const known = injector.pass(request.raw)
+    const known = injector.resolveNow(request.raw)
     if (known !== null) return handler.call(this, known, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
     return injector

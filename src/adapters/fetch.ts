@@ -26,7 +26,7 @@ export function enforce<Values extends readonly unknown[]>(...dependencies: Depe
   const enforcer = createEnforcer(dependencies, readFetchHeader)
   return (handler) =>
     async (request, ...rest) => {
-      if (!enforcer.passes(request)) await enforcer.enforce(toRequestView(request))
+      if (!enforcer.passesNow(request)) await enforcer.enforce(toRequestView(request))
       return handler(request, ...rest)
     }
 }
@@ -42,7 +42,7 @@ export function inject<
 ): FetchHandler<Rest, Given> {
   const injector = createInjector(dependencies, readFetchHeader)
   return async (request, ...rest) => {
-    const values = injector.pass(request) ?? (await injector.resolve(toRequestView(request)))
+    const values = injector.resolveNow(request) ?? (await injector.resolve(toRequestView(request)))
     return handler(values, request, ...rest)
   }
 }

@@ -15,7 +15,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): Middleware {
   const enforcer = createEnforcer(dependencies, readFetchHeader)
   return async (event, next) => {
-    if (!enforcer.passes(event.req)) await enforcer.enforce(toView(event))
+    if (!enforcer.passesNow(event.req)) await enforcer.enforce(toView(event))
     return next()
   }
 }
@@ -30,7 +30,8 @@ export function inject<
   handler: (values: Readonly<Values>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
   const injector = createInjector(dependencies, readFetchHeader)
-  return async (event) => handler(injector.pass(event.req) ?? (await injector.resolve(toView(event))), event)
+  return async (event) =>
+    handler(injector.resolveNow(event.req) ?? (await injector.resolve(toView(event))), event)
 }
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */

@@ -20,7 +20,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): MiddlewareHandler {
   const enforcer = createEnforcer(dependencies, readFetchHeader)
   return async (c, next) => {
-    if (!enforcer.passes(c.req.raw)) await enforcer.enforce(toView(c))
+    if (!enforcer.passesNow(c.req.raw)) await enforcer.enforce(toView(c))
     await next()
   }
 }
@@ -45,7 +45,7 @@ export function inject(
 ): MiddlewareHandler {
   const injector = createInjector(dependencies, readFetchHeader)
   return async (c, next) => {
-    const values = injector.pass(c.req.raw) ?? (await injector.resolve(toView(c)))
+    const values = injector.resolveNow(c.req.raw) ?? (await injector.resolve(toView(c)))
     if (handler !== undefined) return handler(values, c)
     for (const [name, value] of Object.entries(values)) c.set(name, value)
     return next() as Promise<never>

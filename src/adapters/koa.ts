@@ -27,7 +27,7 @@ export function enforce<Values extends readonly unknown[]>(
   const enforcer = createEnforcer(dependencies, readSingleHeader)
   return markGuarded(async (ctx: ExtendableContext, next: Next) => {
     assertRouterOf(ctx)
-    if (!enforcer.passes(ctx.req)) await enforcer.enforce(toView(ctx))
+    if (!enforcer.passesNow(ctx.req)) await enforcer.enforce(toView(ctx))
     await next()
   })
 }
@@ -48,7 +48,7 @@ export function inject(
   const injector = createInjector(dependencies, readSingleHeader)
   return markGuarded(async (ctx: Context, next: Next) => {
     assertRouterOf(ctx)
-    const values = injector.pass(ctx.req) ?? (await injector.resolve(toView(ctx)))
+    const values = injector.resolveNow(ctx.req) ?? (await injector.resolve(toView(ctx)))
     if (handler !== undefined) return void (await handler(values, ctx, next))
     Object.assign(ctx.state, values)
     await next()

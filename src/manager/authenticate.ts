@@ -4,7 +4,7 @@ import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
 import { missingToken, readToken, type RequestToken, type TokenLocation } from '../request/read-token.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
-import { askCallback, type Blocklist } from '../revocation/blocklist.js'
+import { callBlocklist, type Blocklist } from '../revocation/blocklist.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import type { Clock } from '../time.js'
 import { assertFresh, assertPlace, assertScopes, assertType, type CompiledPolicy } from './policy.js'
@@ -98,7 +98,7 @@ export async function assertUnrevoked(
   const isRevoked =
     (store !== null && (await store.isRevoked(verified))) ||
     (callback !== null &&
-      (await askCallback(callback, token, verified, location, settings.revocationTimeoutMs)))
+      (await callBlocklist(callback, token, verified, location, settings.revocationTimeoutMs)))
   if (isRevoked) throw new RevokedTokenError(verified.payload, verified.header)
 }
 

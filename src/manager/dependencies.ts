@@ -81,7 +81,7 @@ export function createDependency<Value>(parts: DependencyParts<Value>): TokenDep
 }
 
 /** The type of token that dependencies need: that of the first that is known, else `access`. */
-export function typeOf(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
+export function requiredTokenType(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
   for (const dependency of dependencies) {
     const type = ownDependencies.get(dependency)?.type ?? null
     if (type !== null) return type
@@ -90,7 +90,7 @@ export function typeOf(dependencies: readonly Dependency<unknown>[]): TokenType 
 }
 
 /** What a dependency of this library finds in a request at once, or `null`, which refuses nothing. Never throws. */
-export function passAtOnce<Source>(
+export function passNow<Source>(
   dependency: Dependency<unknown>,
   source: Source,
   readHeader: HeaderReader<Source>,
@@ -109,7 +109,7 @@ export type HeaderReader<Source> = (source: Source, name: string) => string | nu
 /** Several dependencies that a request must pass. */
 export interface Enforcer<Source> {
   /** Whether the request passes all of them at once. `false` refuses nothing: `enforce` decides. Never throws. */
-  passes(source: Source): boolean
+  passesNow(source: Source): boolean
   /** Rejects unless every dependency passes; they run in the order they are written. */
   enforce(view: RequestView): Promise<void>
 }
@@ -122,7 +122,7 @@ export function createEnforcer<Source>(
   const calls = toCalls(dependencies)
   const lanes = toLanes(dependencies)
   return {
-    passes(source) {
+    passesNow(source) {
       if (lanes === null) return false
       try {
         for (const lane of lanes) if (lane.pass(readHeader(source, lane.headerName)) === null) return false
@@ -140,7 +140,7 @@ export function createEnforcer<Source>(
 /** Named dependencies whose values a handler receives. */
 export interface Injector<Source, Values> {
   /** The values, if all of them are known at once. `null` refuses nothing: `resolve` decides. Never throws. */
-  pass(source: Source): Values | null
+  resolveNow(source: Source): Values | null
   /** The values; the dependencies run in the order they are written. */
   resolve(view: RequestView): Promise<Values>
 }
@@ -154,7 +154,7 @@ export function createInjector<Source, Named extends NamedDependencies>(
   const calls = toCalls(Object.values(dependencies))
   const lanes = toLanes(Object.values(dependencies))
   return {
-    pass(source) {
+    resolveNow(source) {
       if (lanes === null) return null
       const values: Record<string, unknown> = {}
       try {

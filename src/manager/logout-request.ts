@@ -90,7 +90,7 @@ async function readPlace(
     return token === null ? [] : [token]
   }
   const values = readCookieValues(readHeader(view, 'cookie', reading), reading.cookieName[type])
-  const csrf = view.header(reading.csrf.headerName[type])
+  const csrf = view.header(reading.csrf.headerName[type].toLowerCase())
   return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
 }
 

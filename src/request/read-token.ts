@@ -116,7 +116,7 @@ export function readHeaderToken(
 function readCookieToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
   const token = readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
   if (token === null) return null
-  const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName[type]) : null
+  const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName[type].toLowerCase()) : null
   return new RequestToken(token, type, 'cookies', csrf)
 }
 

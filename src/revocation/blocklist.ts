@@ -97,7 +97,7 @@ export interface CheckedToken {
  * What the callback answers about a token; `RevocationUnavailableError` when it fails, takes too long, or answers neither
  * `true` nor `false`: an unanswered question is not a "no".
  */
-export async function askCallback(
+export async function callBlocklist(
   isRevoked: TokenBlocklistCallback,
   token: string,
   checked: CheckedToken,

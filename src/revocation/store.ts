@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { type OptionNames, unknownName } from '../options.js'
 import type { LookupAnswer, Revocation, RevocationKey } from './revocation.js'
 
 /** A place in the history of a store; only the store that made it can read it. */
@@ -111,26 +111,43 @@ const SESSION_NAMES: OptionNames<SessionStore> = {
 }
 
 /**
- * A store for `new TokenManager({ revocation })`, checked: `ConfigurationError` names what is missing, `TypeError` what is
- * unknown.
+ * A store for `new TokenManager({ revocation })`, checked: `ConfigurationError` for what is missing, unknown or does not
+ * belong together.
  *
  * @example
  * const store = defineStore({ prepare, revoke, lookup, feed, prune, close, sessions })
  */
 export function defineStore<Store extends RevocationStore>(store: Store): Store {
-  assertOptions('defineStore()', store, STORE_NAMES)
-  if (store.sessions !== undefined) assertOptions('sessions', store.sessions, SESSION_NAMES)
   assertStore(store)
-  if (store.createLookup !== undefined) definedLookups.set(store.lookup, store.createLookup)
+  assertKnownMembers('store', store, STORE_NAMES)
+  if (store.sessions !== undefined) assertKnownMembers('sessions', store.sessions, SESSION_NAMES)
+  const { lookup, createLookup } = store
+  if (createLookup === undefined) return store
+  if (typeof createLookup !== 'function') throw new ConfigurationError('createLookup must be a function')
+  if ((lookupsOf.get(createLookup) ?? lookup) !== lookup) {
+    throw new ConfigurationError(
+      'createLookup belongs to another lookup, which would not be asked: leave it out, or write one for this lookup',
+    )
+  }
+  lookupsOf.set(createLookup, lookup)
   return store
 }
 
-const definedLookups = new WeakMap<RevocationStore['lookup'], RevocationStore['createLookup']>()
+// The `lookup` that each `createLookup` was defined with.
+const lookupsOf = new WeakMap<NonNullable<RevocationStore['createLookup']>, RevocationStore['lookup']>()
 
 /** The `createLookup` of a store, if it was defined together with its `lookup`. */
 export function readCreateLookup(store: RevocationStore): RevocationStore['createLookup'] {
   const { lookup, createLookup } = store
-  return definedLookups.get(lookup) === createLookup ? createLookup : undefined
+  return createLookup !== undefined && lookupsOf.get(createLookup) === lookup ? createLookup : undefined
+}
+
+// A misspelled `session` would silently keep none.
+function assertKnownMembers(owner: string, object: object, names: object): void {
+  const known = Object.keys(names)
+  const unknown = Object.keys(object).find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw new ConfigurationError(unknownName('member', unknown, known, `the ${owner}`))
 }
 
 /** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */

@@ -37,12 +37,12 @@ export interface RevocableToken {
   readonly payload: TokenPayload
   /** The ids of the key that verified it. */
   readonly kids: readonly string[]
-  /** What its store is asked about it: worked out by the first check, and kept for as long as the token is. */
-  question?: RevocationQuestion
+  /** What its store looks up for it: worked out by the first check, and kept for as long as the token is. */
+  lookup?: TokenLookup
 }
 
-/** What a store is asked about a token. */
-export interface RevocationQuestion {
+/** What a store looks up for a token. */
+export interface TokenLookup {
   readonly keys: readonly RevocationKey[]
   /** When its session began; epoch milliseconds. */
   readonly start: number
@@ -70,7 +70,7 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
   const revoker = createRevoker(client, rules)
   const createLookup = readCreateLookup(store)
 
-  const toQuestion = ({ payload, kids }: RevocableToken): RevocationQuestion => {
+  const toLookup = ({ payload, kids }: RevocableToken): TokenLookup => {
     const keys = revocationKeys(payload, kids)
     const start = readTokenStart(payload)
     const isEndless = payload.exp === undefined || payload.iat === undefined
@@ -80,15 +80,15 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
 
   return {
     async isRevoked(token) {
-      const { keys, start, lifetime } = (token.question ??= toQuestion(token))
+      const { keys, start, lifetime } = (token.lookup ??= toLookup(token))
       return isRevokedBy(await client.lookup(keys, lifetime), start)
     },
     isUnrevokedNow(token) {
       if (createLookup === undefined) return false
       try {
-        const question = (token.question ??= toQuestion(token))
-        const isRevokedNow = (question.isRevokedNow ??= createLookup(question.keys, question.start))
-        return client.isPrepared(question.lifetime) && isRevokedNow() === false
+        const lookup = (token.lookup ??= toLookup(token))
+        const isRevokedNow = (lookup.isRevokedNow ??= createLookup.call(store, lookup.keys, lookup.start))
+        return client.isPrepared(lookup.lifetime) && isRevokedNow() === false
       } catch {
         return false
       }

@@ -196,7 +196,7 @@ interface FeedAnswer extends HistoryAnswer {
 }
 
 /** Reads one page of the feed. */
-export async function readFeed(
+async function readFeed(
   history: History,
   statement: string,
   after: Position | null,
@@ -222,7 +222,7 @@ export async function readFeed(
 }
 
 /** The position of a place in a history. */
-export function toPosition({ epoch, timeline, change }: Place): Position {
+function toPosition({ epoch, timeline, change }: Place): Position {
   return `${epoch}:${timeline}:${change}`
 }
 

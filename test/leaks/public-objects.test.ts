@@ -16,8 +16,9 @@ const NOTHING_TO_SHOW = new Set(
   pollFeed decideRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
   CurrentSubject Payload Token OptionalAuth Public RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
-  createFrozenClock assertErrorOptions callDependency createEnforcer createInjector typeOf isForm isJson parseBody
-  readFetchHeader readSingleHeader toRequestView rememberView toWrappedView toFetchErrorResponse defineStore createLossReporter`.split(
+  createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
+  readFetchHeader readSingleHeader toRequestView rememberView toWrappedView toFetchErrorResponse defineStore createLossReporter attach
+  readAttached isRevokedBy`.split(
     /\s+/,
   ),
 )

@@ -21,7 +21,7 @@ const bearer = (token: string): NodeRequest => toRequest('Authorization', `Beare
 /** Whether a request passes at once, and what its dependency decides. */
 async function ask(dependency: Dependency<unknown>, request: NodeRequest) {
   const enforcer = createEnforcer([dependency], readSingleHeader)
-  const isFast = enforcer.passes(request)
+  const isFast = enforcer.passesNow(request)
   const outcome = await enforcer.enforce(toRequestView(request)).then(
     () => 'ok',
     (error: unknown) => (error as { code: string }).code,
@@ -55,7 +55,7 @@ test('a header that was seen before passes at once, and its payload is that of t
   const request = bearer(await create())
   expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
   const injector = createInjector({ payload: tokens.accessTokenRequired }, readSingleHeader)
-  expect(injector.pass(request)).toEqual(await injector.resolve(toRequestView(request)))
+  expect(injector.resolveNow(request)).toEqual(await injector.resolve(toRequestView(request)))
 })
 
 test.each<[string, (token: string) => NodeRequest, string]>([
@@ -240,10 +240,10 @@ describe('what the header looks like', () => {
     const { tokens, create } = createLane()
     const header = `Bearer ${await create()}`
     const enforcer = createEnforcer([tokens.accessTokenRequired], readSingleHeader)
-    expect(enforcer.passes(toRequest('Authorization', header))).toBe(true)
+    expect(enforcer.passesNow(toRequest('Authorization', header))).toBe(true)
     for (let at = 0; at < header.length; at++) {
       const changed = `${header.slice(0, at)}${header[at] === 'A' ? 'B' : 'A'}${header.slice(at + 1)}`
-      expect(enforcer.passes(toRequest('Authorization', changed)), String(at)).toBe(false)
+      expect(enforcer.passesNow(toRequest('Authorization', changed)), String(at)).toBe(false)
     }
   })
 
@@ -281,7 +281,7 @@ describe('policies', () => {
     const { tokens, create } = createLane({ options })
     const token = await create()
     const enforcer = createEnforcer([tokens.require(policy)], readSingleHeader)
-    expect(enforcer.passes(bearer(token))).toBe(isFast)
+    expect(enforcer.passesNow(bearer(token))).toBe(isFast)
   })
 
   test('a cookie beside the header is checked first where it is the first place, CSRF value and all', async () => {
@@ -297,7 +297,7 @@ describe('policies', () => {
   test('a dependency of the application beside ours makes both wait', async () => {
     const { tokens, create } = createLane()
     const enforcer = createEnforcer([tokens.accessTokenRequired, () => 'value'], readSingleHeader)
-    expect(enforcer.passes(bearer(await create()))).toBe(false)
+    expect(enforcer.passesNow(bearer(await create()))).toBe(false)
   })
 
   test('a payload that a schema makes anew is made by the recipe, for each request', async () => {
@@ -329,10 +329,12 @@ test('it never throws: what is wrong with the clock or the request is for the re
   const request = bearer(await create())
   const enforcer = createEnforcer([tokens.accessTokenRequired], readSingleHeader)
   clock.seconds = Number.NaN
-  expect(enforcer.passes(request)).toBe(false)
+  expect(enforcer.passesNow(request)).toBe(false)
   await expect(enforcer.enforce(toRequestView(request))).rejects.toThrow(TypeError)
-  expect(enforcer.passes({} as never)).toBe(false)
-  expect(createInjector({ a: tokens.accessTokenRequired }, readSingleHeader).pass({} as never)).toBeNull()
+  expect(enforcer.passesNow({} as never)).toBe(false)
+  expect(
+    createInjector({ a: tokens.accessTokenRequired }, readSingleHeader).resolveNow({} as never),
+  ).toBeNull()
 })
 
 test('a refusal is reported once, by the recipe', async () => {

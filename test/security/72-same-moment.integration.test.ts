@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { TokenConfig, TokenManager, toTimedId } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { toTimedId } from '../../src/store-kit.js'
 import { createClock, PATIENT } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

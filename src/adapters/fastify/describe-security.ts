@@ -2,7 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { TokenType } from '../../claims/payload.js'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
-import { type Dependency, typeOf } from '../../manager/dependencies.js'
+import { type Dependency, requiredTokenType } from '../../manager/dependencies.js'
 import { assertOptions } from '../../options.js'
 
 const guards = new WeakMap<object, TokenType | 'any'>()
@@ -13,7 +13,7 @@ export function markGuarded<Guard extends object>(
   guard: Guard,
   dependencies: readonly Dependency<unknown>[],
 ): Guard {
-  guards.set(guard, typeOf(dependencies))
+  guards.set(guard, requiredTokenType(dependencies))
   return guard
 }
 

@@ -7,7 +7,7 @@ import {
   type Dependencies,
   type Dependency,
   type Enforcer,
-  typeOf,
+  requiredTokenType,
 } from '../../manager/dependencies.js'
 import { type NodeRequest, readSingleHeader } from '../../request/node-view.js'
 import { readNodeRequest, toView } from './request-view.js'
@@ -42,13 +42,13 @@ export class DependencyGuard implements CanActivate {
   readonly #enforcer: Enforcer<NodeRequest>
 
   constructor(dependencies: readonly Dependency<unknown>[]) {
-    this.type = typeOf(dependencies)
+    this.type = requiredTokenType(dependencies)
     this.#enforcer = createEnforcer(dependencies, readSingleHeader)
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = readNodeRequest(context)
-    if (request === null || !this.#enforcer.passes(request)) await this.#enforcer.enforce(toView(context))
+    if (request === null || !this.#enforcer.passesNow(request)) await this.#enforcer.enforce(toView(context))
     return true
   }
 }

@@ -7,7 +7,7 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import { isScope, type TokenPayload } from '../../claims/payload.js'
-import { callDependency, type Dependency, passAtOnce } from '../../manager/dependencies.js'
+import { callDependency, type Dependency, passNow } from '../../manager/dependencies.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { readSingleHeader } from '../../request/node-view.js'
 import { attach, readAttached } from '../../request/view.js'
@@ -56,7 +56,7 @@ export abstract class ManagerGuard implements CanActivate {
     const request = readNodeRequest(context)
     const view = request === null ? toView(context) : null
     const payload =
-      (request && passAtOnce(chosen, request, readSingleHeader)) ??
+      (request && passNow(chosen, request, readSingleHeader)) ??
       (await callDependency(chosen)(view ?? toView(context)))
     // By handler: one GraphQL request runs several, each behind guards of its own.
     attach(request ?? (view as object), context.getHandler(), { tokens: this.#tokens, payload })
