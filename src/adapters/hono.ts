@@ -48,7 +48,7 @@ export function inject(
     const values = injector.resolveNow(c.req.raw) ?? (await injector.resolve(toView(c)))
     if (handler !== undefined) return handler(values, c)
     for (const [name, value] of Object.entries(values)) c.set(name, value)
-    return next() as Promise<never>
+    return next()
   }
 }
 

@@ -49,11 +49,12 @@ export function createCallLimit(createTooLate: () => Error, onAnswer: () => void
         isSilent = false
         probeInterval = PROBE_INTERVAL_MS
       }
-      pending++
-      answer.then(() => {
+      const onSuccess = (): void => {
         onSettled()
         onAnswer()
-      }, onSettled)
+      }
+      pending++
+      answer.then(onSuccess, onSettled)
       return () => {
         if (answeredAt < startedAt) isSilent = true
         lost ??= setTimeout(forget, LOST_AFTER_MS).unref()
@@ -72,15 +73,13 @@ export function withDeadline<Value>(
   // Whichever comes first is final: a promise settles once.
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(createReason()), timeoutMs)
+    const end = (settle: () => void): void => {
+      clearTimeout(timer)
+      settle()
+    }
     Promise.resolve(answer).then(
-      (value) => {
-        clearTimeout(timer)
-        resolve(value)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        reject(error as Error)
-      },
+      (value) => end(() => resolve(value)),
+      (error: unknown) => end(() => reject(error)),
     )
   })
 }

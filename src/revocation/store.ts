@@ -73,14 +73,14 @@ export interface RevocationStore {
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /** An entry counts for as long as it is there, whatever its `until`. */
-  lookup(keys: readonly RevocationKey[]): Promise<LookupAnswer>
+  readonly lookup: (keys: readonly RevocationKey[]) => Promise<LookupAnswer>
   /**
    * For a store that can answer at once; others leave it out. Made once for a verified token, and called for every
    * request that brings it: whether one of the keys revokes a token that started at `start` (epoch milliseconds; a tie
    * counts as revoked). Agrees with `lookup` at any time. Throws when it cannot tell, for example because the store is
    * closed. It counts only beside the `lookup` that it was defined with: a store whose `lookup` was replaced is asked by that one.
    */
-  createLookup?(keys: readonly RevocationKey[], start: number): () => boolean
+  readonly createLookup?: (keys: readonly RevocationKey[], start: number) => () => boolean
   /** Every entry that changed after a position, or every entry there is after `null`. */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */

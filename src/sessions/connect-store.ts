@@ -49,7 +49,7 @@ export interface TokenLookup {
   /** From its start to the last moment it can verify, in milliseconds. */
   readonly lifetime: number
   /** Whether it is revoked, where the store can say so at once; made when it is first needed. */
-  isRevokedNow?: () => boolean
+  isRevokedNow?: () => unknown
 }
 
 /** Whether a store can be used at this moment. */
@@ -88,6 +88,7 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
       try {
         const lookup = (token.lookup ??= toLookup(token))
         const isRevokedNow = (lookup.isRevokedNow ??= createLookup.call(store, lookup.keys, lookup.start))
+        // What is not `false` is not an answer: the store is asked by `lookup` then.
         return client.isPrepared(lookup.lifetime) && isRevokedNow() === false
       } catch {
         return false

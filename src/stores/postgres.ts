@@ -196,11 +196,7 @@ interface FeedAnswer extends HistoryAnswer {
 }
 
 /** Reads one page of the feed. */
-async function readFeed(
-  history: History,
-  statement: string,
-  after: Position | null,
-): Promise<FeedPage> {
+async function readFeed(history: History, statement: string, after: Position | null): Promise<FeedPage> {
   const from = after === null ? null : readPosition(after)
   const start = from?.change ?? 0
   const { epoch, timeline, changes, entries } = await history.query<FeedAnswer>(statement, [start])

@@ -27,7 +27,7 @@ describe('what is not a store is a ConfigurationError that names the member', ()
     ['nothing', () => undefined, /prepare/],
     ['null', () => null, /prepare/],
     ['a text', () => 'redis://', /prepare/],
-    ['a method that is missing', ({ lookup: _, ...store }) => store, /lookup/],
+    ['a method that is missing', (store) => ({ ...store, lookup: undefined }), /lookup/],
     ['a method that is no function', (store) => ({ ...store, prune: 1 }), /prune/],
     [
       'sessions without a method',
