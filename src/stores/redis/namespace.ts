@@ -128,11 +128,13 @@ export function createNamespace(
           [epochKey, countKey, ...names],
           [`${epoch}|${batches}:${nonce}`],
         )
-        if (!isList(reply)) return NO_VALUES
+        if (reply === NOTHING_FOUND) return NO_VALUES
+        // Not an answer of the script: inside a transaction, for example, a server answers everything with QUEUED.
+        if (!isList(reply)) return null
         const [history, ...found] = reply
         if (history !== '') {
           const [foundEpoch, length] = String(history).split(/[|:]/)
-          if (foundEpoch !== epoch || Number(length) <= batches) return null
+          if (foundEpoch !== epoch || !(Number(length) > batches)) return null
           // Longer than it was: another script checks whether it is the same one.
           await prepareOnce()
           if (seen.epoch !== epoch) return null
@@ -154,6 +156,9 @@ function toProof({ epoch, batches, nonce }: Seen): string {
 function isList(reply: Reply): reply is readonly Reply[] {
   return typeof reply === 'object' && reply !== null
 }
+
+// What `READ` answers where the history is the same and none of the keys exists.
+const NOTHING_FOUND = '0'
 
 const NO_VALUES: ReadonlyMap<number, string> = new Map()
 
