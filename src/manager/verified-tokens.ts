@@ -153,6 +153,8 @@ interface Sightings {
 }
 
 const MIN_SLOTS = 256
+// Four mebibytes, however many tokens are to be remembered: that number may be meant as "no limit".
+const MAX_SLOTS = 2 ** 20
 
 /**
  * A few bits per token that came lately. To remember a token costs more than to verify it: one that does not come back
@@ -160,7 +162,8 @@ const MIN_SLOTS = 256
  * again too late to be found there is not remembered either.
  */
 function createSightings(size: number): Sightings {
-  const slots = new Int32Array(Math.max(MIN_SLOTS, 2 ** Math.floor(Math.log2(size / 2))))
+  const wanted = 2 ** Math.floor(Math.log2(size / 2))
+  const slots = new Int32Array(Math.min(MAX_SLOTS, Math.max(MIN_SLOTS, wanted)))
   return {
     isSecond(token) {
       if (size === 0) return false

@@ -69,6 +69,7 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
   const client = createStoreClient(store, rules)
   const revoker = createRevoker(client, rules)
   const createLookup = readCreateLookup(store)
+  const { lookup } = store
 
   const toQuestion = ({ payload, kids }: RevocableToken): RevocationQuestion => {
     const keys = revocationKeys(payload, kids)
@@ -84,7 +85,8 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
       return isRevokedBy(await client.lookup(keys, lifetime), start)
     },
     isUnrevokedNow(token) {
-      if (createLookup === undefined) return false
+      // A `lookup` that was replaced in the meantime may know more.
+      if (createLookup === undefined || store.lookup !== lookup) return false
       try {
         const question = (token.question ??= toQuestion(token))
         const isRevokedNow = (question.isRevokedNow ??= createLookup(question.keys, question.start))

@@ -198,6 +198,16 @@ describe('a store around another one', () => {
   })
 })
 
+test('a store whose `lookup` is replaced while it is used is asked by the new one', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const { tokens, create } = createLane({ clock, store })
+  const token = await create()
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
+  store.lookup = async (keys) => keys.map(() => NOW * 2000)
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+})
+
 describe('what the header looks like', () => {
   test.each<[string, (token: string) => NodeRequest, string]>([
     [
@@ -220,6 +230,14 @@ describe('what the header looks like', () => {
       'TOKEN_INVALID',
     ],
     ['has another name', (token) => toRequest('X-Authorization', `Bearer ${token}`), 'TOKEN_MISSING'],
+    [
+      'is inherited by the headers',
+      (token) => ({
+        ...bearer(token),
+        headers: Object.create(bearer(token).headers) as NodeRequest['headers'],
+      }),
+      'TOKEN_MISSING',
+    ],
     [
       'comes without the names as received',
       (token) => ({ ...bearer(token), rawHeaders: undefined as never }),
@@ -315,6 +333,11 @@ describe('policies', () => {
     const token = `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
     for (let times = 0; times < 3; times++) await tokens.verifyToken(token)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
+  })
+
+  test.each([1, 2 ** 31, Number.MAX_SAFE_INTEGER])('a cache of size %s has one', async (size) => {
+    const { tokens, create } = createLane({ options: { JWT_VERIFIED_CACHE_SIZE: size } })
+    expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
   })
 
   test('a cache of size 0 has no fast lane', async () => {
