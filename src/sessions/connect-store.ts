@@ -69,7 +69,8 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
   const client = createStoreClient(store, rules)
   const revoker = createRevoker(client, rules)
   const createLookup = readCreateLookup(store)
-  const { lookup } = store
+  const asked: { readonly lookup: unknown } = store
+  const { lookup } = asked
 
   const toQuestion = ({ payload, kids }: RevocableToken): RevocationQuestion => {
     const keys = revocationKeys(payload, kids)
@@ -86,11 +87,13 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
     },
     isUnrevokedNow(token) {
       // A `lookup` that was replaced in the meantime may know more.
-      if (createLookup === undefined || store.lookup !== lookup) return false
+      if (createLookup === undefined || asked.lookup !== lookup) return false
       try {
         const question = (token.question ??= toQuestion(token))
         const isRevokedNow = (question.isRevokedNow ??= createLookup(question.keys, question.start))
-        return client.isPrepared(question.lifetime) && isRevokedNow() === false
+        // Only `false` says so: a lookup that forgets to return something must not let everybody pass.
+        const answer: unknown = client.isPrepared(question.lifetime) ? isRevokedNow() : null
+        return answer === false
       } catch {
         return false
       }

@@ -4,7 +4,7 @@ import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenPolicy } 
 import { createEnforcer, createInjector, type Dependency } from '../../src/manager/dependencies.js'
 import { type NodeRequest, readSingleHeader } from '../../src/request/node-view.js'
 import { toRequestView } from '../../src/request/request-source.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import { defineStore, type RevocationStore } from '../../src/revocation/store.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 
@@ -196,6 +196,17 @@ describe('a store around another one', () => {
     await learn(token).catch(() => undefined)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow(outcome))
   })
+})
+
+test('a prepared lookup that answers neither `true` nor `false` says nothing', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const lookup: RevocationStore['lookup'] = async (keys) => keys.map(() => NOW * 2000)
+  const store = defineStore({ ...memory, lookup, createLookup: () => () => undefined as never })
+  const { tokens, learn } = createLane({ clock, store })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  for (let times = 0; times < 2; times++) await learn(token).catch(() => undefined)
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
 })
 
 test('a store whose `lookup` is replaced while it is used is asked by the new one', async () => {
