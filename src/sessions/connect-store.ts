@@ -90,7 +90,11 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
       if (createLookup === undefined || asked.lookup !== lookup) return false
       try {
         const question = (token.question ??= toQuestion(token))
-        const isRevokedNow = (question.isRevokedNow ??= createLookup(question.keys, question.start))
+        const isRevokedNow = (question.isRevokedNow ??= createLookup.call(
+          store,
+          question.keys,
+          question.start,
+        ))
         // Only `false` says so: a lookup that forgets to return something must not let everybody pass.
         const answer: unknown = client.isPrepared(question.lifetime) ? isRevokedNow() : null
         return answer === false

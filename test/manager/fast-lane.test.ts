@@ -198,6 +198,20 @@ describe('a store around another one', () => {
   })
 })
 
+test('a prepared lookup is made as a method of its store', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const store = defineStore({
+    ...memory,
+    createLookup(this: RevocationStore) {
+      const { prune } = this
+      return () => prune !== memory.prune
+    },
+  })
+  const { tokens, create } = createLane({ clock, store })
+  expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
+})
+
 test('a prepared lookup that answers neither `true` nor `false` says nothing', async () => {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
