@@ -121,16 +121,28 @@ export function defineStore<Store extends RevocationStore>(store: Store): Store 
   assertOptions('defineStore()', store, STORE_NAMES)
   if (store.sessions !== undefined) assertOptions('sessions', store.sessions, SESSION_NAMES)
   assertStore(store)
-  if (store.createLookup !== undefined) definedLookups.set(store.lookup, store.createLookup)
+  const lookups: Lookups = store
+  const { lookup, createLookup } = lookups
+  if (createLookup === undefined) return store
+  if (typeof createLookup !== 'function') throw new TypeError('createLookup must be a function')
+  // Only the first time: a store around this one, with a `lookup` of its own, has this `createLookup` too.
+  if (!definedLookups.has(createLookup)) definedLookups.set(createLookup, lookup)
   return store
 }
 
-const definedLookups = new WeakMap<RevocationStore['lookup'], RevocationStore['createLookup']>()
+interface Lookups {
+  readonly lookup: unknown
+  readonly createLookup?: RevocationStore['createLookup']
+}
+
+// The `lookup` that a `createLookup` was defined with.
+const definedLookups = new WeakMap<object, unknown>()
 
 /** The `createLookup` of a store, if it was defined together with its `lookup`. */
 export function readCreateLookup(store: RevocationStore): RevocationStore['createLookup'] {
-  const { lookup, createLookup } = store
-  return definedLookups.get(lookup) === createLookup ? createLookup : undefined
+  const lookups: Lookups = store
+  const { lookup, createLookup } = lookups
+  return createLookup !== undefined && definedLookups.get(createLookup) === lookup ? createLookup : undefined
 }
 
 /** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */

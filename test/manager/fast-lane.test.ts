@@ -198,6 +198,21 @@ describe('a store around another one', () => {
   })
 })
 
+test('a store that is defined around another one, with a `lookup` of its own, is asked by that one', async () => {
+  const clock = createClock()
+  const lookup: RevocationStore['lookup'] = async (keys) => keys.map(() => NOW * 2000)
+  const store = defineStore({ ...createMemoryStore({ clock }), lookup })
+  const { tokens, learn } = createLane({ clock, store })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  for (let times = 0; times < 2; times++) await learn(token).catch(() => undefined)
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+})
+
+test('a `createLookup` that is no function is a mistake', () => {
+  const create = () => defineStore({ ...createMemoryStore(), createLookup: true as never })
+  expect(create).toThrow(TypeError)
+})
+
 test('a prepared lookup is made as a method of its store', async () => {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
