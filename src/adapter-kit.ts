@@ -30,4 +30,4 @@ export {
   type WrappedRequest,
 } from './request/node-view.js'
 export { type RequestSource, toRequestView } from './request/request-source.js'
-export { attach, readAttached, rememberView, type RequestView } from './request/view.js'
+export { attach, mayHaveBody, readAttached, rememberView, type RequestView } from './request/view.js'

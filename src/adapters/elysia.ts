@@ -15,7 +15,7 @@ import {
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
 import { FetchView, readFetchHeader } from '../request/fetch-view.js'
-import { rememberView, type RequestView } from '../request/view.js'
+import { mayHaveBody, rememberView, type RequestView } from '../request/view.js'
 
 /** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for a guard. */
 export interface RouteContext {
@@ -29,6 +29,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): (context: RouteContext) => Promise<void> {
   const enforcer = createEnforcer(dependencies, readFetchHeader)
   return hideSource(async (context) => {
+    if (mayHaveBody(context.request.method)) toView(context)
     if (!enforcer.passesNow(context.request)) await enforcer.enforce(toView(context))
   })
 }
@@ -47,8 +48,10 @@ export function inject(
   handler?: (values: DependencyValues<NamedDependencies>, context: RouteContext) => unknown,
 ): (context: RouteContext) => Promise<unknown> {
   const injector = createInjector(dependencies, readFetchHeader)
-  const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> =>
-    injector.resolveNow(context.request) ?? injector.resolve(toView(context))
+  const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> => {
+    if (mayHaveBody(context.request.method)) toView(context)
+    return injector.resolveNow(context.request) ?? injector.resolve(toView(context))
+  }
   if (handler === undefined) return hideSource(resolve)
   return async (context) => handler(await resolve(context), context)
 }

@@ -25,6 +25,7 @@ import {
 } from '../manager/dependencies.js'
 import { markGuarded } from './fastify/describe-security.js'
 import { readSingleHeader, toWrappedView, type WrappedRequest } from '../request/node-view.js'
+import { mayHaveBody } from '../request/view.js'
 
 export { describeSecurity } from './fastify/describe-security.js'
 
@@ -47,6 +48,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): FastifyHook {
   const enforcer = createEnforcer(dependencies, readSingleHeader)
   return markGuarded((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
+    if (mayHaveBody(request.raw.method)) toWrappedView(request)
     if (done !== undefined && enforcer.passesNow(request.raw)) return done()
     return enforcer.enforce(toWrappedView(request))
   }, dependencies)
@@ -76,6 +78,7 @@ export function inject(
 ): RouteHandlerMethod {
   const injector = createInjector(dependencies, readSingleHeader)
   return markGuarded(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    if (mayHaveBody(request.raw.method)) toWrappedView(request)
     const known = injector.resolveNow(request.raw)
     if (known !== null) return handler.call(this, known, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.

@@ -12,7 +12,7 @@ import {
 import { isForm, isJson } from '../request/body.js'
 import { FetchView, readFetchHeader } from '../request/fetch-view.js'
 import { toRequestView } from '../request/request-source.js'
-import { attach, readAttached, rememberView, type RequestView } from '../request/view.js'
+import { attach, mayHaveBody, readAttached, rememberView, type RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
@@ -20,6 +20,7 @@ export function enforce<Values extends readonly unknown[]>(
 ): MiddlewareHandler {
   const enforcer = createEnforcer(dependencies, readFetchHeader)
   return async (c, next) => {
+    if (isViewNeeded(c)) toView(c)
     if (!enforcer.passesNow(c.req.raw)) await enforcer.enforce(toView(c))
     await next()
   }
@@ -45,6 +46,7 @@ export function inject(
 ): MiddlewareHandler {
   const injector = createInjector(dependencies, readFetchHeader)
   return async (c, next) => {
+    if (isViewNeeded(c)) toView(c)
     const values = injector.resolveNow(c.req.raw) ?? (await injector.resolve(toView(c)))
     if (handler !== undefined) return handler(values, c)
     for (const [name, value] of Object.entries(values)) c.set(name, value)
@@ -54,6 +56,7 @@ export function inject(
 
 /** A dependency chosen by the context, for managers that need `c.env`; chosen once per request. */
 export function fromContext<Value>(select: (c: Context) => Dependency<Value>): Dependency<Value> {
+  hasContextDependencies = true
   const selected = new WeakMap<Context, Dependency<Value>>()
   return (request) => {
     const c = readAttached(toRequestView(request), toView) as Context | undefined
@@ -89,6 +92,13 @@ export function handleErrors(
 /** Adds `Set-Cookie` values to the response that the context makes. */
 export function sendCookies(c: Context, cookies: readonly string[]): void {
   for (const cookie of cookies) c.header('set-cookie', cookie, { append: true })
+}
+
+// A route may call a dependency of `fromContext` by itself: it finds the context at the view.
+let hasContextDependencies = false
+
+function isViewNeeded(c: Context): boolean {
+  return hasContextDependencies || mayHaveBody(c.req.raw.method)
 }
 
 function toView(c: Context): RequestView {

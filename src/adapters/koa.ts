@@ -9,7 +9,7 @@ import {
   type NamedDependencies,
 } from '../manager/dependencies.js'
 import { NodeView, readSingleHeader } from '../request/node-view.js'
-import { rememberView, type RequestView } from '../request/view.js'
+import { mayHaveBody, rememberView, type RequestView } from '../request/view.js'
 import { assertRouterOf, markGuarded } from './koa/assert-router.js'
 
 export { assertRouter, type LayeredRouter } from './koa/assert-router.js'
@@ -27,6 +27,7 @@ export function enforce<Values extends readonly unknown[]>(
   const enforcer = createEnforcer(dependencies, readSingleHeader)
   return markGuarded(async (ctx: ExtendableContext, next: Next) => {
     assertRouterOf(ctx)
+    if (mayHaveBody(ctx.req.method)) toView(ctx)
     if (!enforcer.passesNow(ctx.req)) await enforcer.enforce(toView(ctx))
     await next()
   })
@@ -48,6 +49,7 @@ export function inject(
   const injector = createInjector(dependencies, readSingleHeader)
   return markGuarded(async (ctx: Context, next: Next) => {
     assertRouterOf(ctx)
+    if (mayHaveBody(ctx.req.method)) toView(ctx)
     const values = injector.resolveNow(ctx.req) ?? (await injector.resolve(toView(ctx)))
     if (handler !== undefined) return void (await handler(values, ctx, next))
     Object.assign(ctx.state, values)

@@ -153,8 +153,9 @@ export interface Sightings {
   isSecond(token: string): boolean
 }
 
-// So many that hardly any two tokens share one.
-const BITS_PER_TOKEN = 32
+// A word of 32 bits for each token, so that hardly any two share a bit; but no more than four mebibytes, however many
+// tokens are to be remembered: that number may be meant as "no limit".
+const MAX_WORDS = 2 ** 20
 
 /**
  * A few bits for each token that came lately.
@@ -164,8 +165,8 @@ const BITS_PER_TOKEN = 32
  * remembered either.
  */
 export function createSightings(size: number): Sightings {
-  const half = Math.max(1, Math.floor(size / 2))
-  const words = 2 ** Math.ceil(Math.log2((half * BITS_PER_TOKEN) / 32))
+  const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))
+  const words = 2 ** Math.ceil(Math.log2(half))
   let young = new Int32Array(words)
   let old = new Int32Array(words)
   let count = 0

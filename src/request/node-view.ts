@@ -62,7 +62,7 @@ export class NodeView implements RequestView {
  */
 export function readSingleHeader({ headers, rawHeaders }: NodeRequest, name: string): string | null {
   const value = headers[name]
-  if (typeof value !== 'string' || rawHeaders === undefined) return null
+  if (typeof value !== 'string' || rawHeaders === undefined || !Object.hasOwn(headers, name)) return null
   let count = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     if (isNamed(rawHeaders[at] as string, name)) count++
@@ -72,8 +72,7 @@ export function readSingleHeader({ headers, rawHeaders }: NodeRequest, name: str
 
 function readHeader(request: NodeRequest, name: string): string | null {
   const { headers, rawHeaders = [] } = request
-  const single = Object.hasOwn(headers, name) ? readSingleHeader(request, name) : null
-  return single ?? gatherHeader(headers, rawHeaders, name.toLowerCase())
+  return readSingleHeader(request, name) ?? gatherHeader(headers, rawHeaders, name.toLowerCase())
 }
 
 function gatherHeader(

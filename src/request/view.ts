@@ -27,6 +27,14 @@ export function rememberView<Source extends object>(
   return view
 }
 
+/**
+ * Whether a request may have a body. Then an adapter remembers its view even if it does not need one itself: a route that
+ * looks for a token in the body gets it from there, after the framework has read the body.
+ */
+export function mayHaveBody(method: string | undefined): boolean {
+  return method !== 'GET' && method !== 'HEAD'
+}
+
 const ATTACHED = Symbol('tokenlib')
 
 /** A request or a view of one, with the first of the values that are attached to it. */

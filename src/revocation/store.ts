@@ -111,8 +111,7 @@ const SESSION_NAMES: OptionNames<SessionStore> = {
 }
 
 /**
- * A store for `new TokenManager({ revocation })`, checked: `ConfigurationError` for what is missing, unknown or does not
- * belong together.
+ * A store for `new TokenManager({ revocation })`, checked: `ConfigurationError` names what is missing or unknown.
  *
  * @example
  * const store = defineStore({ prepare, revoke, lookup, feed, prune, close, sessions })
@@ -124,12 +123,8 @@ export function defineStore<Store extends RevocationStore>(store: Store): Store 
   const { lookup, createLookup } = store
   if (createLookup === undefined) return store
   if (typeof createLookup !== 'function') throw new ConfigurationError('createLookup must be a function')
-  if ((lookupsOf.get(createLookup) ?? lookup) !== lookup) {
-    throw new ConfigurationError(
-      'createLookup belongs to another lookup, which would not be asked: leave it out, or write one for this lookup',
-    )
-  }
-  lookupsOf.set(createLookup, lookup)
+  // Only the first time: a store around this one, with a `lookup` of its own, has this `createLookup` too.
+  if (!lookupsOf.has(createLookup)) lookupsOf.set(createLookup, lookup)
   return store
 }
 

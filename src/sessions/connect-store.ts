@@ -69,6 +69,7 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
   const client = createStoreClient(store, rules)
   const revoker = createRevoker(client, rules)
   const createLookup = readCreateLookup(store)
+  const definedLookup = store.lookup
 
   const toLookup = ({ payload, kids }: RevocableToken): TokenLookup => {
     const keys = revocationKeys(payload, kids)
@@ -84,7 +85,8 @@ export function connectStore(store: RevocationStore, options: ConnectionOptions)
       return isRevokedBy(await client.lookup(keys, lifetime), start)
     },
     isUnrevokedNow(token) {
-      if (createLookup === undefined) return false
+      // A `lookup` that was replaced in the meantime may know more.
+      if (createLookup === undefined || store.lookup !== definedLookup) return false
       try {
         const lookup = (token.lookup ??= toLookup(token))
         const isRevokedNow = (lookup.isRevokedNow ??= createLookup.call(store, lookup.keys, lookup.start))

@@ -74,6 +74,25 @@ describe('a token in a JSON body', () => {
     await expect((await postJson(app)).json()).resolves.toEqual(BODY)
   })
 
+  test('JSN-01 a call in the route finds the token behind a guard that knows another one, in the header', async () => {
+    const { tokens: mixed } = createManager({
+      JWT_TOKEN_LOCATION: 'headers',
+      JWT_REFRESH_TOKEN_LOCATION: 'json',
+    })
+    const app = new Hono()
+    app.post('/', enforce(mixed.accessTokenRequired), async (c) => {
+      await c.req.json()
+      return c.text((await mixed.refreshTokenRequired(c.req.raw)).sub)
+    })
+    const authorization = `Bearer ${mixed.createAccessToken({ uid: 'ada' })}`
+    const body = JSON.stringify({ refresh_token: mixed.createRefreshToken({ uid: 'ada' }) })
+    for (let times = 1; times <= 4; times++) {
+      const headers = { authorization, 'content-type': 'application/json' }
+      const response = await app.request('/', { method: 'POST', headers, body })
+      expect([times, await response.text()]).toEqual([times, 'ada'])
+    }
+  })
+
   test("JSN-01 Hono's bodyLimit in front keeps large bodies out, and small ones whole", async () => {
     const limit = bodyLimit({ maxSize: 1024 })
     const app = createApp(async (c) => c.json(await c.req.json()), limit)

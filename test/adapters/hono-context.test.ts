@@ -87,6 +87,19 @@ describe('fromContext', () => {
     expect(isRevoked).toHaveBeenCalledTimes(1)
   })
 
+  test('a route calls it behind a guard that knows the token of the header', async () => {
+    const tokens = new TokenManager({ config: new TokenConfig(ONE) })
+    const app = new Hono<AppEnv>()
+    app.onError(handleErrors())
+    app.get('/', enforce(tokens.accessTokenRequired), async (c) =>
+      c.text((await accessTokenRequired(c.req.raw)).sub),
+    )
+    const known = bearer(ONE)
+    for (let times = 1; times <= 4; times++) {
+      expect([times, (await app.request('/', known, ONE)).status]).toEqual([times, 200])
+    }
+  })
+
   test('passes what the dependency throws on, and the route does not run', async () => {
     const route = vi.fn(() => new Response('ran'))
     const app = new Hono<AppEnv>().get('/', enforce(accessTokenRequired), route)

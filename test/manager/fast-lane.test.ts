@@ -4,7 +4,7 @@ import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenPolicy } 
 import { createEnforcer, createInjector, type Dependency } from '../../src/manager/dependencies.js'
 import { type NodeRequest, readSingleHeader } from '../../src/request/node-view.js'
 import { toRequestView } from '../../src/request/request-source.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import { defineStore, type RevocationStore } from '../../src/revocation/store.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 
@@ -198,6 +198,58 @@ describe('a store around another one', () => {
   })
 })
 
+test('a store that is defined around another one, with a `lookup` of its own, is asked by that one', async () => {
+  const clock = createClock()
+  const lookup: RevocationStore['lookup'] = async (keys) => keys.map(() => NOW * 2000)
+  const store = defineStore({ ...createMemoryStore({ clock }), lookup })
+  const { tokens, learn } = createLane({ clock, store })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  for (let times = 0; times < 2; times++) await learn(token).catch(() => undefined)
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+})
+
+test('a `createLookup` that is no function is a mistake', () => {
+  const create = () => defineStore({ ...createMemoryStore(), createLookup: true as never })
+  expect(create).toThrow(TypeError)
+})
+
+test('a prepared lookup is made as a method of its store', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const store = defineStore({
+    ...memory,
+    createLookup(this: RevocationStore) {
+      const { prune } = this
+      return () => prune !== memory.prune
+    },
+  })
+  const { tokens, create } = createLane({ clock, store })
+  expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
+})
+
+test('a prepared lookup that answers neither `true` nor `false` says nothing', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const lookup: RevocationStore['lookup'] = async (keys) => keys.map(() => NOW * 2000)
+  const store = defineStore({ ...memory, lookup, createLookup: () => () => undefined as never })
+  const { tokens, learn } = createLane({ clock, store })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  for (let times = 0; times < 2; times++) await learn(token).catch(() => undefined)
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+})
+
+test('a store whose `lookup` is replaced while it is used is asked by the new one', async () => {
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  const { tokens, create } = createLane({ clock, store })
+  const token = await create()
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
+  Object.assign(store, {
+    lookup: async (keys: readonly unknown[]) => keys.map(() => NOW * 2000),
+  })
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+})
+
 describe('what the header looks like', () => {
   test.each<[string, (token: string) => NodeRequest, string]>([
     [
@@ -220,6 +272,14 @@ describe('what the header looks like', () => {
       'TOKEN_INVALID',
     ],
     ['has another name', (token) => toRequest('X-Authorization', `Bearer ${token}`), 'TOKEN_MISSING'],
+    [
+      'is inherited by the headers',
+      (token) => ({
+        ...bearer(token),
+        headers: Object.create(bearer(token).headers) as NodeRequest['headers'],
+      }),
+      'TOKEN_MISSING',
+    ],
     [
       'comes without the names as received',
       (token) => ({ ...bearer(token), rawHeaders: undefined as never }),
@@ -315,6 +375,11 @@ describe('policies', () => {
     const token = `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
     for (let times = 0; times < 3; times++) await tokens.verifyToken(token)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
+  })
+
+  test.each([1, 2 ** 31, Number.MAX_SAFE_INTEGER])('a cache of size %s has one', async (size) => {
+    const { tokens, create } = createLane({ options: { JWT_VERIFIED_CACHE_SIZE: size } })
+    expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
   })
 
   test('a cache of size 0 has no fast lane', async () => {

@@ -45,12 +45,6 @@ describe('what is not a store is a ConfigurationError that names the member', ()
       /"gett".*"get"/,
     ],
     ['a createLookup that is no function', (store) => ({ ...store, createLookup: 5 }), /createLookup/],
-    // It would answer in place of the new `lookup`.
-    [
-      'the createLookup of another lookup',
-      (store) => ({ ...store, lookup: store.lookup.bind(null) }),
-      /createLookup/,
-    ],
   ])('%s', (_what, change, text) => {
     const define = () => defineStore(change(members()) as RevocationStore)
     expect(define).toThrow(ConfigurationError)

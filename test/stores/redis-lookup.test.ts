@@ -46,6 +46,16 @@ describeWithOwnServer('redis', 'Lookups of a Redis store', () => {
     )
   })
 
+  test('refuse when the server answers with something else than the script', async () => {
+    const { client, store } = await open()
+    await store.revoke([token('t1')])
+    // Whoever shares the connection has begun a transaction on it: every command is answered with QUEUED.
+    await client.multi({ pipeline: false })
+    await expect(store.lookup([tokenKey('t1')])).rejects.toThrow()
+    await client.discard()
+    expect(await store.lookup([tokenKey('t1')])).toEqual([FOREVER])
+  })
+
   test('of more keys than one command has are answered in order', async () => {
     const { store, commands } = await open()
     await store.revoke([token('t0'), token('t499'), token('t500'), token('t1200')])

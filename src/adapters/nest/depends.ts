@@ -10,6 +10,7 @@ import {
   requiredTokenType,
 } from '../../manager/dependencies.js'
 import { type NodeRequest, readSingleHeader } from '../../request/node-view.js'
+import { mayHaveBody } from '../../request/view.js'
 import { readNodeRequest, toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
@@ -48,6 +49,7 @@ export class DependencyGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = readNodeRequest(context)
+    if (request !== null && mayHaveBody(request.method)) toView(context)
     if (request === null || !this.#enforcer.passesNow(request)) await this.#enforcer.enforce(toView(context))
     return true
   }

@@ -10,7 +10,7 @@ import { isScope, type TokenPayload } from '../../claims/payload.js'
 import { callDependency, type Dependency, passNow } from '../../manager/dependencies.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { readSingleHeader } from '../../request/node-view.js'
-import { attach, readAttached } from '../../request/view.js'
+import { attach, mayHaveBody, readAttached } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
 import { readNodeRequest, toView } from './request-view.js'
@@ -54,7 +54,7 @@ export abstract class ManagerGuard implements CanActivate {
     const chosen = this.choose(this.#tokens, context)
     if (chosen === null) return true
     const request = readNodeRequest(context)
-    const view = request === null ? toView(context) : null
+    const view = request === null || mayHaveBody(request.method) ? toView(context) : null
     const payload =
       (request && passNow(chosen, request, readSingleHeader)) ??
       (await callDependency(chosen)(view ?? toView(context)))

@@ -127,13 +127,19 @@ export function createNamespace(
     read: (names) =>
       retry(async () => {
         const { epoch, batches, nonce } = seen
-        const known = `${epoch}|${batches}:${nonce}`
-        const reply = await runScript(send, READ, [epochKey, countKey, ...names], [known])
-        if (!isList(reply)) return NO_VALUES
+        const reply = await runScript(
+          send,
+          READ,
+          [epochKey, countKey, ...names],
+          [`${epoch}|${batches}:${nonce}`],
+        )
+        if (reply === NOTHING_FOUND) return NO_VALUES
+        // Not an answer of the script: inside a transaction, for example, a server answers everything with QUEUED.
+        if (!isList(reply)) return null
         const [history, ...found] = reply
         if (history !== '') {
           const [foundEpoch, length] = String(history).split(/[|:]/)
-          if (foundEpoch !== epoch || Number(length) <= batches) return null
+          if (foundEpoch !== epoch || !(Number(length) > batches)) return null
           // Longer than it was: another script checks whether it is the same one.
           await prepareOnce()
           if (seen.epoch !== epoch) return null
@@ -155,6 +161,9 @@ function toProof({ epoch, batches, nonce }: Seen): string {
 function isList(reply: Reply): reply is readonly Reply[] {
   return typeof reply === 'object' && reply !== null
 }
+
+// What `READ` answers where the history is the same and none of the keys exists.
+const NOTHING_FOUND = '0'
 
 const NO_VALUES: ReadonlyMap<number, string> = new Map()
 

@@ -15,6 +15,13 @@ const toInit = (body: RequestBody, contentType = 'application/json'): RequestIni
   duplex: 'half',
 })
 
+/** Access tokens in the header, refresh tokens in the body. */
+const { tokens: mixed } = createManager({
+  JWT_TOKEN_LOCATION: 'headers',
+  JWT_REFRESH_TOKEN_LOCATION: 'json',
+})
+const REFRESH_BODY = { refresh_token: mixed.createRefreshToken({ uid: 'ada' }) }
+
 /** A route behind a guard, with its body read in one way. */
 function guardBody({ name, enforceAs, injectAs }: BodyReader, dependency: Dependency<unknown>): Route {
   const route = { method: 'POST', reader: name } as const
@@ -70,6 +77,23 @@ export function describeBodies(frameworks: readonly Framework[]): void {
       expect((await send('/items/new', { method: 'POST' })).status).toBe(200)
       const required = await (await start({}))('/items/new', { method: 'POST' })
       await expect(required.json()).resolves.toMatchObject({ code: 'TOKEN_MISSING' })
+    })
+
+    test('JSN-01 a call in the route finds it behind a guard that knows the token in the header', async () => {
+      const send = await start(
+        {
+          async run(_values, call) {
+            const found = await Promise.all(call.sources.map((source) => mixed.refreshTokenRequired(source)))
+            return { subjects: [...new Set(found.map(({ sub }) => sub))], body: await call.body() }
+          },
+        },
+        mixed.accessTokenRequired,
+      )
+      const init = { ...toInit(JSON.stringify(REFRESH_BODY)), token: mixed.createAccessToken({ uid: 'ada' }) }
+      for (let times = 1; times <= 4; times++) {
+        const response = await send('/items/new', init)
+        expect([times, await response.json()]).toEqual([times, { subjects: ['ada'], body: REFRESH_BODY }])
+      }
     })
 
     test('JSN-03 is not found in another media type', async () => {
