@@ -75,17 +75,17 @@ export function duration(
   }
 }
 
-const limited = duration(
+const wholeSeconds = duration(
   "a duration of whole seconds, at least 1 (900, '15m', 'PT15M'), or false for never",
   (seconds) => Number.isSafeInteger(seconds) && seconds >= 1,
 )
 
 /** How long a token lives: a duration of whole seconds, or `false`. */
 export const lifetime: FieldKind<Duration | false> = {
-  expected: limited.expected,
-  isValid: (value) => value === false || limited.isValid(value),
+  expected: wholeSeconds.expected,
+  isValid: (value) => value === false || wholeSeconds.isValid(value),
   fromText: (value) =>
-    flag.fromText(value) === false && value.trim() !== '0' ? false : limited.fromText(value),
+    flag.fromText(value) === false && value.trim() !== '0' ? false : wholeSeconds.fromText(value),
 }
 
 /** Key material of any form; what it holds is checked when the keys are imported. */

@@ -75,7 +75,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   // One function for all calls of `prepare`: the store keeps each listener once.
   const onLostData = (loss: LostData): void => emit('storeLostData', () => ({ ...loss }))
 
-  const ask = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
+  const callInTime = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
     limit.assertAnswering()
     // Once: a thenable may do its work anew each time it is asked.
     const answer = Promise.resolve(run(store))
@@ -139,17 +139,17 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     return error
   }
 
-  const prepareAndAsk = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
+  const prepareAndCall = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
     await prepare()
-    return ask(run)
+    return callInTime(run)
   }
 
   const call: StoreClient['call'] = async (operation, run, lifetime = 0) => {
     raise(lifetime)
     try {
       // A longer lifetime that is being announced holds up only the calls that it concerns.
-      if (prepared >= Math.max(0, lifetime)) return await ask(run)
-      return await withDeadline(prepareAndAsk(run), timeoutMs, createTooLate)
+      if (prepared >= Math.max(0, lifetime)) return await callInTime(run)
+      return await withDeadline(prepareAndCall(run), timeoutMs, createTooLate)
     } catch (cause) {
       throw unavailable(operation, cause)
     }

@@ -50,19 +50,20 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   }
 
   // Returns the moment that it was raised to.
-  const revokeBefore = (given: Revocation): number => {
-    const user = given.kind === 'user' ? given.id : null
-    const notBefore = raiseWatermark(given.notBefore, sessions.newestStart(user), now())
-    const until = Math.max(given.until, addDuration(notBefore, longestLifetime))
-    revocations.merge({ ...given, notBefore, until })
-    sessions.revokeAfter(user, revocations.find(given.kind, given.id) ?? notBefore)
+  const revokeBefore = (revocation: Revocation): number => {
+    const user = revocation.kind === 'user' ? revocation.id : null
+    const notBefore = raiseWatermark(revocation.notBefore, sessions.newestStart(user), now())
+    const until = Math.max(revocation.until, addDuration(notBefore, longestLifetime))
+    revocations.merge({ ...revocation, notBefore, until })
+    sessions.revokeAfter(user, revocations.find(revocation.kind, revocation.id) ?? notBefore)
     return notBefore
   }
 
-  const revokeSession = (given: Revocation): void => {
-    const until = sessions.readUntil(given.id) ?? Math.max(given.until, addDuration(now(), longestLifetime))
-    revocations.merge({ ...given, until })
-    sessions.removeRevoked(given.id)
+  const revokeSession = (revocation: Revocation): void => {
+    const until =
+      sessions.readUntil(revocation.id) ?? Math.max(revocation.until, addDuration(now(), longestLifetime))
+    revocations.merge({ ...revocation, until })
+    sessions.removeRevoked(revocation.id)
   }
 
   return defineStore({

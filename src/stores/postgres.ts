@@ -11,7 +11,7 @@ import {
   readClock,
   toMilliseconds,
 } from './postgres/history.js'
-import { createSessions, createSessionStatements } from './postgres/sessions.js'
+import { createPostgresSessions, createSessionStatements } from './postgres/sessions.js'
 import { createRevocationStatements, PAGE_SIZE } from './postgres/statements.js'
 import {
   assertUsable,
@@ -143,7 +143,7 @@ export function createPostgresStore(
     },
     feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
     prune,
-    sessions: createSessions(history, createSessionStatements(tables), {
+    sessions: createPostgresSessions(history, createSessionStatements(tables), {
       clock,
       revoke: async (batch) => (await revoke(batch)).removed,
       afterWrite,

@@ -8,7 +8,7 @@ import { checkServer, createSend, type RedisClient } from './redis/client.js'
 import { createNamespace, createSweep, toMember } from './redis/namespace.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, readFeed, toPosition } from './redis/revocations.js'
-import { createSessions } from './redis/sessions.js'
+import { createRedisSessions } from './redis/sessions.js'
 
 export type { RedisClient } from './redis/client.js'
 
@@ -101,7 +101,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       } while (after !== '0' && dropped < limit)
       return dropped
     },
-    sessions: createSessions(namespace),
+    sessions: createRedisSessions(namespace),
     async close() {},
   })
 }

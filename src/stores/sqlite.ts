@@ -10,7 +10,7 @@ import { createHistory } from './sqlite/history.js'
 import { createPruner, createTrustedTime } from './sqlite/pruner.js'
 import { createFeedReader, createLookup, createRevoke } from './sqlite/revocations.js'
 import { createTables, type Tables, toTables } from './sqlite/schema.js'
-import { createSessions } from './sqlite/sessions.js'
+import { createSqliteSessions } from './sqlite/sessions.js'
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite/database.js'
 
@@ -143,7 +143,7 @@ function openDatabase(database: SqliteDatabase, tables: Tables, { clock, onWarni
     revoke: createRevoke(database, tables, history),
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),
-    sessions: createSessions(database, tables, history, now),
+    sessions: createSqliteSessions(database, tables, history, now),
     pruner: createPruner(database, tables, history, {
       pruneClock: createCautiousClock(clock),
       // A clock that was passed in is somebody's own time, and may run as it likes.

@@ -1,6 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager, type TokenPolicy } from '../../src/index.js'
+import {
+  ConfigurationError,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+  type TokenPolicy,
+} from '../../src/index.js'
 import { createEnforcer, createInjector, type Dependency } from '../../src/manager/dependencies.js'
 import { type NodeRequest, readSingleHeader } from '../../src/request/node-view.js'
 import { toRequestView } from '../../src/request/request-source.js'
@@ -210,7 +216,7 @@ test('a store that is defined around another one, with a `lookup` of its own, is
 
 test('a `createLookup` that is no function is a mistake', () => {
   const create = () => defineStore({ ...createMemoryStore(), createLookup: true as never })
-  expect(create).toThrow(TypeError)
+  expect(create).toThrow(ConfigurationError)
 })
 
 test('a prepared lookup is made as a method of its store', async () => {

@@ -45,7 +45,7 @@ export interface SessionsOptions {
 }
 
 /** The sessions of a store. */
-export function createSessions(
+export function createPostgresSessions(
   history: History,
   statements: SessionStatements,
   { clock, revoke, afterWrite }: SessionsOptions,

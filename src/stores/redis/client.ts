@@ -39,13 +39,13 @@ export function createSend(client: RedisClient): Send {
 }
 
 function findSend(client: RedisClient): (key: string, args: string[]) => Promise<unknown> {
-  const given = client as Partial<IoredisClient & NodeRedisClient> | null | undefined
+  const methods = client as Partial<IoredisClient & NodeRedisClient> | null | undefined
   // First, because an ioredis client has a `sendCommand` too, which takes something else.
-  if (typeof given?.call === 'function') {
+  if (typeof methods?.call === 'function') {
     assertReadsFromPrimary(client)
     return (_key, [command = '', ...args]) => (client as IoredisClient).call(command, args)
   }
-  if (typeof given?.sendCommand !== 'function') {
+  if (typeof methods?.sendCommand !== 'function') {
     throw new ConfigurationError(
       'createRedisStore needs a client of ioredis (new Redis(), new Cluster()) or of redis (createClient(), createCluster())',
     )

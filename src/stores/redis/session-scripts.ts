@@ -3,9 +3,9 @@ import { HEAD, SAME_EPOCH } from './lua.js'
 
 /** What is known of a client begins with '=', or is '' where nothing is. */
 const UNMARK = `
-local function unmark(given, known)
-  if given == '' then return known end
-  return string.sub(given, 2)
+local function unmark(value, known)
+  if value == '' then return known end
+  return string.sub(value, 2)
 end
 `
 

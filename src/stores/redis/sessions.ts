@@ -15,7 +15,7 @@ import { GET, LIST, OPEN, PRESENT, ROTATE } from './session-scripts.js'
 const MAX_STEPS = 1000
 
 /** Sessions in the keys of a namespace. */
-export function createSessions(namespace: Namespace): SessionStore {
+export function createRedisSessions(namespace: Namespace): SessionStore {
   const present = (
     script: Script,
     sid: string,

@@ -21,7 +21,7 @@ export interface WriteTransaction {
   /** Merges an entry with what is there; one that raises nothing is no change. */
   readonly merge: (entry: Revocation) => void
   /** Merges a watermark, and revokes the sessions that started after it; returns the moment it was raised to. */
-  readonly revokeBefore: (given: Revocation) => number
+  readonly revokeBefore: (revocation: Revocation) => number
   /** How far the history goes with what was merged so far. */
   known(): KnownHistory
 }
@@ -122,7 +122,7 @@ export function createHistory(
       if (isLost) createTables(database, tables)
       const answer = work({
         ...context,
-        revokeBefore: (given) => revokeBefore(given, context),
+        revokeBefore: (revocation) => revokeBefore(revocation, context),
         known: () => ({ epoch, changes }),
       })
       const isNew =
@@ -207,21 +207,25 @@ type WatermarkContext = Pick<WriteTransaction, 'now' | 'longestLifetime' | 'merg
 function createRevokeBefore(
   database: SqliteDatabase,
   { revocations, sessions }: Tables,
-): (given: Revocation, context: WatermarkContext) => number {
+): (revocation: Revocation, context: WatermarkContext) => number {
   // Statements of their own for `all`: one for both would read every session for each user that is revoked.
   const ofAll = prepareStatements(database, sessions, 'true')
   const ofUser = prepareStatements(database, sessions, 'user = ?')
   const readWatermark = database.prepare(`SELECT not_before AS notBefore FROM ${revocations}
     WHERE kind = ? AND id = ?`)
 
-  return (given, { now, longestLifetime, merge }) => {
-    const { kind, id } = given
+  return (revocation, { now, longestLifetime, merge }) => {
+    const { kind, id } = revocation
     const isUser = kind === 'user'
     const { readNewestStart, readLater, removeLater } = isUser ? ofUser : ofAll
     const concerned = isUser ? [id] : []
     const newest = readNewestStart.get(...concerned) as { readonly startedAt: number | null }
-    const notBefore = raiseWatermark(given.notBefore, newest.startedAt ?? 0, now)
-    merge({ ...given, notBefore, until: Math.max(given.until, addDuration(notBefore, longestLifetime)) })
+    const notBefore = raiseWatermark(revocation.notBefore, newest.startedAt ?? 0, now)
+    merge({
+      ...revocation,
+      notBefore,
+      until: Math.max(revocation.until, addDuration(notBefore, longestLifetime)),
+    })
     // An older one may be further ahead.
     const watermark = readWatermark.get(kind, id) as { readonly notBefore: number }
     if ((newest.startedAt ?? 0) <= watermark.notBefore) return notBefore

@@ -63,23 +63,23 @@ export function createRevoke(
   const readEnd = database.prepare(`SELECT until FROM ${sessions} WHERE sid = ?`)
   const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
 
-  const revokeSession = (given: Revocation, transaction: WriteTransaction): void => {
+  const revokeSession = (revocation: Revocation, transaction: WriteTransaction): void => {
     const { now, longestLifetime } = transaction
-    const session = (readEnd.get(given.id) ?? null) as { readonly until: number } | null
+    const session = (readEnd.get(revocation.id) ?? null) as { readonly until: number } | null
     transaction.merge({
-      ...given,
-      until: session?.until ?? Math.max(given.until, addDuration(now, longestLifetime)),
+      ...revocation,
+      until: session?.until ?? Math.max(revocation.until, addDuration(now, longestLifetime)),
     })
-    if (session !== null) remove.run(given.id, given.notBefore)
+    if (session !== null) remove.run(revocation.id, revocation.notBefore)
   }
 
   return (batch) =>
     history.write((transaction) => {
       let { now } = transaction
-      for (const given of batch) {
-        if (isWatermark(given.kind)) now = Math.max(now, transaction.revokeBefore(given))
-        else if (given.kind === 'session') revokeSession(given, transaction)
-        else transaction.merge(given)
+      for (const revocation of batch) {
+        if (isWatermark(revocation.kind)) now = Math.max(now, transaction.revokeBefore(revocation))
+        else if (revocation.kind === 'session') revokeSession(revocation, transaction)
+        else transaction.merge(revocation)
       }
       return { position: toPosition(transaction.known()), now }
     })

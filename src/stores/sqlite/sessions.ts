@@ -18,7 +18,7 @@ interface Row {
 type Rules = Pick<RotationOptions, 'graceMs' | 'idleMs'>
 
 /** The sessions of a database. */
-export function createSessions(
+export function createSqliteSessions(
   database: SqliteDatabase,
   tables: Tables,
   history: History,
