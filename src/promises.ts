@@ -10,26 +10,8 @@ export function isPromise(value: unknown): boolean {
   return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** A rejected promise that never counts as unhandled. */
-export function toRejection(reason: unknown): Promise<never> {
-  return settleQuietly(Promise.reject(reason))
-}
-
 /** The same promise; if it rejects and nobody waits for it, that does not count as unhandled. */
 export function settleQuietly<Value>(promise: Promise<Value>): Promise<Value> {
   void promise.catch(() => undefined)
   return promise
-}
-
-/** A promise that is settled later, from outside; it never counts as unhandled. */
-export interface Deferred<Value> {
-  readonly promise: Promise<Value>
-  readonly resolve: (value: Value | PromiseLike<Value>) => void
-}
-
-/** A promise and the function that settles it. */
-export function createDeferred<Value>(): Deferred<Value> {
-  let settle: Deferred<Value>['resolve'] | undefined
-  const promise = settleQuietly(new Promise<Value>((resolve) => (settle = resolve)))
-  return { promise, resolve: (value) => settle?.(value) }
 }

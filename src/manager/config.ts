@@ -4,8 +4,7 @@ import { inspectAsJson } from '../encoding.js'
 import { unknownName } from '../options.js'
 import type { TokenLocation } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'
-import { assertKind } from './config-kinds.js'
-import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
+import { assertKind, CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$/
 

@@ -38,7 +38,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     verifiedCacheSize,
     headerType === '' ? '' : `${headerType} `,
   )
-  const sightings = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
+  const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
     const { header, payload: text, kids } = verifyJws(token)
@@ -65,7 +65,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
         schema === null || (known !== undefined && isFinal(known))
           ? opened
           : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
-      if (known === undefined && sightings?.isSecond(token) === true) {
+      if (known === undefined && hasComeBefore?.(token) === true) {
         remembered.set(token, schema === null || hasOnly(verified.payload, isImmutable) ? verified : opened)
       }
       return verified
@@ -147,43 +147,35 @@ export function createRecentTokens<Value>(size: number, prefix: string): RecentT
   }
 }
 
-/** Tells which tokens come again. */
-export interface Sightings {
-  /** Whether a token has come before, among as many others as are remembered. Now and then also for one that has not. */
-  isSecond(token: string): boolean
-}
-
 // A word of 32 bits for each token, so that hardly any two share a bit; but no more than four mebibytes, however many
 // tokens are to be remembered: that number may be meant as "no limit".
 const MAX_WORDS = 2 ** 20
 
 /**
- * A few bits for each token that came lately.
+ * Whether a token has come before, among as many others as are remembered; now and then also for one that has not.
  *
- * To remember a token costs more than to verify it. One that does not come back must neither pay for that nor take the
+ * A few bits for each token that came lately: to remember a token costs more than to verify it. One that does not come back must neither pay for that nor take the
  * place of one that does. In two generations like the map, so that what comes again too late to be found there is not
  * remembered either.
  */
-export function createSightings(size: number): Sightings {
+export function createSightings(size: number): (token: string) => boolean {
   const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))
   const words = 2 ** Math.ceil(Math.log2(half))
   let young = new Int32Array(words)
   let old = new Int32Array(words)
   let count = 0
-  return {
-    isSecond(token) {
-      const hash = Math.imul(toKey(token), 0x9e3779b1)
-      const word = (hash >>> 5) & (words - 1)
-      const bit = 1 << (hash & 31)
-      if ((((young[word] as number) | (old[word] as number)) & bit) !== 0) return true
-      if (count === half) {
-        ;[young, old] = [old.fill(0), young]
-        count = 0
-      }
-      young[word] = (young[word] as number) | bit
-      count++
-      return false
-    },
+  return (token) => {
+    const hash = Math.imul(toKey(token), 0x9e3779b1)
+    const word = (hash >>> 5) & (words - 1)
+    const bit = 1 << (hash & 31)
+    if ((((young[word] as number) | (old[word] as number)) & bit) !== 0) return true
+    if (count === half) {
+      ;[young, old] = [old.fill(0), young]
+      count = 0
+    }
+    young[word] = (young[word] as number) | bit
+    count++
+    return false
   }
 }
 

@@ -123,7 +123,9 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
   const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
     const { sid, gen: presented, sub } = payload
     if (sid === undefined || presented === undefined) {
-      throw new TokenDecodeError('Refresh token belongs to no session')
+      throw new TokenDecodeError(
+        'Refresh token belongs to no session: only tokens of createTokenPair can be refreshed',
+      )
     }
     const used = readSessionClient(from)
     const rotation = await client.call('rotate', async (target) => {

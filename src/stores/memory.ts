@@ -5,7 +5,7 @@ import { pollFeed } from '../revocation/store-rules.js'
 import { addDuration, isWatermark, raiseWatermark, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
-import { runWithPauses } from './memory/expiry.js'
+import { runWithPauses } from './memory/history.js'
 import { createMemoryRevocations } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
 

@@ -4,8 +4,17 @@ import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
-import { assertLocal, createFileCheck, NO_FILE, readPath } from './sqlite/database-file.js'
-import { configure, isReadOnly, retryWhileBusy, type SqliteDatabase, transact } from './sqlite/database.js'
+import {
+  assertLocal,
+  createFileCheck,
+  NO_FILE,
+  readPath,
+  configure,
+  isReadOnly,
+  retryWhileBusy,
+  type SqliteDatabase,
+  transact,
+} from './sqlite/database.js'
 import { createHistory } from './sqlite/history.js'
 import { createPruner, createTrustedTime } from './sqlite/pruner.js'
 import { createFeedReader, createLookup, createRevoke } from './sqlite/revocations.js'

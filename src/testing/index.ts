@@ -4,7 +4,7 @@ export {
   type RunningApplication,
   type StartApplication,
 } from './application-contract.js'
-export { createFrozenClock, type FrozenClock } from './frozen-clock.js'
+export { createFrozenClock, type FrozenClock } from './test-tokens.js'
 export { createTestTokens, type MintOptions, type TestTokens, type TestTokensOptions } from './test-tokens.js'
 export { storeContract } from './store-contract.js'
 export type { StoreUnderTest } from './store-fixture.js'

@@ -2,8 +2,17 @@ import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { toTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { OpenedSession, SessionStore } from '../revocation/store.js'
-import { LIST, openMany, readPages, RULES, session, testSessions } from './session-fixture.js'
-import { HOUR, type StoreFixture, type StoreTests } from './store-fixture.js'
+import {
+  LIST,
+  openMany,
+  readPages,
+  RULES,
+  session,
+  testSessions,
+  HOUR,
+  type StoreFixture,
+  type StoreTests,
+} from './store-fixture.js'
 
 // In the order of their characters, which is neither that of the bytes they encode nor that of any language.
 const NONCES = ['-', '0', '9', 'A', 'Z', '_', 'a', 'b', 'z'].map((first) => first.padEnd(14, 'A'))

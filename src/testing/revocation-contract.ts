@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { FOREVER, isWatermark, MAX_WATERMARK_LEAD_MS, type RevocationKind } from '../revocation/revocation.js'
-import { entry, readAll } from './read-feed.js'
+import { entry, readAll } from './feed-contract.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
 
 const KINDS: readonly RevocationKind[] = ['token', 'session', 'user', 'key', 'all']
@@ -144,5 +144,48 @@ export function revocationContract({ test, isShared, canCount }: StoreTests): vo
       deepEqual([...(await store.lookup([{ kind: 'token', id: 't1' }]))], [FOREVER])
       await other.close()
       deepEqual([...(await store.lookup([key]))], [FOREVER])
+    })
+}
+
+/** What a store promises of lookups, and of those that are prepared. */
+export function lookupContract({ test, isShared }: StoreTests): void {
+  test('a lookup returns a promise', async ({ store }) => {
+    const answer = store.lookup([{ kind: 'all', id: '' }])
+    equal(typeof answer.then, 'function')
+    await answer
+  })
+
+  test('a prepared lookup counts a tie as revoked', async ({ store, now }) => {
+    if (store.createLookup === undefined) return
+    const key = { kind: 'token' as const, id: 'a' }
+    const lookups = [-1, 0, 1].map((offset) => store.createLookup?.([key], now() + offset))
+    await store.revoke([{ ...key, notBefore: now(), until: now() + HOUR }])
+    equal(lookups.map((isRevoked) => isRevoked?.()).join(), 'true,true,false')
+  })
+
+  test('a prepared lookup of a closed store never calls a revoked token good', async ({ store, now }) => {
+    if (store.createLookup === undefined) return
+    const key = entry('session', 's1', now() + HOUR)
+    const isRevoked = store.createLookup([key], now())
+    await store.revoke([key])
+    await store.close()
+    let answer = true
+    try {
+      answer = isRevoked()
+    } catch {
+      // It cannot tell.
+    }
+    equal(answer, true)
+  })
+
+  if (isShared)
+    test('a prepared lookup sees what another process revokes', async ({ store, another, now }) => {
+      const other = await another()
+      if (other.createLookup === undefined) return
+      const key = entry('token', 't1', now() + HOUR)
+      const isRevoked = other.createLookup([key], now())
+      equal(isRevoked(), false)
+      await store.revoke([key])
+      equal(isRevoked(), true)
     })
 }

@@ -1,9 +1,8 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
-import { readAll } from './read-feed.js'
-import { LIST, RULES, session, testSessions } from './session-fixture.js'
-import { HOUR, type StoreTests } from './store-fixture.js'
+import { readAll } from './feed-contract.js'
+import { LIST, RULES, session, testSessions, HOUR, type StoreTests } from './store-fixture.js'
 
 /** What a store promises of sessions from their start to their end. */
 export function sessionContract(tests: StoreTests): void {

@@ -1,15 +1,11 @@
 import type { ContractRunner } from './application-contract.js'
-import { feedContract } from './feed-contract.js'
+import { feedContract, lostDataContract } from './feed-contract.js'
 import { listContract } from './list-contract.js'
-import { lookupContract } from './lookup-contract.js'
-import { lostDataContract } from './lost-data-contract.js'
-import { presentContract } from './present-contract.js'
-import { revocationContract } from './revocation-contract.js'
-import { rotationContract } from './rotation-contract.js'
+import { lookupContract, revocationContract } from './revocation-contract.js'
+import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { type StoreTests, type StoreUnderTest, withFixture } from './store-fixture.js'
-import { watermarkContract } from './watermark-contract.js'
-import { wrongClockContract } from './wrong-clock-contract.js'
+import { watermarkContract, wrongClockContract } from './watermark-contract.js'
 
 /** Everything a revocation store promises; a new store's own test is this call. */
 export function storeContract(name: string, kind: StoreUnderTest, runner: ContractRunner): void {

@@ -7,9 +7,9 @@ import { resolveSettings } from '../manager/settings.js'
 import { type JsonClaims, TokenManager } from '../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
-import { type Clock, parseDuration } from '../time.js'
-import { createFrozenClock, type FrozenClock } from './frozen-clock.js'
-import { createKeyFields } from './key-fields.js'
+import { type Clock, parseDuration, type Duration } from '../time.js'
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { type Algorithm, ALGORITHMS } from '../jws/algorithms.js'
 
 /** What is wrong with a minted token; nothing, when no flag is set. */
 export interface MintOptions {
@@ -137,4 +137,46 @@ function createOtherKey(config: TokenConfig): TokenConfigOptions {
     JWT_DECODE_ALGORITHMS: null,
     ...createKeyFields(config.JWT_ALGORITHM),
   }
+}
+
+/** A clock that stands still until it is moved. */
+export interface FrozenClock extends Clock {
+  /** Moves the clock on. */
+  advance(by: Duration): void
+  /** Moves the clock to a moment. */
+  set(moment: Date): void
+}
+
+/** A clock that shows one moment, 2026-01-01 in UTC unless told otherwise; for `new TokenManager({ clock })`. */
+export function createFrozenClock(start: Date = new Date('2026-01-01T00:00:00Z')): FrozenClock {
+  let now = toMilliseconds(start)
+  return Object.assign(() => now, {
+    advance(by: Duration) {
+      now += parseDuration(by) * 1000
+    },
+    set(moment: Date) {
+      now = toMilliseconds(moment)
+    },
+  })
+}
+
+// With a clock that shows no time, no token would ever expire.
+function toMilliseconds(moment: Date): number {
+  const milliseconds = moment.getTime()
+  if (Number.isNaN(milliseconds)) throw new TypeError('The clock cannot be set to an invalid Date')
+  return milliseconds
+}
+
+/** Configuration fields with a new random key for an algorithm. */
+export function createKeyFields(algorithm: Algorithm = 'HS256'): TokenConfigOptions {
+  const spec = ALGORITHMS[algorithm]
+  if (spec.family === 'hmac') return { JWT_SECRET_KEY: randomBytes(spec.minSecretBytes) }
+  return { JWT_PRIVATE_KEY: createPrivateKey(algorithm) }
+}
+
+function createPrivateKey(algorithm: Algorithm): KeyObject {
+  const spec = ALGORITHMS[algorithm]
+  if (spec.family === 'ecdsa') return generateKeyPairSync('ec', { namedCurve: spec.curve }).privateKey
+  if (spec.family === 'eddsa') return generateKeyPairSync('ed25519').privateKey
+  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 }

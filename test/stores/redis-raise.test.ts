@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createRedisStore } from 'tokenlib/stores/redis'
-import { readFrom } from '../../src/testing/read-feed.js'
+import { readFrom } from '../../src/testing/feed-contract.js'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'

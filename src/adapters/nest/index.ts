@@ -4,12 +4,8 @@ export { type AnyManager, getTokenManagerToken, InjectTokenManager } from './man
 export { CurrentSubject, Payload, Token } from './payload.js'
 export { protectSockets, type SocketProtection } from './protect-sockets.js'
 export { readUpgrade } from './protected-sockets.js'
-export { type CookieTarget, sendCookies } from './http-response.js'
-export {
-  type ConstructorParameterFor,
-  createTokenDecorators,
-  type TokenDecorators,
-} from './token-decorators.js'
+export { type CookieTarget, sendCookies } from './token-exception-filter.js'
+export { type ConstructorParameterFor, createTokenDecorators, type TokenDecorators } from './payload.js'
 export { TokenExceptionFilter } from './token-exception-filter.js'
 export {
   AccessTokenGuard,

@@ -12,7 +12,7 @@ import type { AnyClaims } from '../../claims/payload.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type JsonClaims, TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
 import { assertOptions } from '../../options.js'
-import { assertGateways } from './assert-gateways.js'
+import { assertGateways } from './protect-sockets.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
 

@@ -14,8 +14,7 @@ import {
 import type { FeedPage, Position } from '../../revocation/store.js'
 import { toKeptUntil } from '../../revocation/table-segment.js'
 import type { Clock } from '../../time.js'
-import { createSweeper, pruneMap, type Sweeper } from './expiry.js'
-import { createHistory, type Source } from './history.js'
+import { createSweeper, pruneMap, type Sweeper, createHistory, type Source } from './history.js'
 
 /** The revocations of a memory store. */
 export interface MemoryRevocations {

@@ -3,7 +3,7 @@ import { parseListOptions, decideRotation, type RotationDecision } from '../../r
 import { FOREVER } from '../../revocation/revocation.js'
 import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
-import { createSweeper, pruneMap } from './expiry.js'
+import { createSweeper, pruneMap } from './history.js'
 import type { MemoryRevocations } from './revocations.js'
 
 /** The sessions of a memory store. */

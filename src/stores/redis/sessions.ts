@@ -7,9 +7,9 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/store.js'
-import type { Reply, Script } from './client.js'
+import { type Reply, type Script, createScript } from './client.js'
 import type { Namespace } from './namespace.js'
-import { GET, LIST, OPEN, PRESENT, ROTATE } from './session-scripts.js'
+import { HEAD, SAME_EPOCH } from './lua.js'
 
 /** How many sessions one script looks at, at most. */
 const MAX_STEPS = 1000
@@ -94,3 +94,188 @@ function toSession(reply: readonly Reply[]): StoredSession {
     userAgent: userAgent ?? null,
   }
 }
+
+/** What is known of a client begins with '=', or is '' where nothing is. */
+const UNMARK = `
+local function unmark(value, known)
+  if value == '' then return known end
+  return string.sub(value, 2)
+end
+`
+
+/**
+ * ARGV: the epoch, the time, the user, the nonce, the expiresAt, the until, the ip, the user agent.
+ *
+ * Of the user's other sessions a few are looked at, by chance, so that the list forgets what has ended.
+ */
+export const OPEN: Script = createScript(
+  HEAD,
+  UNMARK,
+  SAME_EPOCH,
+  `
+local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+local startedAt = now
+for _, member in ipairs({ 'u:' .. ARGV[3], 'a:' }) do
+  local notBefore = notBeforeOf(member)
+  -- What lies beyond 48 bits is no moment, but FOREVER.
+  if notBefore < 281474976710655 then startedAt = math.max(startedAt, notBefore + 1) end
+end
+local moment, sid = startedAt, ARGV[4]
+for _ = 1, 8 do
+  local digit = moment % 64
+  sid = string.sub(ALPHABET, digit + 1, digit + 1) .. sid
+  moment = (moment - digit) / 64
+end
+
+local list, row, kept = base .. 'u:' .. ARGV[3], base .. 's:' .. sid, lifetime(keptUntil(tonumber(ARGV[6])))
+local left, count, gone = redis.call('PTTL', list), redis.call('ZCARD', list), {}
+if count > 0 then
+  local one, two, three = string.byte(sid, -3, -1)
+  local from = (one * 65536 + two * 256 + three) % count
+  for _, other in ipairs(redis.call('ZRANGE', list, from, from + 3)) do
+    if not exists(base .. 's:' .. other) or exists(base .. 'r:s:' .. other) then gone[#gone + 1] = other end
+  end
+end
+
+redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumber(ARGV[5]), tonumber(ARGV[6]),
+  unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
+redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
+redis.call('ZADD', list, text(startedAt), sid)
+remove(list, gone)
+if kept then
+  redis.call('PEXPIRE', row, text(kept))
+  if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
+else
+  redis.call('PERSIST', list)
+end
+return { sid, text(startedAt) }
+`,
+)
+
+/**
+ * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused.
+ *
+ * The rules are those of `decideRotation`. What comes after this is for tokens that are good, or good once more.
+ */
+const DECIDE = `
+local sid, presented = ARGV[4], tonumber(ARGV[5])
+local row = session(sid)
+if not row then return refusal() or { 'ended' } end
+local user, generation, startedAt, lastUsedAt, expiresAt, ends = unpack(row)
+local unused = now - lastUsedAt
+local isOver = now >= ends or unused > tonumber(ARGV[7])
+if isOver or isRevoked(sid, user, startedAt) then return refusal() or { 'ended' } end
+
+local isReplay = presented == generation - 1 and math.abs(unused) < tonumber(ARGV[6])
+if presented < generation and not isReplay then
+  append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
+  removeSession(sid, user)
+  return { 'reused', text(generation) }
+end
+`
+
+/** ARGV: those of `DECIDE`, then the ip and the user agent. */
+export const ROTATE: Script = createScript(
+  HEAD,
+  UNMARK,
+  SAME_EPOCH,
+  DECIDE,
+  `
+if isReplay then return refusal() or { 'replayed', text(generation), text(expiresAt) } end
+row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[8], row[7]), unmark(ARGV[9], row[8])
+redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
+return { 'rotated', text(presented + 1), text(expiresAt) }
+`,
+)
+
+/** ARGV: those of `DECIDE`. */
+export const PRESENT: Script = createScript(HEAD, SAME_EPOCH, DECIDE, `return refusal() or { 'current' }`)
+
+const LIVE = `
+local function isLive(row, idle)
+  return now < row[6] and now - row[4] <= idle
+end
+
+local function toReply(sid, row)
+  return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), row[7], row[8] }
+end
+`
+
+/** ARGV: the epoch, the time, the sid, the longest time unused. */
+export const GET: Script = createScript(
+  HEAD,
+  LIVE,
+  SAME_EPOCH,
+  `
+local refused = refusal()
+if refused then return refused end
+local sid = ARGV[3]
+local row = session(sid)
+if not row or not isLive(row, tonumber(ARGV[4])) then return {} end
+if isRevoked(sid, row[1], row[3]) then return {} end
+return toReply(sid, row)
+`,
+)
+
+/**
+ * ARGV: the epoch, the time, the user, the start and the sid to go on after, or twice '', how many sessions to look at,
+ * the longest time unused.
+ *
+ * Answers with the start and the sid to go on after, or twice '' at the end, and those of the sessions that are live.
+ */
+export const LIST: Script = createScript(
+  HEAD,
+  LIVE,
+  SAME_EPOCH,
+  `
+local refused = refusal()
+if refused then return refused end
+local list, size, idle = base .. 'u:' .. ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
+
+-- By bytes, as Redis orders them: Lua compares texts as the language of the server does.
+local function isGreater(one, other)
+  for at = 1, math.min(#one, #other) do
+    local left, right = string.byte(one, at), string.byte(other, at)
+    if left ~= right then return left > right end
+  end
+  return #one > #other
+end
+
+-- How many come before those after a session, which need not be there any more.
+local function countUpTo(start, sid)
+  local rank = redis.call('ZREVRANK', list, sid)
+  if rank then return rank + 1 end
+  local from = redis.call('ZCOUNT', list, '(' .. start, '+inf')
+  local to = from + redis.call('ZCOUNT', list, start, start)
+  while from < to do
+    local middle = math.floor((from + to) / 2)
+    if isGreater(redis.call('ZREVRANGE', list, middle, middle)[1], sid) then from = middle + 1 else to = middle end
+  end
+  return from
+end
+
+local revokedBefore = math.max(notBeforeOf('u:' .. ARGV[3]), notBeforeOf('a:'))
+local from = ARGV[5] == '' and 0 or countUpTo(ARGV[4], ARGV[5])
+local part = redis.call('ZREVRANGE', list, from, from + size - 1, 'WITHSCORES')
+local sids, rows, entries, gone = {}, {}, {}, {}
+for at = 1, #part, 2 do
+  if tonumber(part[at + 1]) <= revokedBefore then break end
+  sids[#sids + 1] = part[at]
+  rows[#rows + 1] = base .. 's:' .. part[at]
+  entries[#entries + 1] = base .. 'r:s:' .. part[at]
+end
+rows, entries = fetch(rows), fetch(entries)
+local reply = { '', '' }
+if #sids == size then reply = { part[2 * size], sids[size] } end
+for at, sid in ipairs(sids) do
+  local row = rows[at] and not entries[at] and cmsgpack.unpack(rows[at])
+  if not row then
+    gone[#gone + 1] = sid
+  elseif isLive(row, idle) then
+    reply[#reply + 1] = toReply(sid, row)
+  end
+end
+remove(list, gone)
+return reply
+`,
+)

@@ -1,8 +1,14 @@
 import { createId, systemRandom } from '../../claims/ids.js'
 import { addDuration, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
 import type { Clock } from '../../time.js'
-import type { FileCheck } from './database-file.js'
-import { isMissingTable, retryWhileBusy, type SqliteDatabase, transact, type WhenBusy } from './database.js'
+import {
+  type FileCheck,
+  isMissingTable,
+  retryWhileBusy,
+  type SqliteDatabase,
+  transact,
+  type WhenBusy,
+} from './database.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
 
 /** How far this process has seen the history of a database. */

@@ -1,23 +1,36 @@
-import { equal } from 'node:assert/strict'
-import { FOREVER, type RevocationKey, type RevocationKind, isRevokedBy } from '../revocation/revocation.js'
-import type { RevocationStore } from '../revocation/store.js'
-import { entry } from './read-feed.js'
-import { HOUR, type StoreTests } from './store-fixture.js'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createFrozenClock } from 'tokenlib/testing'
+import {
+  FOREVER,
+  isRevokedBy,
+  type Revocation,
+  type RevocationKey,
+  type RevocationKind,
+  type RevocationStore,
+} from '../../src/store-kit.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import type { Clock } from '../../src/time.js'
+import { createFolder, HOUR } from './sqlite-fixture.js'
 
-/** What a store promises of lookups, and of those that are prepared. */
-export function lookupContract({ test, isShared }: StoreTests): void {
-  test('a lookup returns a promise', async ({ store }) => {
-    const answer = store.lookup([{ kind: 'all', id: '' }])
-    equal(typeof answer.then, 'function')
-    await answer
-  })
+const folder = createFolder()
+afterAll(() => folder.remove())
 
-  test('a prepared lookup agrees with lookup, whatever is revoked and dropped after it was made', async ({
-    store,
-    now,
-    advance,
-  }) => {
-    if (store.createLookup === undefined) return
+const openers: Readonly<Record<string, (clock: Clock) => Promise<RevocationStore>>> = {
+  async memory(clock) {
+    const store = createMemoryStore({ clock })
+    await store.prepare({ longestLifetime: HOUR })
+    return store
+  },
+  SQLite: (clock) => folder.openStore('prepared', undefined, { clock }),
+}
+
+const entry = (id: string, until: number): Revocation => ({ kind: 'token', id, notBefore: FOREVER, until })
+
+describe.each(Object.entries(openers))('a prepared lookup of the %s store', (_name, open) => {
+  test('agrees with lookup, whatever is revoked and dropped after it was made', async () => {
+    const clock = createFrozenClock()
+    const store = await open(clock)
+    const now = (): number => clock()
     const random = createRandom(20_260_101)
     const ids = createIds(random)
     const prepared: PreparedLookup[] = []
@@ -26,53 +39,19 @@ export function lookupContract({ test, isShared }: StoreTests): void {
       prepared.push(...Array.from({ length: 3 }, () => prepare(store, random, ids, now())))
       await change(store, random, ids, now(), round)
       if (round % 10 === 9) {
-        advance(HOUR)
+        clock.advance('1h')
         await store.prune(100)
       }
       for (const { keys, start, isRevoked } of prepared) {
         const expected = isRevokedBy(await store.lookup(keys), start)
-        equal(isRevoked(), expected, `round ${round}: ${JSON.stringify({ keys, start })}`)
+        expect(isRevoked(), `round ${round}: ${JSON.stringify({ keys, start })}`).toBe(expected)
         answers.add(expected)
       }
       if (prepared.length > 60) prepared.splice(random(prepared.length), 20)
     }
-    equal(answers.size, 2)
+    expect(answers.size).toBe(2)
   })
-
-  test('a prepared lookup counts a tie as revoked', async ({ store, now }) => {
-    if (store.createLookup === undefined) return
-    const key = { kind: 'token' as const, id: 'a' }
-    const lookups = [-1, 0, 1].map((offset) => store.createLookup?.([key], now() + offset))
-    await store.revoke([{ ...key, notBefore: now(), until: now() + HOUR }])
-    equal(lookups.map((isRevoked) => isRevoked?.()).join(), 'true,true,false')
-  })
-
-  test('a prepared lookup of a closed store never calls a revoked token good', async ({ store, now }) => {
-    if (store.createLookup === undefined) return
-    const key = entry('session', 's1', now() + HOUR)
-    const isRevoked = store.createLookup([key], now())
-    await store.revoke([key])
-    await store.close()
-    let answer = true
-    try {
-      answer = isRevoked()
-    } catch {
-      // It cannot tell.
-    }
-    equal(answer, true)
-  })
-
-  if (isShared)
-    test('a prepared lookup sees what another process revokes', async ({ store, another, now }) => {
-      const other = await another()
-      if (other.createLookup === undefined) return
-      const key = entry('token', 't1', now() + HOUR)
-      const isRevoked = other.createLookup([key], now())
-      equal(isRevoked(), false)
-      await store.revoke([key])
-      equal(isRevoked(), true)
-    })
-}
+})
 
 const ROUNDS = 60
 
@@ -139,6 +118,6 @@ async function change(
   })
   // Enough for a store to move what it has, now and then.
   const others = round % 6 === 5 ? Array.from({ length: 400 }, () => createId(random)) : []
-  await store.revoke([...batch, ...others.map((id) => entry('token', id, now + random(2 * HOUR)))])
+  await store.revoke([...batch, ...others.map((id) => entry(id, now + random(2 * HOUR)))])
   if (round === ROUNDS / 2) await store.revoke([{ kind: 'all', id: '', notBefore: 0, until: 0 }])
 }
