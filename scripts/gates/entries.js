@@ -14,7 +14,12 @@ export function listSubpaths({ exports }) {
 
 /** The files under src that are meant as entries, relative to it and without extension: `adapters/hono`. */
 export function listEntries(root) {
-  return ['index', 'store-kit', 'adapter-kit', ...FOLDERS.flatMap((folder) => entriesOf(join(root, 'src'), folder))]
+  return [
+    'index',
+    'store-kit',
+    'adapter-kit',
+    ...FOLDERS.flatMap((folder) => entriesOf(join(root, 'src'), folder)),
+  ]
 }
 
 // A folder with an index is one entry, and what lies beside the index is its own business.
