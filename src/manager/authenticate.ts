@@ -98,7 +98,7 @@ export async function assertUnrevoked(
   const isRevoked =
     (store !== null && (await store.isRevoked(verified))) ||
     (callback !== null &&
-      (await callBlocklist(callback, token, verified, location, settings.revocationTimeoutMs)))
+      (await callBlocklist(callback, token, verified, location, settings.store.timeoutMs)))
   if (isRevoked) throw new RevokedTokenError(verified.payload, verified.header)
 }
 

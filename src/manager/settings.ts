@@ -17,7 +17,6 @@ export interface Settings {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly revocationTimeoutMs: number
   readonly store: Omit<ConnectionOptions, 'now' | 'random' | 'emit'>
   readonly verifiedCacheSize: number
 }
@@ -39,7 +38,6 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     schema,
     identityClaim: config.JWT_IDENTITY_CLAIM,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
-    revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
     store: resolveStore(config),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
