@@ -43,7 +43,7 @@ function createProject(
       maxWorkers: availableParallelism(),
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
-      setupFiles: 'test/leaks/watch-for-leaks.ts',
+      setupFiles: ['test/helpers/detach-generated-keys.ts', 'test/leaks/watch-for-leaks.ts'],
       provide: { hasServers: name !== 'unit' },
       ...test,
       exclude: ['**/node_modules/**', ...(test?.exclude ?? [])],

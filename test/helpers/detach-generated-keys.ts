@@ -1,0 +1,25 @@
+import crypto, { createPrivateKey, createPublicKey } from 'node:crypto'
+import { syncBuiltinESMExports } from 'node:module'
+
+// In Node 20 a thread can wait for itself for ever while it exports a key from `generateKeyPairSync` as a JWK (see
+// src/jws/jwk.ts), and tests export thousands. Here every such key is a copy, which has no part in that lock.
+const DER = { format: 'der' } as const
+
+type Generate = (type: string, options?: object) => crypto.KeyPairKeyObjectResult
+const shared = globalThis as { generateAttached?: Generate }
+// This file runs before every test file, most often in a thread where it has run before.
+const generate = (shared.generateAttached ??= crypto.generateKeyPairSync as Generate)
+
+function generateDetached(type: string, options: object = {}): unknown {
+  const pair = generate(type, options)
+  if ('publicKeyEncoding' in options || 'privateKeyEncoding' in options) return pair
+  const privateKey = pair.privateKey.export({ ...DER, type: 'pkcs8' })
+  const publicKey = pair.publicKey.export({ ...DER, type: 'spki' })
+  return {
+    privateKey: createPrivateKey({ key: privateKey, ...DER, type: 'pkcs8' }),
+    publicKey: createPublicKey({ key: publicKey, ...DER, type: 'spki' }),
+  }
+}
+
+Object.assign(crypto, { generateKeyPairSync: generateDetached })
+syncBuiltinESMExports()
