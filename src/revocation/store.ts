@@ -11,6 +11,41 @@ export interface StoreNeeds {
   readonly longestLifetime: number
   /** Called once for each loss of data that the store notices, after it has revoked what may be affected. */
   readonly onLostData?: (loss: LostData) => void
+  /**
+   * Whether the caller has a copy of all that the store had, and will `restore` what is missing. Then a loss of data
+   * revokes nothing else. Asked whenever a loss is found.
+   */
+  readonly canRestore?: () => boolean
+  /** Called when the replica of this process becomes stale, becomes fresh again, or has to read its store anew. */
+  readonly onReplicaChange?: (change: ReplicaChange) => void
+}
+
+/** What happened to a replica. */
+export interface ReplicaChange {
+  /** `stale`: it refuses or asks its store. `fresh`: it answers from memory again. `reset`: its store lost its history. */
+  readonly kind: 'stale' | 'fresh' | 'reset'
+  readonly state: ReplicaState
+}
+
+/** What a replica knows of its store. */
+export interface ReplicaState {
+  readonly isFresh: boolean
+  /** How long ago the last complete read was sent, in milliseconds; `null` before the first one. */
+  readonly ageMs: number | null
+  /** The oldest that this may be for the replica to be fresh, in milliseconds. */
+  readonly boundMs: number
+  /** How many revocations it has. */
+  readonly entries: number
+  readonly position: Position | null
+  /** Why the last read failed; `null` when it did not. */
+  readonly lastError: Error | null
+}
+
+/** A copy of a store in the memory of this process. */
+export interface Replica {
+  readState(): ReplicaState
+  /** Resolves when the first read is complete. */
+  ready(): Promise<void>
 }
 
 /** What a store did about lost data. */
@@ -38,6 +73,12 @@ export interface FeedPage {
   readonly reset: boolean
   /** How old the store's own knowledge is, in milliseconds; 0 unless it relays another's. */
   readonly ageMs: number
+}
+
+/** What an answer must include. */
+export interface LookupOptions {
+  /** Everything up to this position; a store that always answers from all it has ignores it. */
+  readonly atLeast?: Position
 }
 
 /** How long to wait for news. */
@@ -73,7 +114,7 @@ export interface RevocationStore {
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /** An entry counts for as long as it is there, whatever its `until`. */
-  readonly lookup: (keys: readonly RevocationKey[]) => Promise<LookupAnswer>
+  readonly lookup: (keys: readonly RevocationKey[], options?: LookupOptions) => Promise<LookupAnswer>
   /**
    * For a store that can answer at once; others leave it out. Made once for a verified token, and called for every
    * request that brings it: whether one of the keys revokes a token that started at `start` (epoch milliseconds; a tie
@@ -83,6 +124,18 @@ export interface RevocationStore {
   readonly createLookup?: (keys: readonly RevocationKey[], start: number) => () => boolean
   /** Every entry that changed after a position, or every entry there is after `null`. */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
+  /**
+   * Merges entries as they are: what a replica still knows and the store has lost. Unlike `revoke` it raises no watermark
+   * and no `until`. The row of a session that it revokes is removed. A store without it cannot be restored.
+   */
+  restore?(batch: readonly Revocation[]): Promise<void>
+  /**
+   * Calls a listener soon after the history may have grown, by whichever process; returns a function that ends that.
+   * Only a hint: a call may come for nothing, and may be missing.
+   */
+  watch?(listener: () => void): () => void
+  /** What is known of the copy in this process, if the store has one. */
+  readonly replica?: Replica
   /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */
   prune(limit: number): Promise<number>
   /** Without them, sessions are not kept: pairs are issued, but cannot be rotated or listed. */
@@ -97,6 +150,9 @@ const STORE_NAMES: OptionNames<RevocationStore> = {
   lookup: true,
   createLookup: true,
   feed: true,
+  restore: true,
+  watch: true,
+  replica: true,
   prune: true,
   close: true,
   sessions: true,
@@ -147,7 +203,14 @@ function assertKnownMembers(owner: string, object: object, names: object): void 
 
 /** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */
 export function assertStore(store: RevocationStore): void {
-  const { createLookup: _, sessions: __, ...required } = STORE_NAMES
+  const {
+    createLookup: _,
+    restore: __,
+    watch: ___,
+    replica: ____,
+    sessions: _____,
+    ...required
+  } = STORE_NAMES
   const missing = findMissing(store, required)
   if (store?.sessions !== undefined) {
     missing.push(...findMissing(store.sessions, SESSION_NAMES).map((name) => `sessions.${name}`))

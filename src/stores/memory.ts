@@ -42,6 +42,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     if (isClosed) throw new Error('The memory store is closed')
   }
 
+  const listeners = new Set<() => void>()
+  const notify = (): void => {
+    for (const listener of listeners) listener()
+  }
+
+  const notifyOfReuse = <Answer extends { readonly outcome: string }>(answer: Answer): Answer => {
+    if (answer.outcome === 'reused') notify()
+    return answer
+  }
+
   const sessions = createMemorySessions({ revocations, now, pruneClock, assertOpen })
 
   const sweep = (writes: number): void => {
@@ -84,6 +94,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
         else if (entry.kind === 'session') revokeSession(entry)
         else revocations.merge(entry)
       }
+      notify()
       return { position: revocations.position(), now: taken }
     },
     async lookup(keys) {
@@ -102,6 +113,18 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
         assertOpen()
         return revocations.read(after)
       }, wait),
+    async restore(batch) {
+      assertOpen()
+      for (const entry of batch) {
+        revocations.merge(entry)
+        if (entry.kind === 'session') sessions.removeRevoked(entry.id)
+      }
+      notify()
+    },
+    watch(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     async prune(limit) {
       const dropped = await runWithPauses(revocations.prune(limit))
       return dropped + (await runWithPauses(sessions.prune(limit)))
@@ -111,8 +134,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
         sweep(1)
         return sessions.open(session)
       },
-      rotate: (sid, generation, rules) => sessions.rotate(sid, generation, rules),
-      present: (sid, generation, rules) => sessions.present(sid, generation, rules),
+      rotate: async (sid, generation, rules) => notifyOfReuse(await sessions.rotate(sid, generation, rules)),
+      present: async (sid, generation, rules) =>
+        notifyOfReuse(await sessions.present(sid, generation, rules)),
       list: (user, page) => sessions.list(user, page),
       get: (sid, rules) => sessions.get(sid, rules),
     },

@@ -23,6 +23,10 @@ export interface MemoryRevocations {
   /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
   createLookup(keys: readonly RevocationKey[], start: number): () => boolean
   merge(entry: Revocation): void
+  /** How many there are. */
+  readonly size: number
+  /** All of them, in no order. */
+  entries(): Iterable<Revocation>
   watermarks(): readonly Revocation[]
   position(): Position
   read(after: Position | null): FeedPage
@@ -139,6 +143,17 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
       const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
       const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))
       if (!isForTable || !mergeIntoTable(table, entries, entry)) mergeIntoMap(entries, entry)
+    },
+    get size() {
+      return kinds.reduce((sum, { map, table }) => sum + map.size + (table?.size ?? 0), 0)
+    },
+    *entries() {
+      for (const { kind, map, table } of kinds) {
+        for (const { change: _, ...entry } of map.values()) yield entry
+        for (let part = 0; table !== null && part < PARTS; part++) {
+          for (const { id, until } of table.read(part)) yield { kind, id, notBefore: FOREVER, until }
+        }
+      }
     },
     watermarks() {
       return kinds.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])

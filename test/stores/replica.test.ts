@@ -1,0 +1,367 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
+import { storeContract } from 'tokenlib/testing'
+import {
+  type FeedPage,
+  FOREVER,
+  type ReplicaChange,
+  type Revocation,
+  type RevocationStore,
+} from '../../src/store-kit.js'
+
+const HOUR = 3_600_000
+
+storeContract(
+  'replica of a memory store',
+  { open: (_place, clock) => replicate(createMemoryStore({ clock })), isShared: false },
+  { afterAll, beforeAll, describe, test },
+)
+
+/** A store whose answers can be held up, made to fail, or changed. */
+interface Faulty {
+  readonly store: RevocationStore
+  /** What `feed` does instead; `null` for nothing. */
+  onFeed: ((read: () => Promise<FeedPage>) => Promise<FeedPage>) | null
+  feeds: number
+  lookups: number
+  restored: Revocation[]
+}
+
+function createFaulty(inner: RevocationStore = createMemoryStore()): Faulty {
+  const faulty: Faulty = { store: inner, onFeed: null, feeds: 0, lookups: 0, restored: [] }
+  const { watch: _, ...unwatched } = inner
+  const store: RevocationStore = {
+    ...unwatched,
+    feed(after, options) {
+      faulty.feeds++
+      const read = () => inner.feed(after, options)
+      return faulty.onFeed === null ? read() : faulty.onFeed(read)
+    },
+    lookup(keys) {
+      faulty.lookups++
+      return inner.lookup(keys)
+    },
+    async restore(batch) {
+      faulty.restored.push(...batch)
+      await inner.restore?.(batch)
+    },
+  }
+  return Object.assign(faulty, { store })
+}
+
+const opened: RevocationStore[] = []
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close()
+})
+
+async function open(
+  store: RevocationStore,
+  options: ReplicaOptions = {},
+  onReplicaChange: (change: ReplicaChange) => void = () => undefined,
+): Promise<RevocationStore> {
+  const replica = replicate(store, options)
+  opened.push(replica)
+  await replica.prepare({ longestLifetime: HOUR, onReplicaChange })
+  await replica.replica?.ready()
+  return replica
+}
+
+const entry = (id: string, given: Partial<Revocation> = {}): Revocation => ({
+  kind: 'token',
+  id,
+  notBefore: FOREVER,
+  until: Date.now() + HOUR,
+  ...given,
+})
+const key = (id: string) => [{ kind: 'token' as const, id }]
+const down = (): Promise<never> => Promise.reject(new Error('The store is down'))
+
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await sleep(2)
+}
+
+describe('while it is fresh', () => {
+  test('it answers from memory, and at once', async () => {
+    const faulty = createFaulty()
+    await faulty.store.revoke([entry('a')])
+    const replica = await open(faulty.store)
+    expect(await replica.lookup([...key('a'), ...key('b')])).toEqual([FOREVER, undefined])
+    expect(replica.createLookup?.(key('a'), 1)()).toBe(true)
+    expect(replica.createLookup?.(key('b'), 1)()).toBe(false)
+    expect(faulty.lookups).toBe(0)
+  })
+
+  test('what another process revokes arrives within the bound', async () => {
+    const shared = createMemoryStore()
+    const replica = await open(createFaulty(shared).store, { bound: '100ms' })
+    await shared.revoke([entry('a')])
+    const acknowledged = performance.now()
+    while (performance.now() - acknowledged <= 100) await sleep(5)
+    expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+  })
+
+  test('a store that calls its watchers is read at once', async () => {
+    const shared = createMemoryStore()
+    const replica = await open(shared, { bound: '1m' })
+    await shared.revoke([entry('a')])
+    await until(async () => (await replica.lookup(key('a')))[0] === FOREVER)
+  })
+
+  test('with atLeast it asks the store unless it has come that far', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m' })
+    const { position } = await faulty.store.revoke([entry('a')])
+    expect(await replica.lookup(key('a'))).toEqual([undefined])
+    expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
+    expect(faulty.lookups).toBe(1)
+  })
+})
+
+describe('when it is stale', () => {
+  test('before the first complete read it refuses', async () => {
+    const faulty = createFaulty()
+    faulty.onFeed = down
+    const replica = replicate(faulty.store)
+    opened.push(replica)
+    await replica.prepare({ longestLifetime: HOUR })
+    await expect(replica.lookup(key('a'))).rejects.toThrow('never read its store completely')
+    expect(() => replica.createLookup?.(key('a'), 1)()).toThrow('never read its store completely')
+    expect(faulty.lookups).toBe(0)
+  })
+
+  test('a page that is not the last one does not count as complete', async () => {
+    const faulty = createFaulty()
+    faulty.onFeed = async (read) => ({ ...(await read()), more: true })
+    const replica = replicate(faulty.store)
+    opened.push(replica)
+    await replica.prepare({ longestLifetime: HOUR })
+    await sleep(20)
+    expect(replica.replica?.readState()).toMatchObject({ isFresh: false, ageMs: null })
+  })
+
+  test('it refuses once the bound has passed since the last complete read was sent', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '60ms' })
+    const isRevokedNow = replica.createLookup?.(key('b'), 1)
+    faulty.onFeed = down
+    await until(() => replica.replica?.readState().isFresh === false)
+    expect(replica.replica?.readState().lastError?.message).toBe('The store is down')
+    await expect(replica.lookup(key('b'))).rejects.toThrow('may be 60 ms old')
+    expect(isRevokedNow).toThrow('may be 60 ms old')
+    faulty.onFeed = null
+    expect(await replica.lookup(key('b'))).toEqual([undefined])
+    expect(isRevokedNow?.()).toBe(false)
+  })
+
+  test('an answer that took longer than the bound is too old when it arrives', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '40ms' })
+    faulty.onFeed = async (read) => {
+      const page = await read()
+      await sleep(60)
+      return page
+    }
+    await until(() => replica.replica?.readState().isFresh === false)
+    const { feeds } = faulty
+    await until(() => faulty.feeds > feeds + 2)
+    expect(replica.replica?.readState().isFresh).toBe(false)
+    await expect(replica.lookup(key('b'))).rejects.toThrow('may be 40 ms old')
+  })
+
+  test('the age that a store reports counts', async () => {
+    const faulty = createFaulty()
+    faulty.onFeed = async (read) => ({ ...(await read()), ageMs: 5000 })
+    const replica = await open(faulty.store)
+    expect(replica.replica?.readState().isFresh).toBe(false)
+    await expect(replica.lookup(key('b'))).rejects.toThrow('may be 1000 ms old')
+  })
+
+  test('a stalled event loop is noticed by the first check after it', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '50ms' })
+    const isRevokedNow = replica.createLookup?.(key('b'), 1)
+    expect(isRevokedNow?.()).toBe(false)
+    for (const from = performance.now(); performance.now() - from < 60;);
+    expect(isRevokedNow).toThrow('may be 50 ms old')
+    expect(await replica.lookup(key('b'))).toEqual([undefined])
+  })
+
+  test('with `ask` the store answers instead', async () => {
+    const faulty = createFaulty()
+    await faulty.store.revoke([entry('a')])
+    faulty.onFeed = down
+    const replica = replicate(faulty.store, { whenStale: 'ask' })
+    opened.push(replica)
+    await replica.prepare({ longestLifetime: HOUR })
+    expect(await replica.lookup([...key('a'), ...key('b')])).toEqual([FOREVER, undefined])
+    expect(faulty.lookups).toBe(1)
+  })
+
+  test('changes are reported, each once', async () => {
+    const changes: string[] = []
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '40ms' }, ({ kind }) => void changes.push(kind))
+    faulty.onFeed = down
+    await until(() => changes.length === 2)
+    faulty.onFeed = null
+    await until(() => changes.length === 3)
+    expect(changes).toEqual(['fresh', 'stale', 'fresh'])
+    expect(replica.replica?.readState()).toMatchObject({ isFresh: true, boundMs: 40, lastError: null })
+  })
+})
+
+describe('own revocations', () => {
+  test('are refused at once, also while the store does not answer', async () => {
+    const faulty = createFaulty()
+    let release: () => void = () => undefined
+    const inner = faulty.store
+    const held: RevocationStore = {
+      ...inner,
+      revoke: (batch) =>
+        new Promise((resolve, reject) => {
+          release = () => void inner.revoke(batch).then(resolve, reject)
+        }),
+    }
+    const replica = await open(held, { bound: '1m' })
+    const revoking = replica.revoke([entry('a')])
+    expect(replica.createLookup?.(key('a'), 1)()).toBe(true)
+    release()
+    await revoking
+    expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+  })
+
+  test('what only the store knows is there when the call resolves', async () => {
+    const store = createMemoryStore()
+    const replica = await open(createFaulty(store).store, { bound: '1m' })
+    const before = Date.now()
+    await replica.revoke([{ kind: 'user', id: 'ada', notBefore: 1, until: before + HOUR }])
+    const [notBefore = 0] = await replica.lookup([{ kind: 'user', id: 'ada' }])
+    expect(notBefore).toBeGreaterThanOrEqual(before)
+  })
+
+  test('where the read after it fails, nothing is accepted', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m' })
+    faulty.onFeed = down
+    await replica.revoke([entry('a')])
+    expect(() => replica.createLookup?.(key('b'), 1)()).toThrow('The replica')
+  })
+
+  test('one that the store refused stays refused here, and is written later', async () => {
+    const faulty = createFaulty()
+    let isDown = true
+    const inner = faulty.store
+    const replica = await open(
+      { ...inner, revoke: (batch) => (isDown ? down() : inner.revoke(batch)) },
+      { bound: '40ms' },
+    )
+    await expect(replica.revoke([entry('a')])).rejects.toThrow('The store is down')
+    expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+    isDown = false
+    await until(() => faulty.restored.length > 0)
+    expect(await inner.lookup(key('a'))).toEqual([FOREVER])
+  })
+})
+
+describe('after a reset', () => {
+  /** The history of the store is another one from now on, and has nothing. */
+  async function lose(faulty: Faulty): Promise<RevocationStore> {
+    const next = createMemoryStore()
+    await next.prepare({ longestLifetime: HOUR })
+    Object.assign(faulty.store, {
+      feed: next.feed,
+      lookup: next.lookup,
+      async restore(batch: readonly Revocation[]) {
+        faulty.restored.push(...batch)
+        await next.restore?.(batch)
+      },
+    })
+    return next
+  }
+
+  test('it goes on refusing what it knows, and restores it', async () => {
+    const faulty = createFaulty()
+    const [ended, user] = [
+      entry('ended', { until: Date.now() - 1 }),
+      { kind: 'user' as const, id: 'ada', notBefore: 5, until: Date.now() + HOUR },
+    ]
+    const changes: string[] = []
+    const replica = await open(faulty.store, { bound: '200ms' }, ({ kind }) => void changes.push(kind))
+    await replica.revoke([entry('a'), entry('short'), ended])
+    const [marked] = await replica.lookup([user])
+    expect(marked).toBeUndefined()
+    await faulty.store.restore?.([user])
+    await until(async () => (await replica.lookup([user]))[0] === 5)
+    faulty.restored.length = 0
+    const isRevokedNow = replica.createLookup?.(key('a'), 1)
+    const next = await lose(faulty)
+    let wasAccepted = false
+    await until(async () => {
+      try {
+        wasAccepted ||= isRevokedNow?.() !== true
+      } catch {
+        // Stale for a moment, which is no acceptance.
+      }
+      return (await next.lookup(key('a')))[0] === FOREVER
+    })
+    expect(wasAccepted).toBe(false)
+    // The watermark is the one that it was, or sessions that began after it would end.
+    expect(await next.lookup([...key('short'), ...key('ended'), user])).toEqual([FOREVER, undefined, 5])
+    expect(changes).toContain('reset')
+  })
+
+  test('what others have restored is not restored again', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '200ms' })
+    await replica.revoke([entry('a'), entry('b')])
+    const next = await lose(faulty)
+    await next.revoke([entry('a')])
+    await until(() => faulty.restored.length > 0)
+    expect(faulty.restored.map(({ id }) => id)).toEqual(['b'])
+  })
+
+  test('a store that cannot be restored is told so', async () => {
+    const needs: (boolean | undefined)[] = []
+    const { restore: _, ...inner } = createMemoryStore()
+    const store = { ...inner, prepare: inner.prepare }
+    store.prepare = async (given) => {
+      needs.push(given.canRestore?.())
+      await inner.prepare(given)
+    }
+    const replica = await open(store)
+    await replica.prepare({ longestLifetime: 2 * HOUR })
+    expect(needs).toEqual([false, false])
+  })
+})
+
+describe('options', () => {
+  test.each([
+    ['an unknown one', { bounds: '1s' }],
+    ['no bound', { bound: 0 }],
+    ['a bound of an hour', { bound: '1h' }],
+    ['a text that is no duration', { bound: 'soon' }],
+    ['accepting while stale', { whenStale: 'accept' }],
+  ])('%s is refused', (_, options) => {
+    expect(() => replicate(createMemoryStore(), options as ReplicaOptions)).toThrow()
+  })
+
+  test('what is no store is refused', () => {
+    expect(() => replicate({} as RevocationStore)).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
+    )
+  })
+})
+
+test('a closed replica answers nothing and reads nothing', async () => {
+  const faulty = createFaulty()
+  const replica = await open(faulty.store, { bound: '20ms' })
+  const isRevokedNow = replica.createLookup?.(key('a'), 1)
+  await replica.close()
+  const { feeds } = faulty
+  await sleep(40)
+  expect(faulty.feeds).toBe(feeds)
+  expect(isRevokedNow).toThrow('closed')
+  await expect(replica.lookup(key('a'))).rejects.toThrow('closed')
+})
