@@ -80,8 +80,10 @@ export async function pollFeed(
 
 /** Reports to a process what its store lost. */
 export interface LossReporter {
-  /** Adds the listener of a `prepare`; each is called once per loss. */
+  /** Adds the listeners of a `prepare`; each is called once per loss. */
   readonly listen: (needs: StoreNeeds) => void
+  /** Whether a replica will restore what is lost, so that nothing else has to be revoked. */
+  readonly canRestore: () => boolean
   /** Prints one warning and calls every listener; to be called after what may be affected is revoked. */
   readonly report: (revokedBefore: number) => void
 }
@@ -89,11 +91,14 @@ export interface LossReporter {
 /** The reporter of one store; `store` is its name in the warning. */
 export function createLossReporter(store: string, onWarning: (message: string) => void): LossReporter {
   const listeners = new Set<NonNullable<StoreNeeds['onLostData']>>()
+  const restorers = new Set<NonNullable<StoreNeeds['canRestore']>>()
 
   return {
-    listen({ onLostData }) {
+    listen({ onLostData, canRestore }) {
       if (onLostData !== undefined) listeners.add(onLostData)
+      if (canRestore !== undefined) restorers.add(canRestore)
     },
+    canRestore: () => [...restorers].some((canRestore) => canRestore()),
     report(revokedBefore) {
       const before = new Date(revokedBefore).toISOString()
       callQuietly(() =>

@@ -1,14 +1,15 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
-import { FOREVER } from '../revocation/revocation.js'
+import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
 import { checkServer, createSend, type RedisClient } from './redis/client.js'
 import { createNamespace, createSweep, toMember } from './redis/namespace.js'
-import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
+import { PRUNE, RESTORE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, readFeed, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
+import { watchChannel } from './redis/watch.js'
 
 export type { RedisClient } from './redis/client.js'
 
@@ -74,14 +75,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       const reply = await namespace.run(
         REVOKE,
         ['log', 'past', 'marks', ...members.map((member) => `r:${member}`), ...concerned],
-        [
-          createNonce(systemRandom),
-          ...batch.flatMap(({ notBefore, until }, at) => [
-            String(members[at]),
-            toNumeral(notBefore),
-            toNumeral(until),
-          ]),
-        ],
+        [createNonce(systemRandom), ...batch.flatMap(toArguments)],
       )
       const late = String(reply[5])
       const last = late === '' ? reply : await sweep(namespace.run, String(reply[0]), late)
@@ -89,6 +83,15 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       return { position: toPosition(last), now: Number(reply[4]) }
     },
     lookup: createLookup(namespace),
+    async restore(batch) {
+      const names = batch.flatMap((entry) => [
+        `r:${toMember(entry)}`,
+        ...(entry.kind === 'session' ? [`s:${entry.id}`] : []),
+      ])
+      const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
+      namespace.recordProgress(await namespace.run(RESTORE, ['log', 'past', 'marks', ...names], args))
+    },
+    watch: (listener) => watchChannel(client, namespace.key('news'), listener),
     feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
     async prune(limit) {
       let dropped = 0
@@ -104,6 +107,10 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     sessions: createRedisSessions(namespace),
     async close() {},
   })
+}
+
+function toArguments(entry: Revocation): string[] {
+  return [toMember(entry), toNumeral(entry.notBefore), toNumeral(entry.until)]
 }
 
 function toNumeral(moment: number): string {

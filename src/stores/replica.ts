@@ -83,6 +83,9 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
   })
 
+  // One function for all calls of `prepare`: the store keeps each once.
+  const canRestore = (): boolean => isComplete && store.restore !== undefined
+
   const assertFresh = (): void => {
     if (isClosed) throw new Error('The replica is closed')
     if (!freshness.isFresh()) throw describeStale(readState())
@@ -111,7 +114,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     async prepare(given) {
       if (isClosed) throw new Error('The replica is closed')
       if (given.onReplicaChange !== undefined) needs.add(given.onReplicaChange)
-      await store.prepare({ ...given, canRestore: () => isComplete && store.restore !== undefined })
+      await store.prepare({ ...given, canRestore })
       follower.start()
     },
     async revoke(batch) {
@@ -143,7 +146,12 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       }
     },
     feed: (after, wait) => store.feed(after, wait),
-    ...(store.restore !== undefined && { restore: store.restore.bind(store) }),
+    ...(store.restore !== undefined && {
+      async restore(batch: readonly Revocation[]) {
+        await store.restore?.(batch)
+        await catchUp()
+      },
+    }),
     watch(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)

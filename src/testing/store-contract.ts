@@ -2,6 +2,7 @@ import type { ContractRunner } from './application-contract.js'
 import { feedContract, lostDataContract } from './feed-contract.js'
 import { listContract } from './list-contract.js'
 import { lookupContract, revocationContract } from './revocation-contract.js'
+import { restoreContract } from './restore-contract.js'
 import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { type StoreTests, type StoreUnderTest, withFixture } from './store-fixture.js'
@@ -24,5 +25,6 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   runner.describe(`${name}: pages of sessions`, () => listContract(tests))
   runner.describe(`${name}: rotation`, () => rotationContract(tests))
   runner.describe(`${name}: presentation`, () => presentContract(tests))
+  if (kind.isReplicable === true) runner.describe(`${name}: replication`, () => restoreContract(tests))
   if (tests.canWipe) runner.describe(`${name}: lost data`, () => lostDataContract(tests))
 }

@@ -14,6 +14,7 @@ storeContract(
       return store
     },
     isShared: false,
+    isReplicable: true,
     async count(place) {
       const store = stores.get(place)
       const page = await store?.feed(null, { waitMs: 0 })

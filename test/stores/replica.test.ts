@@ -15,7 +15,7 @@ const HOUR = 3_600_000
 
 storeContract(
   'replica of a memory store',
-  { open: (_place, clock) => replicate(createMemoryStore({ clock })), isShared: false },
+  { open: (_place, clock) => replicate(createMemoryStore({ clock })), isShared: false, isReplicable: true },
   { afterAll, beforeAll, describe, test },
 )
 

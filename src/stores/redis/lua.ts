@@ -196,6 +196,8 @@ local function append(entries, nonce)
   mark(watermarks)
   changes = changes + #entries
   batches, state[5] = batches + 1, nonce
+  -- Only a hint for those who watch: a user without the right to publish revokes all the same.
+  redis.pcall('PUBLISH', base .. 'news', '')
 end
 
 -- A revoked session has no row, and is in no list.

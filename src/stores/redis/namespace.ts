@@ -77,7 +77,9 @@ export function createNamespace(
     let progress: Reply | undefined
     do {
       const { epoch, batches, nonce } = seen
-      const args = [epoch, time(), String(longest), createNonce(systemRandom), meta, String(batches), nonce]
+      const isRestored = losses.canRestore() ? '1' : '0'
+      const random = createNonce(systemRandom)
+      const args = [epoch, time(), String(longest), random, meta, String(batches), nonce, isRestored]
       const reply = (await runScript(send, PREPARE, keys, args).catch(rethrow)) as readonly Reply[]
       const [revokedBefore, late] = reply.slice(4).map(String)
       progress = reply[3]

@@ -9,8 +9,9 @@ const RAISE_STEPS = 1000
  * Makes a namespace ready; after a loss of its data, everything from before is revoked.
  *
  * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more, the
- * count of batches that the caller has seen and the nonce of the last. A log without the epoch in it is not the log of
- * this namespace's history, and a history without that batch is an old copy, or one that went on from one.
+ * count of batches that the caller has seen and the nonce of the last, and '1' where the caller restores what is lost,
+ * so that nothing else is revoked. A log without the epoch in it is not the log of this namespace's history, and a
+ * history without that batch is an old copy, or one that went on from one.
  *
  * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
  *
@@ -44,7 +45,7 @@ if not isSound then
   -- A walk that began before the loss goes by counts that may be lost.
   state[8] = false
 end
-local isLost = isDamaged or (ARGV[1] ~= '' and ARGV[1] ~= epoch)
+local isLost = (isDamaged or (ARGV[1] ~= '' and ARGV[1] ~= epoch)) and ARGV[8] ~= '1'
 -- The count is lost: one that is larger than any before tells sessions from before the loss from those after it.
 if isLost and not state[3] then changes = math.max(changes, now) end
 local all = fetch({ base .. 'r:a:' })[1]
@@ -157,6 +158,44 @@ end
 for sid, user in pairs(removed) do removeSession(sid, user) end
 if isSwept then late = beginSweep(all.notBefore) end
 return { epoch, text(batches), state[5] or '', text(changes), text(taken), late }
+`,
+)
+
+/**
+ * Merges entries as they are: what a replica still knows. ARGV as for REVOKE.
+ *
+ * Answers with the position.
+ */
+export const RESTORE: Script = createScript(
+  HEAD,
+  SAME_EPOCH,
+  `
+local keys, raised, removed = {}, {}, {}
+for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
+for at, value in ipairs(fetch(keys)) do
+  local member, notBefore, ends = ARGV[1 + 3 * at], tonumber(ARGV[2 + 3 * at]), tonumber(ARGV[3 + 3 * at])
+  local knownBefore, knownEnds = parse(value)
+  if notBefore > knownBefore or ends > knownEnds then
+    raised[#raised + 1] = {
+      member = member,
+      notBefore = math.max(notBefore, knownBefore),
+      ends = math.max(ends, knownEnds),
+    }
+  end
+  if string.sub(member, 1, 1) == 's' then
+    local sid = string.sub(member, 3)
+    local row = session(sid)
+    if row then removed[sid] = row[1] end
+  end
+end
+if #raised > 0 then
+  append(raised, ARGV[3])
+else
+  local refused = refusal()
+  if refused then return refused end
+end
+for sid, user in pairs(removed) do removeSession(sid, user) end
+return { epoch, text(batches), state[5] or '', text(changes) }
 `,
 )
 

@@ -1,0 +1,61 @@
+import type { RedisClient } from './client.js'
+
+/** A connection of its own for messages, as `ioredis` makes it. */
+interface IoredisSubscriber {
+  subscribe(channel: string): Promise<unknown>
+  on(event: 'message' | 'error' | 'ready', listener: (...given: never[]) => void): unknown
+  disconnect(): void
+}
+
+/** A connection of its own for messages, as `redis` (node-redis) makes it. */
+interface NodeRedisSubscriber {
+  connect(): Promise<unknown>
+  subscribe(channel: string, listener: () => void): Promise<unknown>
+  on(event: 'error', listener: () => void): unknown
+  destroy(): void
+}
+
+/**
+ * Calls a listener whenever something is published on a channel; returns a function that ends that.
+ *
+ * On a connection of its own, which the client is asked for: one that waits for messages can do nothing else. Both
+ * clients subscribe again after they were cut off. A client that cannot be duplicated is not watched, and whatever goes
+ * wrong here is left to those who poll as well.
+ */
+export function watchChannel(client: RedisClient, channel: string, listener: () => void): () => void {
+  const { duplicate } = client as { readonly duplicate?: () => unknown }
+  if (typeof duplicate !== 'function') return () => undefined
+  try {
+    const connection = duplicate.call(client)
+    return 'call' in client
+      ? watchWithIoredis(connection as IoredisSubscriber, channel, listener)
+      : watchWithNodeRedis(connection as NodeRedisSubscriber, channel, listener)
+  } catch {
+    return () => undefined
+  }
+}
+
+function watchWithIoredis(connection: IoredisSubscriber, channel: string, listener: () => void): () => void {
+  // Without a listener, an error would end the process. It connects again by itself.
+  connection.on('error', () => undefined)
+  connection.on('message', () => listener())
+  const subscribe = (): void => void connection.subscribe(channel).catch(() => undefined)
+  // Now, for a client that connects with its first command; and for one that takes none before it is connected.
+  connection.on('ready', subscribe)
+  subscribe()
+  return () => connection.disconnect()
+}
+
+function watchWithNodeRedis(
+  connection: NodeRedisSubscriber,
+  channel: string,
+  listener: () => void,
+): () => void {
+  const start = async (): Promise<void> => {
+    await connection.connect()
+    await connection.subscribe(channel, listener)
+  }
+  connection.on('error', () => undefined)
+  start().catch(() => undefined)
+  return () => connection.destroy()
+}
