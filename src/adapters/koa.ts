@@ -9,7 +9,7 @@ import {
   type NamedDependencies,
 } from '../manager/dependencies.js'
 import { NodeView, readSingleHeader } from '../request/node-view.js'
-import { mayHaveBody, rememberView, type RequestView } from '../request/view.js'
+import { rememberView, type RequestReader } from '../request/view.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
@@ -21,11 +21,10 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): KoaMiddleware {
-  const enforcer = createEnforcer(dependencies, readSingleHeader)
+  const enforcer = createEnforcer(dependencies, contextReader)
   return markGuarded(async (ctx: ExtendableContext, next: Next) => {
     assertRouterOf(ctx)
-    if (mayHaveBody(ctx.req.method)) toView(ctx)
-    if (!enforcer.passesNow(ctx.req)) await enforcer.enforce(toView(ctx))
+    if (!enforcer.passesNow(ctx)) await enforcer.enforce(ctx)
     await next()
   })
 }
@@ -43,11 +42,10 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
-  const injector = createInjector(dependencies, readSingleHeader)
+  const injector = createInjector(dependencies, contextReader)
   return markGuarded(async (ctx: Context, next: Next) => {
     assertRouterOf(ctx)
-    if (mayHaveBody(ctx.req.method)) toView(ctx)
-    const values = injector.resolveNow(ctx.req) ?? (await injector.resolve(toView(ctx)))
+    const values = injector.resolveNow(ctx) ?? (await injector.resolve(ctx))
     if (handler !== undefined) return void (await handler(values, ctx, next))
     Object.assign(ctx.state, values)
     await next()
@@ -76,8 +74,10 @@ export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly stri
   ctx.append('Set-Cookie', [...cookies])
 }
 
-function toView(ctx: ExtendableContext): RequestView {
-  return rememberView(ctx.req, () => new KoaView(ctx))
+const contextReader: RequestReader<ExtendableContext> = {
+  readHeader: ({ req }, name) => readSingleHeader(req, name),
+  readMethod: ({ req }) => req.method,
+  toView: (ctx) => rememberView(ctx.req, () => new KoaView(ctx)),
 }
 
 // Body parsers of Koa leave the body at `ctx.request`, not at Node's request.
