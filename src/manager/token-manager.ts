@@ -139,7 +139,7 @@ export class TokenManager<
     const blocklist = new Blocklist()
     this.#emitter = createEmitter()
     const parts = { now, random: randomBytes, emit: this.#emitter.emit }
-    const store = revocation && connectStore(revocation, { ...parts, ...settings.store })
+    const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
     this.#store = store
