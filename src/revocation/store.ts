@@ -154,8 +154,19 @@ export function assertStore(store: RevocationStore): void {
   }
   if (missing.length === 0) return
   throw new ConfigurationError(
-    `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,
+    `revocation must be a store, for example ${findFactory(store)}; it lacks ${missing.join(', ')}`,
   )
+}
+
+// What was given is often the client, the URL or the path that a store is created with.
+function findFactory(given: unknown): string {
+  if (typeof given === 'string' && given !== '') {
+    if (given.startsWith('postgres')) return 'createPostgresStore(pool)'
+    return /^rediss?:/.test(given) ? 'createRedisStore(client)' : 'createSqliteStore(new DatabaseSync(path))'
+  }
+  const has = (method: string): boolean => typeof given?.[method as never] === 'function'
+  if (has('query') || has('unsafe')) return 'createPostgresStore(pool)'
+  return has('exec') && has('prepare') ? 'createSqliteStore(database)' : 'createRedisStore(client)'
 }
 
 function findMissing(object: object | null | undefined, names: object): string[] {

@@ -20,6 +20,7 @@ export interface Client {
   sendHeaders(route: string, tokens: readonly string[]): Promise<Response>
   post(path: string, body: string): Promise<Response>
   preflight(path: string): Promise<Response>
+  /** The pair of a log-in; throws unless it is given one. */
   login(uid?: string): Promise<IssuedPair>
   /** The next pair of a log-in; throws unless it is given one. */
   refresh(pair: IssuedPair): Promise<IssuedPair>
@@ -60,23 +61,24 @@ export function createClient(url: string): Client {
           'access-control-request-headers': 'authorization',
         },
       }),
-    login: async (uid = 'ada') =>
-      (await client.post('/login', JSON.stringify({ uid }))).json() as Promise<IssuedPair>,
-    async refresh(pair) {
-      const response = await client.send('POST /refresh', pair.refresh_token)
-      equal(response.status, 200)
-      return response.json() as Promise<IssuedPair>
-    },
+    login: async (uid = 'ada') => readPair(await client.post('/login', JSON.stringify({ uid }))),
+    refresh: async (pair) => readPair(await client.send('POST /refresh', pair.refresh_token)),
     async credential(kind) {
       if (kind === 'none') return undefined
       if (kind === 'garbage') return 'aaaaa.bbbbb.ccccc'
       if (kind === 'refresh') return (await client.login()).refresh_token
-      const { access_token: token } = (await client.json('GET /token')) as IssuedPair
-      if (kind === 'revoked') await client.send('DELETE /logout', token)
+      const { access_token: token } = await readPair(await client.send('GET /token'))
+      if (kind === 'revoked') equal((await client.send('DELETE /logout', token)).status, 200)
       return token
     },
   }
   return client
+}
+
+// Without this, a log-in that failed would end as a request without a token, and its 401 would hide the reason.
+async function readPair(response: Response): Promise<IssuedPair> {
+  equal(response.status, 200)
+  return response.json() as Promise<IssuedPair>
 }
 
 /** Asserts that a request was refused with the answer of a code. */

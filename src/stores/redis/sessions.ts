@@ -27,15 +27,14 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
     const args = [createNonce(systemRandom), sid, ...[generation, graceMs, idleMs].map(String), ...rest]
     return namespace.run(script, names, args)
   }
+  const runForUser = (script: Script, user: string, args: readonly string[]): Promise<readonly Reply[]> =>
+    namespace.run(script, [`u:${user}`, `r:u:${user}`, 'r:a:'], [user, ...args])
 
   return {
     async open({ user, nonce, expiresAt, until, ip, userAgent }) {
-      const reply = await namespace.run(
-        OPEN,
-        [`u:${user}`, `r:u:${user}`, 'r:a:'],
-        [user, nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)],
-      )
-      return { sid: String(reply[0]), startedAt: Number(reply[1]) }
+      const args = [nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
+      const [sid, startedAt] = await runForUser(OPEN, user, args)
+      return { sid: String(sid), startedAt: Number(startedAt) }
     },
     async rotate(sid, generation, rules) {
       const client = [mark(rules.ip), mark(rules.userAgent)]
@@ -50,8 +49,8 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
       let after = [String(before?.startedAt ?? ''), before?.sid ?? '']
       // A script looks at a bounded number of sessions, however many of them are idle.
       for (let size = limit; live.length < limit; size = Math.min(MAX_STEPS, 2 * size)) {
-        const args = [user, ...after, String(size), String(idleMs)]
-        const [start, sid, ...found] = await namespace.run(LIST, [`u:${user}`, `r:u:${user}`, 'r:a:'], args)
+        const args = [...after, String(size), String(idleMs)]
+        const [start, sid, ...found] = await runForUser(LIST, user, args)
         live.push(...found.map((reply) => toSession(reply as readonly Reply[])))
         if (sid === '') break
         after = [String(start), String(sid)]
