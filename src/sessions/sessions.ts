@@ -1,11 +1,11 @@
 import { createNonce, type RandomBytes } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
-import type { EventOrigin, TokenEmitter } from '../events.js'
+import type { EventOrigin } from '../events.js'
 import type { JwsHeader } from '../jws/compact.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
-import { parseText, type Revoker } from '../revocation/revoker.js'
+import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
 import type {
   ListOptions,
   OpenedSession,
@@ -18,7 +18,6 @@ import type {
 } from '../revocation/store.js'
 import type { StoreClient } from '../revocation/store-client.js'
 import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
-import type { Clock } from '../time.js'
 import { readSessionClient, type SessionClientOptions } from './options.js'
 
 /** A session as its tokens carry it. */
@@ -77,12 +76,8 @@ export interface VerifiedRefreshToken {
 }
 
 /** What sessions are kept by. */
-export interface SessionRules {
-  readonly now: Clock
+export interface SessionRules extends RevokerOptions {
   readonly random: RandomBytes
-  readonly emit: TokenEmitter['emit']
-  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
-  readonly retentionMs: number
   /** How long a used refresh token may be sent again, in milliseconds. */
   readonly graceMs: number
   /** How long a session may go unused; milliseconds, or `FOREVER`. */
