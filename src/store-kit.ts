@@ -27,6 +27,7 @@ export {
   type Revoked,
   type Rotation,
   type RotationOptions,
+  type RotationRules,
   type SessionClient,
   type SessionStore,
   type StoredSession,

@@ -3,7 +3,7 @@ import { parseListOptions } from '../../revocation/store-rules.js'
 import type {
   Presentation,
   Rotation,
-  RotationOptions,
+  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/store.js'
@@ -20,7 +20,7 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
     script: Script,
     sid: string,
     generation: number,
-    { graceMs, idleMs }: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+    { graceMs, idleMs }: RotationRules,
     rest: readonly string[],
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
