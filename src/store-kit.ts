@@ -1,5 +1,6 @@
 export { toTimedId } from './claims/ids.js'
 export { ConfigurationError } from './errors.js'
+export type { SessionClient } from './events.js'
 export {
   addDuration,
   FOREVER,
@@ -28,7 +29,6 @@ export {
   type Rotation,
   type RotationOptions,
   type RotationRules,
-  type SessionClient,
   type SessionStore,
   type StoredSession,
   type StoreNeeds,

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js'
+import type { SessionClient } from '../events.js'
 import { type OptionNames, unknownName } from '../options.js'
 import type { LookupAnswer, Revocation, RevocationKey } from './revocation.js'
 
@@ -160,12 +161,6 @@ export function assertStore(store: RevocationStore): void {
 
 function findMissing(object: object | null | undefined, names: object): string[] {
   return Object.keys(names).filter((name) => typeof object?.[name as never] !== 'function')
-}
-
-/** Where a session was last used from, as far as it is known. */
-export interface SessionClient {
-  readonly ip: string | null
-  readonly userAgent: string | null
 }
 
 /** A log-in that is about to be remembered. */

@@ -2,7 +2,7 @@ import type { SessionClaims } from '../claims/create.js'
 import { createNonce, type RandomBytes } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
-import type { EventOrigin } from '../events.js'
+import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { CheckedToken } from '../revocation/blocklist.js'
 import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
@@ -13,7 +13,6 @@ import type {
   Presentation,
   RevocationStore,
   Rotation,
-  SessionClient,
   SessionStore,
   StoredSession,
 } from '../revocation/store.js'
