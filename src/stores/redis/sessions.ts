@@ -141,7 +141,7 @@ redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumbe
   unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
 redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
-remove(list, gone)
+callInParts('ZREM', list, gone)
 if kept then
   redis.call('PEXPIRE', row, text(kept))
   if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
@@ -275,7 +275,7 @@ for at, sid in ipairs(sids) do
     reply[#reply + 1] = toReply(sid, row)
   end
 end
-remove(list, gone)
+callInParts('ZREM', list, gone)
 return reply
 `,
 )
