@@ -3,7 +3,7 @@ import { parseListOptions } from '../../revocation/store-rules.js'
 import type {
   Presentation,
   Rotation,
-  RotationOptions,
+  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/store.js'
@@ -20,7 +20,7 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
     script: Script,
     sid: string,
     generation: number,
-    { graceMs, idleMs }: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+    { graceMs, idleMs }: RotationRules,
     rest: readonly string[],
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
@@ -140,7 +140,7 @@ redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumbe
   unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
 redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
-remove(list, gone)
+callInParts('ZREM', list, gone)
 if kept then
   redis.call('PEXPIRE', row, text(kept))
   if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
@@ -274,7 +274,7 @@ for at, sid in ipairs(sids) do
     reply[#reply + 1] = toReply(sid, row)
   end
 end
-remove(list, gone)
+callInParts('ZREM', list, gone)
 return reply
 `,
 )
