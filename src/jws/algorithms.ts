@@ -1,6 +1,23 @@
 import { constants, createHmac, type KeyObject, sign, verify } from 'node:crypto'
 import { isEqualConstantTime, readBase64url, toBase64url } from '../encoding.js'
 
+/** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
+export type Algorithm =
+  | 'HS256'
+  | 'HS384'
+  | 'HS512'
+  | 'RS256'
+  | 'RS384'
+  | 'RS512'
+  | 'PS256'
+  | 'PS384'
+  | 'PS512'
+  | 'ES256'
+  | 'ES384'
+  | 'ES512'
+  | 'EdDSA'
+  | 'Ed25519'
+
 /** How an algorithm signs, and which keys it takes. */
 export type AlgorithmSpec =
   | { readonly family: 'hmac'; readonly hash: string; readonly minSecretBytes: number }
@@ -24,7 +41,8 @@ const P384_ORDER =
 const P521_ORDER =
   0x01fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffa51868783bf2f966b7fcc0148f709a5d03bb5c9b8899c47aebb6fb71e91386409n
 
-const SPECS = {
+/** Every algorithm, by the exact name its header carries. */
+export const ALGORITHMS: Readonly<Record<Algorithm, AlgorithmSpec>> = {
   // RFC 7518 §3.2: a key of the same size as the hash output or larger must be used.
   HS256: { family: 'hmac', hash: 'sha256', minSecretBytes: 32 },
   HS384: { family: 'hmac', hash: 'sha384', minSecretBytes: 48 },
@@ -40,13 +58,7 @@ const SPECS = {
   ES512: ecdsa('sha512', 'secp521r1', 66, P521_ORDER),
   EdDSA: { family: 'eddsa' },
   Ed25519: { family: 'eddsa' },
-} as const satisfies Readonly<Record<string, AlgorithmSpec>>
-
-/** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
-export type Algorithm = keyof typeof SPECS
-
-/** Every algorithm, by the exact name its header carries. */
-export const ALGORITHMS: Readonly<Record<Algorithm, AlgorithmSpec>> = SPECS
+}
 
 function ecdsa(hash: string, curve: string, size: number, order: bigint): AlgorithmSpec {
   return { family: 'ecdsa', hash, curve, size, order, highestS: toInteger(order >> 1n, size) }
