@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { build } from 'esbuild'
+import { importTypeScript } from '../scripts/import-typescript.js'
 
 /**
  * @typedef {object} RunningRedis
@@ -25,30 +24,8 @@ export async function startRedis(log) {
     log('There is no redis-server: contestants that ask Redis are left out.')
     return null
   }
-  const { startRedis: startPrivate } = await importTestHelper('test/helpers/servers/start-redis.ts')
+  const { startRedis: startPrivate } = await importTypeScript('test/helpers/servers/start-redis.ts')
   return startPrivate()
-}
-
-// The helpers of the tests are TypeScript.
-async function importTestHelper(path) {
-  const root = fileURLToPath(new URL('..', import.meta.url))
-  mkdirSync(join(root, 'build'), { recursive: true })
-  const folder = mkdtempSync(join(root, 'build', 'bench-'))
-  const outfile = join(folder, 'helper.mjs')
-  try {
-    await build({
-      entryPoints: [join(root, path)],
-      outfile,
-      bundle: true,
-      packages: 'external',
-      platform: 'node',
-      format: 'esm',
-      logLevel: 'error',
-    })
-    return await import(pathToFileURL(outfile).href)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
 }
 
 /**

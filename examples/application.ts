@@ -5,6 +5,7 @@ import {
   type RequestToken,
   type SessionClientOptions,
   TokenConfig,
+  type TokenConfigOptions,
   type TokenManager,
   type TokenPair,
   type TokenPayload,
@@ -32,8 +33,9 @@ export interface IssuedTokens {
 }
 
 /** The application with a store, or without one, with a callback that looks in a set of tokens. */
-export function createApplication(store?: RevocationStore): Application {
-  const config = new TokenConfig({ JWT_SECRET_KEY: process.env['JWT_SECRET_KEY'] || randomBytes(32) })
+export function createApplication(store?: RevocationStore, options: TokenConfigOptions = {}): Application {
+  const secret = process.env['JWT_SECRET_KEY'] || randomBytes(32)
+  const config = new TokenConfig({ JWT_SECRET_KEY: secret, ...options })
   const logins = store === undefined ? createCallbackLogins(config) : createStoredLogins(config, store)
   const { tokens } = logins
 

@@ -1,11 +1,12 @@
 import { RevocationUnavailableError } from 'tokenlib'
 import { START } from './frameworks.js'
 import { type OpenApplication, openApplication } from './open-application.js'
-import { parseOptions, type StartOptions } from './options.js'
+import { parseOptions, type StartOptions, USAGE, wantsHelp } from './options.js'
 import type { RunningServer } from './server.js'
 import { describeStore, withoutSecrets } from './stores.js'
 
 async function main(args: readonly string[]): Promise<void> {
+  if (wantsHelp(args)) return console.log(USAGE)
   let options: StartOptions
   try {
     options = parseOptions(args)

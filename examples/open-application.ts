@@ -1,3 +1,4 @@
+import type { TokenConfigOptions } from 'tokenlib'
 import { type Application, createApplication } from './application.js'
 import type { StoreChoice } from './options.js'
 import { openStore } from './stores.js'
@@ -8,12 +9,15 @@ export interface OpenApplication {
   close(): Promise<void>
 }
 
-/** The application with the store that the command line names. */
-export async function openApplication(choice: StoreChoice): Promise<OpenApplication> {
+/** The application with the store that the command line names; `options` are configuration fields. */
+export async function openApplication(
+  choice: StoreChoice,
+  options: TokenConfigOptions = {},
+): Promise<OpenApplication> {
   const opened = await openStore(choice)
   const close = async (): Promise<void> => opened?.close()
   try {
-    const application = createApplication(opened?.store)
+    const application = createApplication(opened?.store, options)
     await application.tokens.ready()
     return { application, close }
   } catch (error) {

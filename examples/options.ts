@@ -35,18 +35,41 @@ export interface StartOptions extends ExampleOptions {
   readonly store: StoreChoice
 }
 
+const OPTIONS = {
+  framework: { type: 'string', default: FRAMEWORKS[0] },
+  port: { type: 'string', default: '3000' },
+  profile: { type: 'string', default: 'message' },
+  'handle-errors': { type: 'boolean', default: false },
+  store: { type: 'string', default: 'sqlite:tokenlib-example.sqlite' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+const STORES = 'sqlite:PATH, redis://… (or rediss://), postgres://… (or postgresql://), memory, callback'
+
+/** What `--help` prints. */
+export const USAGE = `npm start -- [options]
+
+  --framework NAME   one of: ${FRAMEWORKS.join(', ')}
+                     (default ${OPTIONS.framework.default})
+  --port NUMBER      where to listen, 0 for any free port (default ${OPTIONS.port.default})
+  --profile KIND     what /profile returns: message or payload (default ${OPTIONS.profile.default})
+  --handle-errors    responds to refused requests with 401, 403 or 503 instead of 500
+  --store STORE      where revocations are kept, one of:
+                     ${STORES}
+                     (default ${OPTIONS.store.default})
+  -h, --help         prints this text
+
+JWT_SECRET_KEY is read from the environment; without it, a key is generated at each start.`
+
+/** Whether a command line asks for the options. */
+export function wantsHelp(args: readonly string[]): boolean {
+  return args.includes('--help') || args.includes('-h')
+}
+
 /** The options in a command line, or an `Error` that says what is wrong with it. */
 export function parseOptions(args: readonly string[]): StartOptions {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      framework: { type: 'string', default: FRAMEWORKS[0] },
-      port: { type: 'string', default: '3000' },
-      profile: { type: 'string', default: 'message' },
-      'handle-errors': { type: 'boolean', default: false },
-      store: { type: 'string', default: 'sqlite:tokenlib-example.sqlite' },
-    },
-  })
+  assertKnownOptions(args)
+  const { values } = parseArgs({ args: [...args], options: OPTIONS })
   return {
     framework: oneOf('--framework', values.framework, FRAMEWORKS),
     port: parsePort(values.port),
@@ -54,6 +77,38 @@ export function parseOptions(args: readonly string[]): StartOptions {
     handleErrors: values['handle-errors'],
     store: parseStore(values.store),
   }
+}
+
+function assertKnownOptions(args: readonly string[]): void {
+  const { tokens } = parseArgs({ args: [...args], options: OPTIONS, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind !== 'option' || Object.hasOwn(OPTIONS, token.name)) continue
+    throw new Error(
+      `Unknown option ${token.rawName}; did you mean --${findNearest(token.name)}? --help lists all`,
+    )
+  }
+}
+
+function findNearest(given: string): string {
+  const distances = Object.keys(OPTIONS).map((name) => ({
+    name,
+    distance: editDistance(given, name) / Math.max(given.length, name.length),
+  }))
+  return distances.reduce((best, next) => (next.distance < best.distance ? next : best)).name
+}
+
+// Levenshtein, one row of the table at a time.
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const substitution = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, substitution))
+    }
+    row = next
+  }
+  return row.at(-1) as number
 }
 
 function oneOf<Value extends string>(option: string, given: string, allowed: readonly Value[]): Value {
@@ -77,7 +132,5 @@ function parseStore(given: string): StoreChoice {
   const path = /^sqlite:([^:].*)$/.exec(given)?.[1] ?? /^[^:]+\.(?:sqlite3?|db)$/.exec(given)?.[0]
   if (path !== undefined) return { kind: 'sqlite', path }
   // The value is not repeated: it may contain a password.
-  throw new Error(
-    '--store takes one of: sqlite:PATH, redis://… (or rediss://), postgres://… (or postgresql://), memory, callback',
-  )
+  throw new Error(`--store takes one of: ${STORES}`)
 }

@@ -15,19 +15,23 @@ export {
   type Dependency,
   type DependencyValues,
   type Enforcer,
-  type HeaderReader,
   type Injector,
   type NamedDependencies,
   requiredTokenType,
 } from './manager/dependencies.js'
 export { isForm, isJson, parseBody } from './request/body.js'
-export { FetchView, readFetchHeader } from './request/fetch-view.js'
+export { FetchView } from './request/fetch-view.js'
 export {
   type NodeRequest,
   NodeView,
   readSingleHeader,
-  toWrappedView,
   type WrappedRequest,
+  wrappedRequestReader,
 } from './request/node-view.js'
-export { type RequestSource, toRequestView } from './request/request-source.js'
-export { attach, mayHaveBody, readAttached, rememberView, type RequestView } from './request/view.js'
+export {
+  fetchRequestReader,
+  nodeRequestReader,
+  type RequestSource,
+  toRequestView,
+} from './request/request-source.js'
+export { attach, readAttached, rememberView, type RequestReader, type RequestView } from './request/view.js'

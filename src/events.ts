@@ -2,12 +2,16 @@ import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
 
-/** Who caused a revocation, as far as the application says. */
-export interface EventOrigin {
-  /** Who did it, if it was not the user: what the application passed as `actor`. */
-  readonly actor: string | null
+/** Where a session was last used from, as far as it is known. */
+export interface SessionClient {
   readonly ip: string | null
   readonly userAgent: string | null
+}
+
+/** Who caused a revocation, as far as the application says. */
+export interface EventOrigin extends SessionClient {
+  /** Who did it, if it was not the user: what the application passed as `actor`. */
+  readonly actor: string | null
 }
 
 /** The data of each event of a manager; never a token, a secret or a CSRF value. */
@@ -31,11 +35,9 @@ export interface TokenEvents {
     readonly sid: string | null
   }
   /** A user has logged in: `createTokenPair` made a pair. */
-  readonly loggedIn: {
+  readonly loggedIn: SessionClient & {
     readonly sub: string
     readonly sid: string
-    readonly ip: string | null
-    readonly userAgent: string | null
   }
   /** A user has logged out: `logout` or `logoutRequest` ended a session, or a token without one. */
   readonly loggedOut: EventOrigin & {
@@ -61,15 +63,13 @@ export interface TokenEvents {
     readonly isReplay: boolean
   }
   /** A refresh token was used again; the session is revoked. */
-  readonly reuseDetected: {
+  readonly reuseDetected: SessionClient & {
     readonly sid: string
     readonly sub: string
     /** The generation of the token that was used again. */
     readonly presented: number
     /** The generation that the session had reached. */
     readonly current: number
-    readonly ip: string | null
-    readonly userAgent: string | null
   }
   /** The store has lost data; everything that may be affected is revoked. */
   readonly storeLostData: {

@@ -90,7 +90,7 @@ export type {
 } from './revocation/blocklist.js'
 export type { RevocationKind } from './revocation/revocation.js'
 export type { LogoutPayload, RevocablePayload } from './revocation/revoker.js'
-export type { RevocationStore, SessionClient } from './revocation/store.js'
+export type { RevocationStore } from './revocation/store.js'
 export type { StoreHealth } from './sessions/connect-store.js'
 export type {
   ActorOptions,
@@ -101,5 +101,5 @@ export type {
   TokenPair,
 } from './sessions/options.js'
 export type { ListSessionsOptions, SessionInfo } from './sessions/sessions.js'
-export type { EventOrigin, TokenEventName, TokenEvents, TokenListener } from './events.js'
+export type { EventOrigin, SessionClient, TokenEventName, TokenEvents, TokenListener } from './events.js'
 export type { Clock, Duration } from './time.js'

@@ -4,19 +4,26 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
 /**
  * Throws `TypeError` unless `options` is an object with known names only: a misspelled option must not be ignored.
  *
- * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`.
+ * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`. `meant` has the known name for
+ * unknown ones whose spelling does not lead to it.
  */
 export function assertOptions(
   owner: string,
   options: unknown,
   names: { readonly [name: string]: true | undefined },
+  meant: { readonly [name: string]: string | undefined } = {},
 ): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options) || isOtherObject(options)) {
     throw new TypeError(`The options of ${owner} must be an object`)
   }
   for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(names, name))
-      throw new TypeError(unknownName('option', name, Object.keys(names), owner))
+    if (Object.hasOwn(names, name)) continue
+    // A TokenConfig passed by itself, or its fields.
+    if (Object.hasOwn(names, 'config') && name.startsWith('JWT_')) {
+      throw new TypeError(`"${name}" is a field of TokenConfig: pass { config } to ${owner}`)
+    }
+    const known = Object.hasOwn(meant, name) ? [meant[name] as string] : Object.keys(names)
+    throw new TypeError(unknownName('option', name, known, owner))
   }
 }
 

@@ -1,5 +1,6 @@
 export { toTimedId } from './claims/ids.js'
 export { ConfigurationError } from './errors.js'
+export type { SessionClient } from './events.js'
 export {
   addDuration,
   FOREVER,
@@ -31,7 +32,7 @@ export {
   type Revoked,
   type Rotation,
   type RotationOptions,
-  type SessionClient,
+  type RotationRules,
   type SessionStore,
   type StoredSession,
   type StoreNeeds,

@@ -6,6 +6,7 @@ import { applicationContract, type StartApplication } from 'tokenlib/testing'
 import { START } from '../examples/frameworks.js'
 import { openApplication } from '../examples/open-application.js'
 import { type Framework, FRAMEWORKS, type StoreChoice } from '../examples/options.js'
+import { PATIENT } from './helpers/manager.js'
 import { describeWithOwnServer, describeWithPostgres } from './helpers/servers/describe-with-servers.js'
 import type { RunningServer } from './helpers/servers/server-process.js'
 import { startRedis } from './helpers/servers/start-redis.js'
@@ -16,7 +17,7 @@ const runner = { afterAll, beforeAll, describe, test }
 const startIn =
   (framework: Framework, choose: () => StoreChoice): StartApplication =>
   async (options) => {
-    const opened = await openApplication(choose())
+    const opened = await openApplication(choose(), PATIENT)
     const { application } = opened
     const server = await START[framework](application, { ...options, framework, port: 0 })
     return {

@@ -98,7 +98,11 @@ describe('the command line', () => {
     [['--framework', 'django'], /^--framework takes one of/],
     [['--profile', 'x'], /^--profile takes one of/],
     [['--port', 'x'], /^--port takes a number/],
-    [['--nonsense'], /nonsense/],
+    [['--framwork', 'koa'], /^Unknown option --framwork; did you mean --framework\?/],
+    [['--prot=1'], /^Unknown option --prot; did you mean --port\?/],
+    [['--handleErrors'], /^Unknown option --handleErrors; did you mean --handle-errors\?/],
+    [['--port', '0', '--errors'], /^Unknown option --errors; did you mean --handle-errors\?/],
+    [['-s', 'memory'], /^Unknown option -s; did you mean --store\?/],
     [['--store', 'nonsense'], STORES],
     [['--store', ''], STORES],
     [['--store', 'sqlite:'], STORES],
@@ -120,6 +124,16 @@ describe('the command line', () => {
     ['postgresql:///tokens?password=hunter2', /^PostgreSQL at postgresql:\/\/\/tokens$/],
   ])('--store %s is taken, and named without a password', (store, place) => {
     expect(describeStore(parseOptions(['--store', store]).store)).toMatch(place)
+  })
+
+  test.concurrent.each(['--help', '-h'])('%s prints every option, and starts nothing', async (option) => {
+    const { child, heard } = run(['--framework', 'fastify', option])
+    const [code] = (await once(child, 'close')) as [number]
+    expect({ code, errors: heard.errors }).toEqual({ code: 0, errors: '' })
+    for (const name of ['framework', 'port', 'profile', 'handle-errors', 'store', 'help']) {
+      expect(heard.output).toMatch(new RegExp(`^ .*--${name} `, 'm'))
+    }
+    expect(heard.output).not.toContain('listening')
   })
 
   test.concurrent.each([

@@ -14,6 +14,7 @@ import { createRedisStore } from '../src/stores/redis.js'
 import { createSqliteStore } from '../src/stores/sqlite.js'
 import { createTestTokens } from '../src/testing/index.js'
 import { SECRET, withBearer } from './helpers/manager.js'
+import { naming } from './helpers/naming.js'
 import { createRevocable } from './helpers/revocable.js'
 
 const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
@@ -35,6 +36,7 @@ const CALLS: readonly (readonly [
     'revocation',
     (given) => new TokenManager({ config, ...(given as object) }),
   ],
+  ['new TokenManager', 'store', 'revocation', (given) => new TokenManager({ config, ...(given as object) })],
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
@@ -146,6 +148,37 @@ describe('an option that does not exist is refused, and the nearest one is named
 
   test('an event', () => {
     expect(() => tokens.on('loggedin' as never, () => 0)).toThrow(/"loggedin".*"loggedIn"/)
+  })
+})
+
+describe('a configuration in the place of the options is told from a misspelled option', () => {
+  const REFUSED = [config, { JWT_HEADER_TYPE: 'JWT' }] as never[]
+
+  test.each<[owner: string, call: (options: never) => unknown]>([
+    ['new TokenManager()', (options) => new TokenManager(options)],
+    ['toErrorResponse()', (options) => toErrorResponse(new MissingTokenError(), options)],
+    ['new TokenExceptionFilter()', (options) => new nest.TokenExceptionFilter(options)],
+  ])('%s', (owner, call) => {
+    for (const options of REFUSED) {
+      expect(() => call(options)).toThrow(naming('TypeError', 'TokenConfig', '{ config }', owner))
+    }
+  })
+
+  test.each(Object.entries({ elysia, express, fastify, fetchAdapter, h3, hono, koa }))(
+    'handleErrors() of %s',
+    (_framework, { handleErrors }) => {
+      for (const options of REFUSED) {
+        expect(() => handleErrors(options)).toThrow(
+          naming('TypeError', 'TokenConfig', '{ config }', 'handleErrors()'),
+        )
+      }
+    },
+  )
+
+  test('an option of a call that takes no configuration is not', () => {
+    expect(() => tokens.createAccessToken(uid, { JWT_ALGORITHM: 'HS256' } as never)).toThrow(
+      naming('TypeError', 'Unknown option "JWT_ALGORITHM"'),
+    )
   })
 })
 

@@ -14,10 +14,10 @@ import {
   type NamedDependencies,
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
-import { FetchView, readFetchHeader } from '../request/fetch-view.js'
-import { mayHaveBody, rememberView, type RequestView } from '../request/view.js'
+import { FetchView } from '../request/fetch-view.js'
+import { rememberView, type RequestReader } from '../request/view.js'
 
-/** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for a guard. */
+/** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for `enforce`. */
 export interface RouteContext {
   readonly request: Request
   readonly body: unknown
@@ -27,10 +27,9 @@ export interface RouteContext {
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): (context: RouteContext) => Promise<void> {
-  const enforcer = createEnforcer(dependencies, readFetchHeader)
+  const enforcer = createEnforcer(dependencies, contextReader)
   return hideSource(async (context) => {
-    if (mayHaveBody(context.request.method)) toView(context)
-    if (!enforcer.passesNow(context.request)) await enforcer.enforce(toView(context))
+    if (!enforcer.passesNow(context)) await enforcer.enforce(context)
   })
 }
 
@@ -47,11 +46,9 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, context: RouteContext) => unknown,
 ): (context: RouteContext) => Promise<unknown> {
-  const injector = createInjector(dependencies, readFetchHeader)
-  const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> => {
-    if (mayHaveBody(context.request.method)) toView(context)
-    return injector.resolveNow(context.request) ?? injector.resolve(toView(context))
-  }
+  const injector = createInjector(dependencies, contextReader)
+  const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> =>
+    injector.resolveNow(context) ?? injector.resolve(context)
   if (handler === undefined) return hideSource(resolve)
   return async (context) => handler(await resolve(context), context)
 }
@@ -86,8 +83,10 @@ function hideSource<Value>(
   return hook.bind(undefined)
 }
 
-function toView(context: RouteContext): RequestView {
-  return rememberView(context.request, () => new ElysiaView(context))
+const contextReader: RequestReader<RouteContext> = {
+  readHeader: ({ request }, name) => request.headers.get(name),
+  readMethod: ({ request }) => request.method,
+  toView: (context) => rememberView(context.request, () => new ElysiaView(context)),
 }
 
 // A body that Elysia parsed for the route cannot be read again, but is in the context. It is looked for there, because

@@ -9,8 +9,7 @@ import {
   type DependencyValues,
   type NamedDependencies,
 } from '../manager/dependencies.js'
-import { readSingleHeader } from '../request/node-view.js'
-import { toRequestView } from '../request/request-source.js'
+import { nodeRequestReader } from '../request/request-source.js'
 
 /** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
 export type ExpressMiddleware = (
@@ -30,10 +29,10 @@ export interface LocalsMiddleware<Values> {
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): ExpressMiddleware {
-  const enforcer = createEnforcer(dependencies, readSingleHeader)
+  const enforcer = createEnforcer(dependencies, nodeRequestReader)
   const enforceAndContinue = async (req: IncomingMessage, next: NextFunction): Promise<void> => {
     try {
-      await enforcer.enforce(toRequestView(req))
+      await enforcer.enforce(req)
     } catch (error) {
       return next(toError(error))
     }
@@ -64,10 +63,10 @@ export function inject(
     next: NextFunction,
   ) => unknown,
 ): RequestHandler {
-  const injector = createInjector(dependencies, readSingleHeader)
+  const injector = createInjector(dependencies, nodeRequestReader)
   return async (req, res, next): Promise<void> => {
     try {
-      const values = injector.resolveNow(req) ?? (await injector.resolve(toRequestView(req)))
+      const values = injector.resolveNow(req) ?? (await injector.resolve(req))
       if (handler !== undefined) return void (await handler(values, req, res, next))
       Object.assign(res.locals, values)
     } catch (error) {
@@ -93,7 +92,7 @@ export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly str
   res.append('Set-Cookie', [...cookies])
 }
 
-// Express lets a request on when `next` is called with nothing, and past the guard with 'route' or 'router'.
+// Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.
 function toError(thrown: unknown): object {
   return typeof thrown === 'object' && thrown !== null
     ? thrown

@@ -26,8 +26,7 @@ import {
   type Dependency,
   requiredTokenType,
 } from '../manager/dependencies.js'
-import { readSingleHeader, toWrappedView, type WrappedRequest } from '../request/node-view.js'
-import { mayHaveBody } from '../request/view.js'
+import { type WrappedRequest, wrappedRequestReader } from '../request/node-view.js'
 import type { TokenType } from '../claims/payload.js'
 import { securityRequirements } from '../http/openapi.js'
 import type { TokenConfig } from '../manager/config.js'
@@ -50,11 +49,10 @@ export type FastifyHook = (
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): FastifyHook {
-  const enforcer = createEnforcer(dependencies, readSingleHeader)
-  return markGuarded((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
-    if (mayHaveBody(request.raw.method)) toWrappedView(request)
-    if (done !== undefined && enforcer.passesNow(request.raw)) return done()
-    return enforcer.enforce(toWrappedView(request))
+  const enforcer = createEnforcer(dependencies, wrappedRequestReader)
+  return markTokenType((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
+    if (done !== undefined && enforcer.passesNow(request)) return done()
+    return enforcer.enforce(request)
   }, dependencies)
 }
 
@@ -80,15 +78,12 @@ export function inject(
   dependencies: NamedDependencies,
   handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
 ): RouteHandlerMethod {
-  const injector = createInjector(dependencies, readSingleHeader)
-  return markGuarded(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
-    if (mayHaveBody(request.raw.method)) toWrappedView(request)
-    const known = injector.resolveNow(request.raw)
+  const injector = createInjector(dependencies, wrappedRequestReader)
+  return markTokenType(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    const known = injector.resolveNow(request)
     if (known !== null) return handler.call(this, known, request, reply)
     // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
-    return injector
-      .resolve(toWrappedView(request))
-      .then((values) => handler.call(this, values, request, reply) ?? reply)
+    return injector.resolve(request).then((values) => handler.call(this, values, request, reply) ?? reply)
   }, Object.values(dependencies))
 }
 
@@ -121,16 +116,13 @@ export function sendCookies(
   reply.header('set-cookie', [...cookies])
 }
 
-const guards = new WeakMap<object, TokenType | 'any'>()
+const tokenTypes = new WeakMap<object, TokenType | 'any'>()
 const described = new WeakSet<object>()
 
-/** Makes a hook or handler known as a guard, with the type of token that its dependencies need. */
-function markGuarded<Guard extends object>(
-  guard: Guard,
-  dependencies: readonly Dependency<unknown>[],
-): Guard {
-  guards.set(guard, requiredTokenType(dependencies))
-  return guard
+/** Keeps the type of token that the dependencies of a hook or handler need. */
+function markTokenType<Hook extends object>(hook: Hook, dependencies: readonly Dependency<unknown>[]): Hook {
+  tokenTypes.set(hook, requiredTokenType(dependencies))
+  return hook
 }
 
 /**
@@ -145,7 +137,7 @@ export function describeSecurity(
 ): void {
   assertOptions('describeSecurity()', options, { everyRoute: true })
   app.addHook('onRoute', (route) => {
-    const type = readGuardType(route)
+    const type = readTokenType(route)
     if (options.everyRoute !== true && type === null) return
     // What the route says itself stands; what a context around this one said does not.
     const stated = (route.schema as { readonly security?: object } | undefined)?.security
@@ -159,16 +151,16 @@ export function describeSecurity(
   })
 }
 
-// The type that the first guard of a route needs, or null for a route without one.
-function readGuardType({
+// The type of token that the first `enforce` or `inject` of a route needs, or null for a route without one.
+function readTokenType({
   onRequest,
   preValidation,
   preHandler,
   handler,
 }: RouteOptions): TokenType | 'any' | null {
   const used = [onRequest, preValidation, preHandler, handler].flat()
-  const guard = used.find((one) => one !== undefined && guards.has(one))
-  return (guard && guards.get(guard)) ?? null
+  const hook = used.find((one) => one !== undefined && tokenTypes.has(one))
+  return (hook && tokenTypes.get(hook)) ?? null
 }
 
 // One schema speaks for all methods of a route, and those that change something may need a CSRF value.

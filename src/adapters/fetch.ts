@@ -5,8 +5,7 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
-import { readFetchHeader } from '../request/fetch-view.js'
-import { toRequestView } from '../request/request-source.js'
+import { fetchRequestReader } from '../request/request-source.js'
 
 /**
  * A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request,
@@ -23,10 +22,10 @@ type Wrap = <Rest extends readonly unknown[], Given extends Request>(
 
 /** Wraps a handler so that it runs only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(...dependencies: Dependencies<Values>): Wrap {
-  const enforcer = createEnforcer(dependencies, readFetchHeader)
+  const enforcer = createEnforcer(dependencies, fetchRequestReader)
   return (handler) =>
     async (request, ...rest) => {
-      if (!enforcer.passesNow(request)) await enforcer.enforce(toRequestView(request))
+      if (!enforcer.passesNow(request)) await enforcer.enforce(request)
       return handler(request, ...rest)
     }
 }
@@ -40,9 +39,9 @@ export function inject<
   dependencies: Dependencies<Values>,
   handler: (values: Readonly<Values>, request: Given, ...rest: Rest) => Response | Promise<Response>,
 ): FetchHandler<Rest, Given> {
-  const injector = createInjector(dependencies, readFetchHeader)
+  const injector = createInjector(dependencies, fetchRequestReader)
   return async (request, ...rest) => {
-    const values = injector.resolveNow(request) ?? (await injector.resolve(toRequestView(request)))
+    const values = injector.resolveNow(request) ?? (await injector.resolve(request))
     return handler(values, request, ...rest)
   }
 }

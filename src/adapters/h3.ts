@@ -6,16 +6,17 @@ import {
   toFetchErrorResponse,
 } from '../http/error-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
-import { FetchView, readFetchHeader } from '../request/fetch-view.js'
-import { rememberView, type RequestView } from '../request/view.js'
+import { FetchView } from '../request/fetch-view.js'
+import { fetchRequestReader } from '../request/request-source.js'
+import { rememberView, type RequestReader } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): Middleware {
-  const enforcer = createEnforcer(dependencies, readFetchHeader)
+  const enforcer = createEnforcer(dependencies, requestReader)
   return async (event, next) => {
-    if (!enforcer.passesNow(event.req)) await enforcer.enforce(toView(event))
+    if (!enforcer.passesNow(event.req)) await enforcer.enforce(event.req)
     return next()
   }
 }
@@ -29,9 +30,9 @@ export function inject<
   dependencies: Dependencies<Values>,
   handler: (values: Readonly<Values>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
-  const injector = createInjector(dependencies, readFetchHeader)
+  const injector = createInjector(dependencies, requestReader)
   return async (event) =>
-    handler(injector.resolveNow(event.req) ?? (await injector.resolve(toView(event))), event)
+    handler(injector.resolveNow(event.req) ?? (await injector.resolve(event.req)), event)
 }
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */
@@ -52,7 +53,9 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
 }
 
-// By the event too: `bodyLimit` and validated handlers put another request in the place of the first.
-function toView(event: H3Event): RequestView {
-  return rememberView(event.req, () => rememberView(event, () => new FetchView(event.req)))
+// By the headers too: `bodyLimit` and validated handlers replace the request with a proxy, which has the same ones.
+const requestReader: RequestReader<Request> = {
+  ...fetchRequestReader,
+  toView: (request) =>
+    rememberView(request, ({ headers }) => rememberView(headers, () => new FetchView(request))),
 }

@@ -10,18 +10,18 @@ import {
   type NamedDependencies,
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
-import { FetchView, readFetchHeader } from '../request/fetch-view.js'
+import { FetchView } from '../request/fetch-view.js'
 import { toRequestView } from '../request/request-source.js'
-import { attach, mayHaveBody, readAttached, rememberView, type RequestView } from '../request/view.js'
+import { attach, readAttached, rememberView, type RequestReader, type RequestView } from '../request/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): MiddlewareHandler {
-  const enforcer = createEnforcer(dependencies, readFetchHeader)
+  const enforcer = createEnforcer(dependencies, contextReader)
   return async (c, next) => {
-    if (isViewNeeded(c)) toView(c)
-    if (!enforcer.passesNow(c.req.raw)) await enforcer.enforce(toView(c))
+    if (hasContextDependencies) toView(c)
+    if (!enforcer.passesNow(c)) await enforcer.enforce(c)
     await next()
   }
 }
@@ -44,10 +44,10 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
-  const injector = createInjector(dependencies, readFetchHeader)
+  const injector = createInjector(dependencies, contextReader)
   return async (c, next) => {
-    if (isViewNeeded(c)) toView(c)
-    const values = injector.resolveNow(c.req.raw) ?? (await injector.resolve(toView(c)))
+    if (hasContextDependencies) toView(c)
+    const values = injector.resolveNow(c) ?? (await injector.resolve(c))
     if (handler !== undefined) return handler(values, c)
     for (const [name, value] of Object.entries(values)) c.set(name, value)
     return next()
@@ -97,8 +97,10 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 // A route may call a dependency of `fromContext` by itself: it finds the context at the view.
 let hasContextDependencies = false
 
-function isViewNeeded(c: Context): boolean {
-  return hasContextDependencies || mayHaveBody(c.req.raw.method)
+const contextReader: RequestReader<Context> = {
+  readHeader: (c, name) => c.req.raw.headers.get(name),
+  readMethod: (c) => c.req.raw.method,
+  toView,
 }
 
 function toView(c: Context): RequestView {

@@ -9,7 +9,7 @@ import {
   type NamedDependencies,
 } from '../manager/dependencies.js'
 import { NodeView, readSingleHeader } from '../request/node-view.js'
-import { mayHaveBody, rememberView, type RequestView } from '../request/view.js'
+import { rememberView, type RequestReader } from '../request/view.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
@@ -21,11 +21,10 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): KoaMiddleware {
-  const enforcer = createEnforcer(dependencies, readSingleHeader)
-  return markGuarded(async (ctx: ExtendableContext, next: Next) => {
+  const enforcer = createEnforcer(dependencies, contextReader)
+  return markOwn(async (ctx: ExtendableContext, next: Next) => {
     assertRouterOf(ctx)
-    if (mayHaveBody(ctx.req.method)) toView(ctx)
-    if (!enforcer.passesNow(ctx.req)) await enforcer.enforce(toView(ctx))
+    if (!enforcer.passesNow(ctx)) await enforcer.enforce(ctx)
     await next()
   })
 }
@@ -43,11 +42,10 @@ export function inject(
   dependencies: NamedDependencies,
   handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
-  const injector = createInjector(dependencies, readSingleHeader)
-  return markGuarded(async (ctx: Context, next: Next) => {
+  const injector = createInjector(dependencies, contextReader)
+  return markOwn(async (ctx: Context, next: Next) => {
     assertRouterOf(ctx)
-    if (mayHaveBody(ctx.req.method)) toView(ctx)
-    const values = injector.resolveNow(ctx.req) ?? (await injector.resolve(toView(ctx)))
+    const values = injector.resolveNow(ctx) ?? (await injector.resolve(ctx))
     if (handler !== undefined) return void (await handler(values, ctx, next))
     Object.assign(ctx.state, values)
     await next()
@@ -76,8 +74,10 @@ export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly stri
   ctx.append('Set-Cookie', [...cookies])
 }
 
-function toView(ctx: ExtendableContext): RequestView {
-  return rememberView(ctx.req, () => new KoaView(ctx))
+const contextReader: RequestReader<ExtendableContext> = {
+  readHeader: ({ req }, name) => readSingleHeader(req, name),
+  readMethod: ({ req }) => req.method,
+  toView: (ctx) => rememberView(ctx.req, () => new KoaView(ctx)),
 }
 
 // Body parsers of Koa leave the body at `ctx.request`, not at Node's request.
@@ -110,27 +110,28 @@ export interface LayeredRouter {
   readonly exclusive?: boolean
 }
 
-const guards = new WeakSet<object>()
+const ownMiddleware = new WeakSet<object>()
 const checked = new WeakMap<LayeredRouter, number>()
 
-/** Makes a middleware known as a guard. */
-function markGuarded<Guard extends object>(guard: Guard): Guard {
-  guards.add(guard)
-  return guard
+/** Makes the middleware of `enforce` and `inject` known to the check of routers. */
+function markOwn<Middleware extends object>(middleware: Middleware): Middleware {
+  ownMiddleware.add(middleware)
+  return middleware
 }
 
 /**
- * Throws `TypeError` for a router with a guard that some spellings of a path get around.
+ * Throws `TypeError` for a router in which some spellings of a path bypass `enforce` or `inject` of `router.use`.
  *
  * `enforce` and `inject` do it for the router they run in, at the first request. Call it to know when the program starts.
  */
 export function assertRouter(router: LayeredRouter): void {
-  router.stack.forEach((layer, at) => {
-    if (isRoute(layer)) return
-    const routes = router.stack.slice(at + 1).filter(isRoute)
-    for (const guard of layer.stack) {
-      if (!guards.has(guard as object)) continue
-      for (const route of routes) assertGuarded(router, layer, guard, route)
+  router.stack.forEach((route, at) => {
+    if (!isRoute(route)) return
+    const layers = router.stack.slice(0, at).filter((layer) => !isRoute(layer))
+    for (const middleware of new Set(layers.flatMap(({ stack }) => stack))) {
+      if (!ownMiddleware.has(middleware as object) || route.stack.includes(middleware)) continue
+      const used = layers.filter(({ stack }) => stack.includes(middleware))
+      assertNotBypassed(used, route, router.exclusive === true)
     }
   })
 }
@@ -145,55 +146,34 @@ function assertRouterOf(ctx: object): void {
   checked.set(router, router.stack.length)
 }
 
-function assertGuarded(router: LayeredRouter, layer: Layer, guard: unknown, route: Layer): void {
-  if (route.stack.includes(guard)) return
-  const layers = router.stack
-    .slice(0, router.stack.indexOf(route))
-    .filter((other) => !isRoute(other) && other.stack.includes(guard))
-  if (typeof route.path !== 'string' && !layers.some(matchesAll)) {
-    throw new TypeError(
-      `Nobody can say whether the guard runs for every spelling of ${String(route.path)}: put the guard on the route`,
-    )
-  }
+/** `layers` are those with one middleware. An exclusive router runs only the last layer that matches: the route. */
+function assertNotBypassed(layers: readonly Layer[], route: Layer, isExclusive: boolean): void {
   const spellings = spell(route)
   const open = spellings.filter((path) => !layers.some(({ regexp }) => regexp.test(path)))
-  const path = String(route.path)
-  if (open.length === spellings.length) {
-    if (!isMeantFor(layer, route)) return
-    throw new TypeError(
-      `The guard on ${String(layer.path)} does not run for ${path}: ` +
-        'use router.use(guard), or a path without a slash at its end',
-    )
-  }
-  if (router.exclusive === true) {
-    throw new TypeError(
-      `The guard of ${path} does not run, because the router is exclusive: put the guard on the route`,
-    )
-  }
-  if (open.length > 0) {
-    throw new TypeError(
-      `The guard of ${path} does not run for ${open[0]}: @koa/router compares the prefix of router.use(guard) ` +
-        'with case, and its routes without. Use router.use(path, guard), put the guard on the routes, ' +
-        'or create the router with sensitive: true',
-    )
-  }
+  const runsForNone = typeof route.path === 'string' && open.length === spellings.length
+  if (runsForNone && !layers.some((layer) => isMeantFor(layer, route))) return
+  if (open.length === 0 && !isExclusive) return
+  const example = typeof route.path === 'string' && open.length > 0 ? `, for example as ${open[0]}` : ''
+  throw new TypeError(
+    `The route ${String(route.path)} can be reached without the enforce() or inject() of router.use()${example}: ` +
+      'put it on the route itself',
+  )
 }
 
-function matchesAll({ regexp }: Layer): boolean {
-  return ['/', '/a', '/A/b', '/a/B/'].every((path) => regexp.test(path))
-}
-
-// `router.use('/', guard)` and `router.use('/admin/', guard)` match that one path, and none below it.
+// `router.use('/', middleware)` and `router.use('/admin/', middleware)` match that one path, and none below it.
 function isMeantFor({ path, regexp }: Layer, route: Layer): boolean {
   if (typeof path !== 'string' || typeof route.path !== 'string') return false
   const below = `${path.replace(/\/$/, '')}/`
   return route.path !== path && route.path.startsWith(below) && !regexp.test(`${below}x`)
 }
 
+// What a regular expression matches is not known: for such a route the middleware must run for every path.
+const ANY_PATHS = ['/', '/Any', '/any/Path', '/0/any/path/']
+
 // The path of a route as requests may spell it, its parameters as they are: a name fits where a value does.
-function spell({ path, regexp }: Layer): string[] {
-  if (typeof path !== 'string') return []
-  const plain = path.replaceAll(/[{}]/g, '')
+function spell({ path, regexp }: Layer): readonly string[] {
+  if (typeof path !== 'string') return ANY_PATHS
+  const plain = path.replaceAll(/[{}\\]/g, '')
   const spellings = [plain, plain.toUpperCase(), plain.toLowerCase(), `${plain}/`, plain.replace(/\/$/, '')]
   return spellings.filter((spelling) => regexp.test(spelling))
 }

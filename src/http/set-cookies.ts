@@ -92,24 +92,19 @@ function createCookie(config: TokenConfig, cookie: CookieName, value: string, ma
 }
 
 function cookieNames(config: TokenConfig, type: TokenType): { token: CookieName; csrf: CookieName } {
-  const httpOnly = config.JWT_COOKIE_HTTP_ONLY
-  return type === 'access'
-    ? {
-        token: { name: config.JWT_ACCESS_COOKIE_NAME, path: config.JWT_ACCESS_COOKIE_PATH, httpOnly },
-        csrf: {
-          name: config.JWT_ACCESS_CSRF_COOKIE_NAME,
-          path: config.JWT_ACCESS_CSRF_COOKIE_PATH,
-          httpOnly: false,
-        },
-      }
-    : {
-        token: { name: config.JWT_REFRESH_COOKIE_NAME, path: config.JWT_REFRESH_COOKIE_PATH, httpOnly },
-        csrf: {
-          name: config.JWT_REFRESH_CSRF_COOKIE_NAME,
-          path: config.JWT_REFRESH_CSRF_COOKIE_PATH,
-          httpOnly: false,
-        },
-      }
+  const prefix = type === 'access' ? 'JWT_ACCESS' : 'JWT_REFRESH'
+  return {
+    token: {
+      name: config[`${prefix}_COOKIE_NAME`],
+      path: config[`${prefix}_COOKIE_PATH`],
+      httpOnly: config.JWT_COOKIE_HTTP_ONLY,
+    },
+    csrf: {
+      name: config[`${prefix}_CSRF_COOKIE_NAME`],
+      path: config[`${prefix}_CSRF_COOKIE_PATH`],
+      httpOnly: false,
+    },
+  }
 }
 
 function setsCsrf(config: TokenConfig): boolean {

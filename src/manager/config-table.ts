@@ -1,5 +1,4 @@
 import { KeyObject } from 'node:crypto'
-import { ConfigurationError } from '../errors.js'
 import { type Duration, parseDuration } from '../time.js'
 import { isJwk } from '../jws/jwk.js'
 import { ALGORITHMS, type Algorithm } from '../jws/algorithms.js'
@@ -103,11 +102,6 @@ export function key<Value extends object | string>(expected: string): FieldKind<
     // Variables often carry a PEM file in one line.
     fromText: (value) => (value.includes('-----BEGIN ') ? value.replaceAll('\\n', '\n') : value),
   }
-}
-
-/** Throws `ConfigurationError` unless the value is of the kind; its text never shows the value. */
-export function assertKind(name: string, kind: FieldKind<unknown>, value: unknown): void {
-  if (!kind.isValid(value)) throw new ConfigurationError(`${name} must be ${kind.expected}`)
 }
 
 const BOOLEANS: Readonly<Record<string, boolean>> = {

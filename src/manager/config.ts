@@ -4,7 +4,7 @@ import { inspectAsJson } from '../encoding.js'
 import { unknownName } from '../options.js'
 import type { TokenLocation } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'
-import { assertKind, CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$/
 
@@ -86,7 +86,9 @@ export function freezeConfig(config: TokenConfig): void {
 
 function assertField(name: keyof TokenConfigFields, value: unknown): void {
   const { default: standard, kind } = CONFIG_TABLE[name]
-  if (value !== null || standard !== null) assertKind(name, kind, value)
+  const isValid = (value === null && standard === null) || kind.isValid(value)
+  // Without the value, which may be a secret.
+  if (!isValid) throw new ConfigurationError(`${name} must be ${kind.expected}`)
 }
 
 /** Throws `ConfigurationError` unless a manager was given a configuration. */

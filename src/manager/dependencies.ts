@@ -1,7 +1,7 @@
-import type { TokenPayload, TokenType } from '../claims/payload.js'
+import type { TokenType } from '../claims/payload.js'
 import { isPromise, settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import { attach, readAttached, type RequestView } from '../request/view.js'
+import { attach, readAttached, type RequestReader, type RequestView } from '../request/view.js'
 import type { FastLane } from './fast-lane.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
@@ -89,49 +89,25 @@ export function requiredTokenType(dependencies: readonly Dependency<unknown>[]):
   return 'access'
 }
 
-/** What a dependency of this library finds in a request at once, or `null`, which refuses nothing. Never throws. */
-export function passNow<Source>(
-  dependency: Dependency<unknown>,
-  source: Source,
-  readHeader: HeaderReader<Source>,
-): TokenPayload | null {
-  const lane = ownDependencies.get(dependency)?.lane ?? null
-  try {
-    return lane && lane.pass(readHeader(source, lane.headerName))
-  } catch {
-    return null
-  }
-}
-
-/** How an adapter reads a header of its framework's request: the value if it came once, else `null`; builds nothing. */
-export type HeaderReader<Source> = (source: Source, name: string) => string | null
-
 /** Several dependencies that a request must pass. */
 export interface Enforcer<Source> {
   /** Whether the request passes all of them at once. `false` refuses nothing: `enforce` decides. Never throws. */
   passesNow(source: Source): boolean
   /** Rejects unless every dependency passes; they run in the order they are written. */
-  enforce(view: RequestView): Promise<void>
+  enforce(source: Source): Promise<void>
 }
 
 /** What `enforce` of an adapter does for its route. */
 export function createEnforcer<Source>(
   dependencies: readonly Dependency<unknown>[],
-  readHeader: HeaderReader<Source>,
+  reader: RequestReader<Source>,
 ): Enforcer<Source> {
   const calls = toCalls(dependencies)
   const lanes = toLanes(dependencies)
   return {
-    passesNow(source) {
-      if (lanes === null) return false
-      try {
-        for (const lane of lanes) if (lane.pass(readHeader(source, lane.headerName)) === null) return false
-        return true
-      } catch {
-        return false
-      }
-    },
-    async enforce(view) {
+    passesNow: (source) => passLanes(lanes, source, reader, null),
+    async enforce(source) {
+      const view = reader.toView(source)
       for (const call of calls) assertPassed(await call(view))
     },
   }
@@ -142,37 +118,56 @@ export interface Injector<Source, Values> {
   /** The values, if all of them are known at once. `null` refuses nothing: `resolve` decides. Never throws. */
   resolveNow(source: Source): Values | null
   /** The values; the dependencies run in the order they are written. */
-  resolve(view: RequestView): Promise<Values>
+  resolve(source: Source): Promise<Values>
 }
 
 /** What `inject` of an adapter does for its route. */
 export function createInjector<Source, Named extends NamedDependencies>(
   dependencies: Named,
-  readHeader: HeaderReader<Source>,
+  reader: RequestReader<Source>,
 ): Injector<Source, DependencyValues<Named>> {
   const names = Object.keys(dependencies)
   const calls = toCalls(Object.values(dependencies))
   const lanes = toLanes(Object.values(dependencies))
+  const toValues = (found: readonly unknown[]): DependencyValues<Named> => {
+    const values: Record<string, unknown> = {}
+    for (const [at, name] of names.entries()) values[name] = found[at]
+    return values as DependencyValues<Named>
+  }
   return {
     resolveNow(source) {
-      if (lanes === null) return null
-      const values: Record<string, unknown> = {}
-      try {
-        for (const [at, lane] of lanes.entries()) {
-          const payload = lane.pass(readHeader(source, lane.headerName))
-          if (payload === null) return null
-          values[names[at] as string] = payload
-        }
-      } catch {
-        return null
-      }
-      return values as DependencyValues<Named>
+      const found: unknown[] = []
+      return passLanes(lanes, source, reader, found) ? toValues(found) : null
     },
-    async resolve(view) {
-      const values: Record<string, unknown> = {}
-      for (const [at, call] of calls.entries()) values[names[at] as string] = await call(view)
-      return values as DependencyValues<Named>
+    async resolve(source) {
+      const view = reader.toView(source)
+      const found: unknown[] = []
+      for (const call of calls) found.push(await call(view))
+      return toValues(found)
     },
+  }
+}
+
+// Whether a request passes every lane; their payloads are added to `found`. An error is for the recipe to report.
+function passLanes<Source>(
+  lanes: readonly FastLane[] | null,
+  source: Source,
+  reader: RequestReader<Source>,
+  found: unknown[] | null,
+): boolean {
+  if (lanes === null) return false
+  try {
+    for (const lane of lanes) {
+      const payload = lane.pass(reader.readHeader(source, lane.headerName))
+      if (payload === null) return false
+      found?.push(payload)
+    }
+    // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
+    const method = reader.readMethod(source)
+    if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type TokenPlace,
   toPlaces,
 } from '../request/read-token.js'
+import { type FieldKind, flag } from './config-table.js'
 
 /** What a route demands of a token. */
 export interface TokenPolicy {
@@ -93,16 +94,9 @@ export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions {
   return parsePolicy(options, 'getTokenFromRequest()', { type: true, locations: true })
 }
 
-interface PolicyField {
-  isValid(value: unknown): boolean
-  readonly expected: string
-}
-
-const flag: PolicyField = { isValid: (value) => typeof value === 'boolean', expected: 'true or false' }
-
 const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
 
-const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, PolicyField>> = {
+const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
   type: {
     isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
     expected: 'access, refresh or any',

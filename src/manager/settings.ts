@@ -4,7 +4,8 @@ import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
 import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import type { PerType, ReadingRules } from '../request/read-token.js'
-import type { ConnectionOptions } from '../sessions/connect-store.js'
+import { addDuration, FOREVER } from '../revocation/revocation.js'
+import type { ConnectionRules } from '../sessions/connect-store.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 
@@ -17,7 +18,7 @@ export interface Settings {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionOptions, 'now' | 'random' | 'emit'>
+  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit'>
   readonly verifiedCacheSize: number
 }
 
@@ -62,17 +63,23 @@ function resolveCreation(
   }
 }
 
+// Another process on the same store may allow more leeway than this one.
+const MIN_RETENTION_MS = 300_000
+
 function resolveStore(config: TokenConfig): Settings['store'] {
+  const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS)
+  const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
   return {
-    timeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
-    lifetimes: [
-      parseLifetime(config.JWT_ACCESS_TOKEN_EXPIRES),
-      parseLifetime(config.JWT_REFRESH_TOKEN_EXPIRES),
-    ],
-    leeway: parseDuration(config.JWT_DECODE_LEEWAY),
-    grace: parseDuration(config.JWT_REFRESH_GRACE),
-    idle: parseLifetime(config.JWT_REFRESH_IDLE_EXPIRES),
+    timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
+    longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
+    retentionMs,
+    graceMs: toMilliseconds(config.JWT_REFRESH_GRACE),
+    idleMs: toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES),
   }
+}
+
+function toMilliseconds(duration: Duration | false): number {
+  return duration === false ? FOREVER : parseDuration(duration) * 1000
 }
 
 function resolveReading(config: TokenConfig): ReadingRules {

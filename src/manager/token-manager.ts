@@ -81,6 +81,7 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   clock: true,
   randomBytes: true,
 }
+const MEANT_OPTIONS = { store: 'revocation' }
 
 /**
  * Creates access and refresh tokens, and guards routes with dependencies that check them.
@@ -123,7 +124,7 @@ export class TokenManager<
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
     // First what does not exist: it is often the configuration under another name.
-    if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS)
+    if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
     assertConfig(options)
     const {
       config,
@@ -138,7 +139,7 @@ export class TokenManager<
     const blocklist = new Blocklist()
     this.#emitter = createEmitter()
     const parts = { now, random: randomBytes, emit: this.#emitter.emit }
-    const store = revocation && connectStore(revocation, { ...parts, ...settings.store })
+    const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
     this.#store = store

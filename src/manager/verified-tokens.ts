@@ -152,11 +152,11 @@ export function createRecentTokens<Value>(size: number, prefix: string): RecentT
 const MAX_WORDS = 2 ** 20
 
 /**
- * Whether a token has come before, among as many others as are remembered; now and then also for one that has not.
+ * A function that says whether a token was verified before, recently; it is sometimes `true` for a token that was not.
  *
- * A few bits for each token that came lately: to remember a token costs more than to verify it. One that does not come back must neither pay for that nor take the
- * place of one that does. In two generations like the map, so that what comes again too late to be found there is not
- * remembered either.
+ * To remember a token costs more than to verify it, so only a token that comes a second time is remembered. One that is
+ * never sent again costs a single bit, and does not displace one that is. The bits are kept in two generations, like
+ * the tokens: a token that comes again after its bit was dropped counts as new.
  */
 export function createSightings(size: number): (token: string) => boolean {
   const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))

@@ -27,11 +27,6 @@ export class FetchView implements RequestView {
   }
 }
 
-/** A header of a Fetch request; several of one name come joined with commas. */
-export function readFetchHeader({ headers }: Pick<Request, 'headers'>, name: string): string | null {
-  return headers.get(name)
-}
-
 async function readBody(request: Request): Promise<unknown> {
   const contentType = request.headers.get('content-type')
   // A body that someone else reads, or has read, cannot be cloned. One that breaks off has no token in it; whoever

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
-import { rememberView, type RequestView } from './view.js'
+import { rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
 export interface NodeRequest {
@@ -171,13 +171,11 @@ export interface WrappedRequest {
   readonly body: unknown
 }
 
-/** The view of a request; a dependency called with `request` or `request.raw` finds the same one. */
-export function toWrappedView(request: WrappedRequest): RequestView {
-  return rememberView(request, rememberRaw)
-}
-
-function rememberRaw(request: WrappedRequest): RequestView {
-  return rememberView(request.raw, () => new WrappedView(request))
+/** Reads wrapped requests; a dependency called with `request` or `request.raw` finds the same view. */
+export const wrappedRequestReader: RequestReader<WrappedRequest> = {
+  readHeader: ({ raw }, name) => readSingleHeader(raw, name),
+  readMethod: ({ raw }) => raw.method,
+  toView: (request) => rememberView(request, () => rememberView(request.raw, () => new WrappedView(request))),
 }
 
 // Without the stream: the framework reads it, and would wait for ever for one that was read before.

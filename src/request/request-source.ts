@@ -1,6 +1,6 @@
 import { FetchView } from './fetch-view.js'
-import { type NodeRequest, NodeView } from './node-view.js'
-import { rememberView, type RequestView } from './view.js'
+import { type NodeRequest, NodeView, readSingleHeader } from './node-view.js'
+import { rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
 export type RequestSource = Request | NodeRequest | RequestView
@@ -8,6 +8,20 @@ export type RequestSource = Request | NodeRequest | RequestView
 /** The view of a request, the same one each time, so that what is remembered for it is found again. */
 export function toRequestView(source: RequestSource): RequestView {
   return isRequestView(source) ? source : rememberView(source, createView)
+}
+
+/** Reads Node requests. */
+export const nodeRequestReader: RequestReader<NodeRequest> = {
+  readHeader: readSingleHeader,
+  readMethod: (request) => request.method,
+  toView: toRequestView,
+}
+
+/** Reads Fetch requests. Headers of one name come joined with commas, which no header with one token has. */
+export const fetchRequestReader: RequestReader<Request> = {
+  readHeader: (request, name) => request.headers.get(name),
+  readMethod: (request) => request.method,
+  toView: toRequestView,
 }
 
 function createView(source: Request | NodeRequest): RequestView {

@@ -15,6 +15,15 @@ export interface RequestView {
   readonly ip?: string | null
 }
 
+/** How an adapter reads a request, from whatever object stands for one in its framework. */
+export interface RequestReader<Source> {
+  /** The value of a header if it came once, else `null`; `name` is in lower case. Creates no object. */
+  readonly readHeader: (source: Source, name: string) => string | null
+  readonly readMethod: (source: Source) => string | undefined
+  /** The view of the request, the same one each time. */
+  readonly toView: (source: Source) => RequestView
+}
+
 /** The view remembered for a request object; an adapter brings `create` to make its own the first time. */
 export function rememberView<Source extends object>(
   source: Source,
@@ -25,14 +34,6 @@ export function rememberView<Source extends object>(
   const view = create(source)
   attach(source, rememberView, view)
   return view
-}
-
-/**
- * Whether a request may have a body. Then an adapter remembers its view even if it does not need one itself: a route that
- * looks for a token in the body gets it from there, after the framework has read the body.
- */
-export function mayHaveBody(method: string | undefined): boolean {
-  return method !== 'GET' && method !== 'HEAD'
 }
 
 const ATTACHED = Symbol('tokenlib')

@@ -50,7 +50,9 @@ export class Blocklist {
     third?: unknown,
   ): unknown => {
     if (typeof second === 'string' || typeof second === 'symbol') {
-      return this.#registerLegacy(first as object, third as PropertyDescriptor | undefined)
+      // The first argument is the class of a static method, and the prototype of an instance method.
+      this.#callback = parseCallback((third as PropertyDescriptor | undefined)?.value).bind(first)
+      return undefined
     }
     const callback = parseCallback(first)
     const context = isDecoratorContext(second) ? second : null
@@ -67,11 +69,6 @@ export class Blocklist {
     context.addInitializer(function (this: unknown) {
       register(this)
     })
-  }
-
-  // The target is the class of a static method, and the prototype of an instance method.
-  #registerLegacy(target: object, descriptor: PropertyDescriptor | undefined): void {
-    this.#callback = parseCallback(descriptor?.value).bind(target)
   }
 }
 

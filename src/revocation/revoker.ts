@@ -63,7 +63,8 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
   }
 
   const revokeToken: Revoker['revokeToken'] = async (payload, origin) => {
-    const jti = parseText('The token has no jti: revoke its session or its user. jti', payload?.jti)
+    assertPayload('revokeToken()', payload)
+    const jti = parseText('The token has no jti: revoke its session or its user. jti', payload.jti)
     const until = Number.isFinite(payload.exp)
       ? addDuration(Number(payload.exp) * 1000, retentionMs)
       : FOREVER
@@ -92,12 +93,18 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     },
     revokeAll: (origin) => revokeBefore('all', '', origin),
     async logout(payload, origin) {
-      const { sid = null, sub = null, jti = null } = payload ?? {}
+      assertPayload('logout()', payload)
+      const { sid = null, sub = null, jti = null } = payload
       if (sid === null) await revokeToken(payload, origin)
       else await revokeSessions([sid], sub, origin)
       emit('loggedOut', () => ({ sub, sid, jti, ...origin }))
     },
   }
+}
+
+function assertPayload(method: string, payload: unknown): void {
+  if (typeof payload === 'object' && payload !== null) return
+  throw new TypeError(`${method} takes the payload of a token, which verifyToken() returns, not its text`)
 }
 
 function parseRevoked(answer: Revoked): Revoked {

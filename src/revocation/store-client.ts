@@ -139,17 +139,13 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     return error
   }
 
-  const prepareAndCall = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
-    await prepare()
-    return callInTime(run)
-  }
-
   const call: StoreClient['call'] = async (operation, run, lifetime = 0) => {
     raise(lifetime)
     try {
       // A longer lifetime that is being announced holds up only the calls that it concerns.
       if (prepared >= Math.max(0, lifetime)) return await callInTime(run)
-      return await withDeadline(prepareAndCall(run), timeoutMs, createTooLate)
+      const answer = prepare().then(() => callInTime(run))
+      return await withDeadline(answer, timeoutMs, createTooLate)
     } catch (cause) {
       throw unavailable(operation, cause)
     }

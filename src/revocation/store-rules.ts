@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readTimedId } from '../claims/ids.js'
 import { monotonicNow } from '../time.js'
-import type { FeedOptions, FeedPage, ListOptions, RotationOptions, StoreNeeds } from './store.js'
+import type { FeedOptions, FeedPage, ListOptions, RotationRules, StoreNeeds } from './store.js'
 
 /** What a rotation is decided by. */
 export interface RotationState {
@@ -21,7 +21,7 @@ export type RotationDecision = 'rotate' | 'replay' | 'reuse' | 'end'
 export function decideRotation(
   session: RotationState | null,
   presented: number,
-  { graceMs, idleMs }: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+  { graceMs, idleMs }: RotationRules,
   now: number,
 ): RotationDecision {
   // A session that is not known is over: a store that lost its memory must not accept what it cannot check.

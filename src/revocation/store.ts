@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js'
+import type { SessionClient } from '../events.js'
 import { type OptionNames, unknownName } from '../options.js'
 import type { LookupAnswer, Revocation, RevocationKey } from './revocation.js'
 
@@ -217,18 +218,23 @@ export function assertStore(store: RevocationStore): void {
   }
   if (missing.length === 0) return
   throw new ConfigurationError(
-    `revocation must be a store, such as createSqliteStore makes; it lacks ${missing.join(', ')}`,
+    `revocation must be a store, for example ${findFactory(store)}; it lacks ${missing.join(', ')}`,
   )
+}
+
+// What was given is often the client, the URL or the path that a store is created with.
+function findFactory(given: unknown): string {
+  if (typeof given === 'string' && given !== '') {
+    if (given.startsWith('postgres')) return 'createPostgresStore(pool)'
+    return /^rediss?:/.test(given) ? 'createRedisStore(client)' : 'createSqliteStore(new DatabaseSync(path))'
+  }
+  const has = (method: string): boolean => typeof given?.[method as never] === 'function'
+  if (has('query') || has('unsafe')) return 'createPostgresStore(pool)'
+  return has('exec') && has('prepare') ? 'createSqliteStore(database)' : 'createRedisStore(client)'
 }
 
 function findMissing(object: object | null | undefined, names: object): string[] {
   return Object.keys(names).filter((name) => typeof object?.[name as never] !== 'function')
-}
-
-/** Where a session was last used from, as far as it is known. */
-export interface SessionClient {
-  readonly ip: string | null
-  readonly userAgent: string | null
 }
 
 /** A log-in that is about to be remembered. */
@@ -250,13 +256,16 @@ export interface OpenedSession {
   readonly startedAt: number
 }
 
-/** The rules of a rotation, and what to remember of the request. */
-export interface RotationOptions extends SessionClient {
+/** The rules for a refresh token that is presented. */
+export interface RotationRules {
   /** For how long after a rotation the token before it may be sent once more, in milliseconds. */
   readonly graceMs: number
   /** A session that was not used for longer than this has ended, in milliseconds; `FOREVER` for no limit. */
   readonly idleMs: number
 }
+
+/** The rules of a rotation, and what to remember of the request. */
+export interface RotationOptions extends RotationRules, SessionClient {}
 
 /** What became of a refresh token that was presented. */
 export type Rotation =
@@ -276,11 +285,7 @@ export type Rotation =
 /** Where a presented refresh token stands, when its session does not move on. */
 export type Presentation =
   /** The newest token, or the one before it within the grace. */
-  | { readonly outcome: 'current' }
-  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
-  | { readonly outcome: 'reused'; readonly generation: number }
-  /** The session is not known, over, unused for too long, or revoked. */
-  | { readonly outcome: 'ended' }
+  { readonly outcome: 'current' } | Extract<Rotation, { readonly outcome: 'reused' | 'ended' }>
 
 /** A session as it stands. */
 export interface StoredSession extends SessionClient {
@@ -314,16 +319,12 @@ export interface SessionStore {
    */
   rotate(sid: string, generation: number, options: RotationOptions): Promise<Rotation>
   /** The same rules without moving on: nothing changes, unless it is a reuse, which revokes the session. */
-  present(
-    sid: string,
-    generation: number,
-    options: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
-  ): Promise<Presentation>
+  present(sid: string, generation: number, rules: RotationRules): Promise<Presentation>
   /**
    * The live, unrevoked sessions of a user, newest first (by start, then by `sid`). A page that is shorter than its
    * limit is the last one. Reading all pages takes time in proportion to the sessions that are live.
    */
   list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
   /** One live, unrevoked session, or `null`. */
-  get(sid: string, options: Pick<RotationOptions, 'idleMs'>): Promise<StoredSession | null>
+  get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<StoredSession | null>
 }

@@ -1,7 +1,6 @@
-import { type RandomBytes, readTokenStart } from '../claims/ids.js'
+import { readTokenStart } from '../claims/ids.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { RevocationUnavailableError } from '../errors.js'
-import type { TokenEmitter } from '../events.js'
 import {
   addDuration,
   FOREVER,
@@ -12,7 +11,7 @@ import {
 import { createRevoker, type Revoker } from '../revocation/revoker.js'
 import { assertStore, readCreateLookup, type RevocationStore } from '../revocation/store.js'
 import { createStoreClient, type StoreClient, type StoreClientOptions } from '../revocation/store-client.js'
-import { type Clock, monotonicNow } from '../time.js'
+import { monotonicNow } from '../time.js'
 import { createSessions, type SessionRules, type Sessions } from './sessions.js'
 
 /** What a manager uses of its store. */
@@ -62,9 +61,8 @@ export interface StoreHealth {
 }
 
 /** Connects a manager to its store, or throws `ConfigurationError` for what is none. */
-export function connectStore(store: RevocationStore, options: ConnectionOptions): StoreConnection {
+export function connectStore(store: RevocationStore, rules: ConnectionRules): StoreConnection {
   assertStore(store)
-  const rules = resolveRules(options)
   const { now, retentionMs } = rules
   const client = createStoreClient(store, rules)
   const revoker = createRevoker(client, rules)
@@ -120,46 +118,5 @@ async function findFault(client: StoreClient): Promise<Error | null> {
   }
 }
 
-/** What a store is connected with; durations in seconds, if their names do not say otherwise. */
-export interface ConnectionOptions {
-  readonly now: Clock
-  readonly random: RandomBytes
-  readonly emit: TokenEmitter['emit']
-  /** The deadline of every call. */
-  readonly timeoutMs: number
-  /** How long the manager's tokens live, type by type; `false` for ever. */
-  readonly lifetimes: readonly (number | false)[]
-  /** How long after its expiry the manager lets a token pass. */
-  readonly leeway: number
-  /** How long a used refresh token may be sent again. */
-  readonly grace: number
-  /** How long a session may go unused; `false` for as long as it lasts. */
-  readonly idle: number | false
-}
-
-/** The same in milliseconds. */
+/** What a store is connected with. */
 export interface ConnectionRules extends SessionRules, StoreClientOptions {}
-
-// Another process on the same store may allow more leeway than this one.
-const MIN_RETENTION_MS = 300_000
-
-/** The rules that options stand for. */
-export function resolveRules(options: ConnectionOptions): ConnectionRules {
-  const { now, random, emit, timeoutMs, lifetimes, leeway, grace, idle } = options
-  const retentionMs = Math.max(leeway * 1000, MIN_RETENTION_MS)
-  const longest = Math.max(...lifetimes.map(toMilliseconds))
-  return {
-    now,
-    random,
-    emit,
-    timeoutMs,
-    longestLifetime: addDuration(longest, retentionMs),
-    retentionMs,
-    graceMs: grace * 1000,
-    idleMs: toMilliseconds(idle),
-  }
-}
-
-function toMilliseconds(seconds: number | false): number {
-  return seconds === false ? FOREVER : seconds * 1000
-}

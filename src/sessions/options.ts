@@ -1,8 +1,7 @@
 import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from '../claims/create.js'
-import type { EventOrigin } from '../events.js'
+import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import type { SessionClient } from '../revocation/store.js'
 
 /** Where a log-in or a refresh comes from; shown to users in the list of their sessions. */
 export interface SessionClientOptions {

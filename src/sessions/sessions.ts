@@ -1,36 +1,24 @@
+import type { SessionClaims } from '../claims/create.js'
 import { createNonce, type RandomBytes } from '../claims/ids.js'
-import type { StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
+import type { StandardClaims, TokenPayload } from '../claims/payload.js'
 import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
-import type { EventOrigin, TokenEmitter } from '../events.js'
-import type { JwsHeader } from '../jws/compact.js'
+import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import type { CheckedToken } from '../revocation/blocklist.js'
 import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
-import { parseText, type Revoker } from '../revocation/revoker.js'
+import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
 import type {
   ListOptions,
   OpenedSession,
   Presentation,
   RevocationStore,
   Rotation,
-  SessionClient,
   SessionStore,
   StoredSession,
 } from '../revocation/store.js'
 import type { StoreClient } from '../revocation/store-client.js'
 import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
-import type { Clock } from '../time.js'
 import { readSessionClient, type SessionClientOptions } from './options.js'
-
-/** A session as its tokens carry it. */
-export interface SessionState {
-  readonly sid: string
-  /** Of the newest refresh token. */
-  readonly generation: number
-  /** Epoch seconds; `null` for a session that never ends. */
-  readonly endsAt: number | null
-  /** When a token expires that was made at `iat` and would live until `own`; epoch seconds, or `null` for never. */
-  limitExpiry(type: TokenType, iat: number, own: number | null): number | null
-}
 
 /** A live session of a user. */
 export interface SessionInfo extends SessionClient {
@@ -57,11 +45,11 @@ const LIST_OPTIONS: OptionNames<ListSessionsOptions> = { limit: true, before: tr
 
 /** Opens, rotates and lists sessions in a store. */
 export interface Sessions {
-  open(uid: string, endsAt: number | null, from: SessionClient): Promise<SessionState>
+  open(uid: string, endsAt: number | null, from: SessionClient): Promise<SessionClaims>
   /** The successor of a verified refresh token, or the error that ends it. */
-  rotate(token: VerifiedRefreshToken, from: SessionClientOptions): Promise<SessionState>
+  rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
   /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
-  assertCurrent(token: VerifiedRefreshToken, from: SessionClientOptions): Promise<void>
+  assertCurrent(token: CheckedToken, from: SessionClientOptions): Promise<void>
   /** The live sessions of a user, newest first. */
   listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
@@ -70,19 +58,9 @@ export interface Sessions {
   revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
 }
 
-/** A refresh token that was verified. */
-export interface VerifiedRefreshToken {
-  readonly header: JwsHeader
-  readonly payload: TokenPayload
-}
-
 /** What sessions are kept by. */
-export interface SessionRules {
-  readonly now: Clock
+export interface SessionRules extends RevokerOptions {
   readonly random: RandomBytes
-  readonly emit: TokenEmitter['emit']
-  /** How long after its expiry a token may still verify somewhere, in milliseconds. */
-  readonly retentionMs: number
   /** How long a used refresh token may be sent again, in milliseconds. */
   readonly graceMs: number
   /** How long a session may go unused; milliseconds, or `FOREVER`. */
@@ -108,10 +86,9 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
   }
 
   const idle = toSeconds(idleMs)
-  const toState = (sid: string, generation: number, endsAt: number | null): SessionState => ({
+  const toClaims = (sid: string, generation: number, endsAt: number | null): SessionClaims => ({
     sid,
     generation,
-    endsAt,
     // No token outlives the session, nor the time that it may go unused.
     limitExpiry(type, iat, own) {
       const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, endsAt]
@@ -139,7 +116,7 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
     if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
     const { generation } = rotation
     emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
-    return toState(sid, generation, toSeconds(rotation.expiresAt))
+    return toClaims(sid, generation, toSeconds(rotation.expiresAt))
   }
 
   return {
@@ -157,7 +134,7 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
         async (target) => parseOpened(await sessionsOf(target).open(session)),
         addDuration(expiresAt - now(), retentionMs),
       )
-      return toState(sid, 0, endsAt)
+      return toClaims(sid, 0, endsAt)
     },
 
     rotate,

@@ -81,8 +81,9 @@ export function createPostgresStore(
   options: PostgresStoreOptions = {},
 ): PostgresStore {
   assertOptions('createPostgresStore()', options, OPTIONS)
-  const { namespace = '', clock, allowVolatile = false, onWarning = warn } = options
-  const database = toDatabase(client, options)
+  const { namespace = '', clock, allowVolatile = false } = options
+  const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
+  const database = toDatabase(client, options.namedStatements ?? false)
   const tables = toTables(options)
   const statements = createRevocationStatements(tables)
   const losses = createLossReporter('PostgreSQL', onWarning)
@@ -163,10 +164,6 @@ export function createPostgresStore(
 
 const PRUNE_INTERVAL_MS = 60_000
 const PRUNE_BATCH = 10_000
-
-function warn(message: string): void {
-  process.emitWarning(message)
-}
 
 /** A statement cannot change one row twice, so entries of one key are merged before. */
 function mergeByKey(batch: readonly Revocation[]): Revocation[] {

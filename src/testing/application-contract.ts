@@ -29,50 +29,37 @@ export interface ContractRunner {
   afterAll(run: () => Promise<void>): unknown
 }
 
-interface Row {
-  readonly route: string
-  readonly token: Credential
-  /** The status when the application does not handle errors. */
-  readonly unhandled: number
-  /** The code of the answer when it does; a 200 stays a 200. */
-  readonly code?: string
-}
-
-const row = (route: string, token: Credential, unhandled: number, code?: string): Row => ({
-  route,
-  token,
-  unhandled,
-  ...(code !== undefined && { code }),
-})
+// Without a code, the answer is a 200. With one, it is a 500 if the application does not handle errors.
+type Row = readonly [route: string, token: Credential, code?: string]
 
 // Specification 4.2 with its behaviour rules, and the table of section 7.
 const ROWS: readonly Row[] = [
-  row('GET /token/mandatory', 'valid', 200),
-  row('GET /token/mandatory', 'none', 500, 'TOKEN_MISSING'),
-  row('GET /token/mandatory', 'revoked', 500, 'TOKEN_REVOKED'),
-  row('GET /token/mandatory', 'garbage', 500, 'TOKEN_INVALID'),
-  row('GET /token/mandatory', 'refresh', 500, 'ACCESS_TOKEN_REQUIRED'),
-  row('GET /token/optional', 'none', 200),
-  row('GET /token/optional', 'valid', 200),
-  row('GET /token/optional', 'revoked', 200),
-  row('GET /token/optional', 'garbage', 200),
-  row('GET /profile', 'valid', 200),
-  row('GET /profile', 'none', 500, 'TOKEN_MISSING'),
-  row('GET /profile', 'revoked', 500, 'TOKEN_REVOKED'),
-  row('GET /profile', 'garbage', 500, 'TOKEN_INVALID'),
-  row('GET /profile', 'refresh', 500, 'ACCESS_TOKEN_REQUIRED'),
-  row('GET /me', 'valid', 200),
-  row('GET /me', 'none', 500, 'TOKEN_MISSING'),
-  row('GET /me', 'revoked', 500, 'TOKEN_REVOKED'),
-  row('GET /token', 'none', 200),
-  row('DELETE /logout', 'valid', 200),
-  row('DELETE /logout', 'none', 500, 'TOKEN_MISSING'),
-  row('DELETE /logout', 'revoked', 500, 'TOKEN_REVOKED'),
-  row('DELETE /logout', 'garbage', 500, 'TOKEN_INVALID'),
-  row('POST /login', 'none', 200),
-  row('POST /refresh', 'refresh', 200),
-  row('POST /refresh', 'valid', 500, 'REFRESH_TOKEN_REQUIRED'),
-  row('POST /refresh', 'none', 500, 'TOKEN_MISSING'),
+  ['GET /token/mandatory', 'valid'],
+  ['GET /token/mandatory', 'none', 'TOKEN_MISSING'],
+  ['GET /token/mandatory', 'revoked', 'TOKEN_REVOKED'],
+  ['GET /token/mandatory', 'garbage', 'TOKEN_INVALID'],
+  ['GET /token/mandatory', 'refresh', 'ACCESS_TOKEN_REQUIRED'],
+  ['GET /token/optional', 'none'],
+  ['GET /token/optional', 'valid'],
+  ['GET /token/optional', 'revoked'],
+  ['GET /token/optional', 'garbage'],
+  ['GET /profile', 'valid'],
+  ['GET /profile', 'none', 'TOKEN_MISSING'],
+  ['GET /profile', 'revoked', 'TOKEN_REVOKED'],
+  ['GET /profile', 'garbage', 'TOKEN_INVALID'],
+  ['GET /profile', 'refresh', 'ACCESS_TOKEN_REQUIRED'],
+  ['GET /me', 'valid'],
+  ['GET /me', 'none', 'TOKEN_MISSING'],
+  ['GET /me', 'revoked', 'TOKEN_REVOKED'],
+  ['GET /token', 'none'],
+  ['DELETE /logout', 'valid'],
+  ['DELETE /logout', 'none', 'TOKEN_MISSING'],
+  ['DELETE /logout', 'revoked', 'TOKEN_REVOKED'],
+  ['DELETE /logout', 'garbage', 'TOKEN_INVALID'],
+  ['POST /login', 'none'],
+  ['POST /refresh', 'refresh'],
+  ['POST /refresh', 'valid', 'REFRESH_TOKEN_REQUIRED'],
+  ['POST /refresh', 'none', 'TOKEN_MISSING'],
 ]
 
 /**
@@ -97,11 +84,11 @@ export function applicationContract(
       runner.afterAll(() => app.close())
       const refused = handleErrors ? 401 : 500
 
-      for (const { route, token, unhandled, code } of ROWS) {
+      for (const [route, token, code] of ROWS) {
         runner.test(`${route}, token: ${token}`, async () => {
           const response = await client.send(route, await client.credential(token))
           if (handleErrors && code !== undefined) await assertRefusal(response, code)
-          else equal(response.status, unhandled)
+          else equal(response.status, code === undefined ? 200 : 500)
         })
       }
 

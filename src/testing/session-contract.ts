@@ -1,12 +1,23 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
-import { readAll } from './feed-contract.js'
-import { LIST, RULES, session, testSessions, HOUR, type StoreTests } from './store-fixture.js'
+import { entry, readAll } from './feed-contract.js'
+import {
+  HOUR,
+  LIST,
+  revocationOf,
+  RULES,
+  session,
+  type StoreTests,
+  testOneSession,
+  testSessions,
+} from './store-fixture.js'
 
 /** What a store promises of sessions from their start to their end. */
 export function sessionContract(tests: StoreTests): void {
+  const { test } = tests
   const withSessions = testSessions(tests)
+  const withSession = testOneSession(tests)
 
   withSessions('an opened session has an id that carries its start', async (sessions, { now }) => {
     const { sid, startedAt } = await sessions.open(session({ now }, { nonce: 'AAAAAAAAAAAAAA' }))
@@ -30,21 +41,18 @@ export function sessionContract(tests: StoreTests): void {
     equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
   })
 
-  withSessions('a session that nobody used for too long has ended', async (sessions, fixture) => {
+  withSession('a session that nobody used for too long has ended', async (sid, sessions, { advance }) => {
     const rules = { ...RULES, idleMs: 60_000 }
-    const { sid } = await sessions.open(session(fixture))
-    fixture.advance(60_000)
+    advance(60_000)
     equal((await sessions.rotate(sid, 0, rules)).outcome, 'rotated')
-    fixture.advance(60_001)
+    advance(60_001)
     deepEqual(await sessions.rotate(sid, 1, rules), { outcome: 'ended' })
   })
 
   for (const kind of ['session', 'user', 'all'] as const) {
-    withSessions(`revoking ${kind} ends its sessions`, async (sessions, { store, now, advance }) => {
-      const { sid } = await sessions.open(session({ now }))
+    withSession(`revoking ${kind} ends its sessions`, async (sid, sessions, { store, now, advance }) => {
       const other = await sessions.open(session({ now }, { user: 'grace' }))
-      const id = { session: sid, user: 'ada', all: '' }[kind]
-      await store.revoke([{ kind, id, notBefore: kind === 'session' ? FOREVER : 0, until: now() + HOUR }])
+      await store.revoke([revocationOf(kind, sid)])
       advance(5)
       deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
       equal((await sessions.rotate(other.sid, 0, RULES)).outcome, kind === 'all' ? 'ended' : 'rotated')
@@ -57,7 +65,7 @@ export function sessionContract(tests: StoreTests): void {
     withSessions(
       `a log-in after revoking ${kind} is good at once`,
       async (sessions, { store, now, advance }) => {
-        await store.revoke([{ kind, id: kind === 'user' ? 'ada' : '', notBefore: 0, until: 0 }])
+        await store.revoke([revocationOf(kind)])
         const revokedAt = now()
         equal((await sessions.open(session({ now }))).startedAt, revokedAt + 1)
         // A clock that is set back must not make new log-ins look old.
@@ -69,47 +77,32 @@ export function sessionContract(tests: StoreTests): void {
     )
   }
 
-  withSessions(
-    'a revoked session is remembered until it would have ended',
-    async (sessions, { store, now }) => {
-      const { sid } = await sessions.open(session({ now }))
-      const { position } = await store.revoke([])
-      const given = { kind: 'session' as const, notBefore: FOREVER, until: now() + 9 * HOUR }
-      await store.revoke([
-        { ...given, id: sid },
-        { ...given, id: 'not-known-here' },
-        { ...given, id: 'nor-here', until: 0 },
-      ])
-      const { entries } = await store.feed(position, { waitMs: 0 })
-      deepEqual(
-        new Map(entries.map(({ id, until }) => [id, until - now()])),
-        new Map([
-          [sid, HOUR + 1000],
-          ['not-known-here', 9 * HOUR],
-          ['nor-here', HOUR],
-        ]),
-      )
-    },
-  )
+  test('the revocation of a session that is not known is kept', async ({ store, now }) => {
+    const { position } = await store.revoke([])
+    await store.revoke([entry('session', 'long', now() + 9 * HOUR), entry('session', 'short', 0)])
+    const { entries } = await store.feed(position, { waitMs: 0 })
+    const untils = Object.fromEntries(entries.map(({ id, until }) => [id, until - now()]))
+    deepEqual(untils, { long: 9 * HOUR, short: HOUR })
+  })
 
-  withSessions(
-    'a revoked session is not forgotten earlier than it ends',
-    async (sessions, { store, now }) => {
-      const { sid } = await sessions.open(session({ now }))
-      const { position } = await store.revoke([])
-      await store.revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until: now() + 1 }])
-      const [found] = (await store.feed(position, { waitMs: 0 })).entries
-      equal(found?.until, now() + HOUR + 1000)
-    },
-  )
+  for (const given of [1, 9 * HOUR]) {
+    withSession(
+      `revoked for ${given} ms, a session is kept until its end`,
+      async (sid, _, { store, now }) => {
+        const { position } = await store.revoke([])
+        await store.revoke([entry('session', sid, now() + given)])
+        const ended = entry('session', sid, now() + HOUR + 1000)
+        deepEqual((await store.feed(position, { waitMs: 0 })).entries, [ended])
+      },
+    )
+  }
 
-  withSessions('revoking a session again is harmless', async (sessions, { store, now, advance }) => {
-    const { sid } = await sessions.open(session({ now }))
-    const key = { kind: 'session' as const, id: sid }
+  withSession('revoking a session again is harmless', async (sid, sessions, { store, now, advance }) => {
     const end = now() + HOUR + 1000
     for (let round = 0; round < 3; round++) {
-      await store.revoke([{ ...key, notBefore: FOREVER, until: 0 }])
-      deepEqual([...(await store.lookup([key]))], [FOREVER])
+      const given = entry('session', sid, 0)
+      await store.revoke([given])
+      deepEqual([...(await store.lookup([given]))], [FOREVER])
       const [found] = await readAll(store)
       ok(found !== undefined && found.until >= end, `the entry ends at ${found?.until}`)
       deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
@@ -142,9 +135,8 @@ export function sessionContract(tests: StoreTests): void {
     equal(await sessions.get(sid, RULES), null)
     for (const kind of ['session', 'user', 'all'] as const) {
       const next = await sessions.open(session({ now }))
-      const id = { session: next.sid, user: 'ada', all: '' }[kind]
       equal((await sessions.get(next.sid, RULES))?.sid, next.sid)
-      await store.revoke([{ kind, id, notBefore: kind === 'session' ? FOREVER : 0, until: 0 }])
+      await store.revoke([revocationOf(kind, next.sid)])
       equal(await sessions.get(next.sid, RULES), null, kind)
     }
   })
@@ -153,7 +145,7 @@ export function sessionContract(tests: StoreTests): void {
     const users = ['ada', 'Ada', 'ada ', 'x'.repeat(127), 'x'.repeat(128), `${'x'.repeat(127)}y`]
     for (const user of users) await sessions.open(session({ now }, { user }))
     for (const user of users) equal((await sessions.list(user, LIST)).length, 1, user)
-    await store.revoke([{ kind: 'user', id: 'ada', notBefore: 0, until: 0 }])
+    await store.revoke([revocationOf('user')])
     for (const user of users) equal((await sessions.list(user, LIST)).length, user === 'ada' ? 0 : 1, user)
     for (let count = 0; count < 3; count++) await sessions.open(session({ now }, { user: 'Ada' }))
     equal((await sessions.list('Ada', LIST)).length, 4)
@@ -195,31 +187,26 @@ export function sessionContract(tests: StoreTests): void {
   })
 
   if (tests.canCount) {
-    withSessions(
-      'a revoked session leaves its entry and nothing else',
-      async (sessions, { store, now, count: kept }) => {
-        const revoked = await sessions.open(session({ now }))
-        const reused = await sessions.open(session({ now }))
-        await sessions.rotate(reused.sid, 0, RULES)
-        equal(await kept(), 2)
-        await store.revoke([{ kind: 'session', id: revoked.sid, notBefore: FOREVER, until: 0 }])
-        equal((await sessions.rotate(reused.sid, 0, { ...RULES, graceMs: 0 })).outcome, 'reused')
-        equal(await kept(), 2)
-        equal((await readAll(store)).length, 2)
-      },
-    )
+    withSession('a revoked session leaves its entry and nothing else', async (sid, sessions, fixture) => {
+      const { store, count } = fixture
+      const reused = await sessions.open(session(fixture))
+      await sessions.rotate(reused.sid, 0, RULES)
+      equal(await count(), 2)
+      await store.revoke([entry('session', sid, 0)])
+      equal((await sessions.rotate(reused.sid, 0, { ...RULES, graceMs: 0 })).outcome, 'reused')
+      equal(await count(), 2)
+      equal((await readAll(store)).length, 2)
+    })
 
-    withSessions(
-      'sessions that have ended are dropped',
-      async (sessions, { store, now, advance, count: kept }) => {
-        for (let at = 0; at < 5; at++) await sessions.open(session({ now }))
-        equal(await kept(), 5)
-        advance(2 * HOUR)
-        const first = await store.prune(3)
-        ok(first <= 3)
-        equal(first + (await store.prune(10)), 5)
-        equal(await kept(), 0)
-      },
-    )
+    withSessions('sessions that have ended are dropped', async (sessions, fixture) => {
+      const { store, advance, count } = fixture
+      for (let at = 0; at < 5; at++) await sessions.open(session(fixture))
+      equal(await count(), 5)
+      advance(2 * HOUR)
+      const first = await store.prune(3)
+      ok(first <= 3)
+      equal(first + (await store.prune(10)), 5)
+      equal(await count(), 0)
+    })
   }
 }

@@ -10,7 +10,7 @@ import type {
 } from '../revocation/store.js'
 import { type Clock, systemClock } from '../time.js'
 import { ok } from 'node:assert/strict'
-import { FOREVER } from '../revocation/revocation.js'
+import { FOREVER, type Revocation } from '../revocation/revocation.js'
 
 /** A kind of store, as the contract needs to know it; `place` names the data of one test, and is a fresh one for each. */
 export interface StoreUnderTest {
@@ -122,21 +122,35 @@ export async function openMany(
   return opened
 }
 
-/** Declares a test of a store's sessions. */
-export type SessionTest = (
+/** Declares a test that gets something of its store at hand. */
+type TestWith<Parts extends readonly unknown[]> = (
   title: string,
-  run: (sessions: SessionStore, fixture: StoreFixture) => Promise<void>,
+  run: (...parts: [...Parts, fixture: StoreFixture]) => Promise<void>,
 ) => void
 
-/** Tests that get the sessions of their store at hand. */
-export function testSessions({ test }: StoreTests): SessionTest {
-  return (title, run) => {
+/** Tests that get the sessions of their store. */
+export function testSessions({ test }: StoreTests): TestWith<[sessions: SessionStore]> {
+  return (title, run) =>
     test(title, async (fixture) => {
       const { sessions } = fixture.store
       ok(sessions, 'The store keeps no sessions')
       await run(sessions, fixture)
     })
-  }
+}
+
+/** Tests that get a session of the user `ada` as well, which was just opened. */
+export function testOneSession(tests: StoreTests): TestWith<[sid: string, sessions: SessionStore]> {
+  return (title, run) =>
+    testSessions(tests)(title, async (sessions, fixture) => {
+      const { sid } = await sessions.open(session(fixture))
+      await run(sid, sessions, fixture)
+    })
+}
+
+/** What revokes a session of the user `ada`: itself, or a watermark that the store raises to its own clock. */
+export function revocationOf(kind: 'session' | 'user' | 'all', sid = ''): Revocation {
+  const id = { session: sid, user: 'ada', all: '' }[kind]
+  return { kind, id, notBefore: kind === 'session' ? FOREVER : 0, until: 0 }
 }
 
 let opened = 0

@@ -66,19 +66,8 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   const clock = createFrozenClock()
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
-  const build = (
-    settings: TokenConfig,
-    now: Clock,
-    revocation?: RevocationStore,
-  ): TokenManager<Input, Output> =>
-    new TokenManager({
-      config: settings,
-      clock: now,
-      ...(claims && { claims }),
-      ...(revocation && { revocation }),
-    })
-
-  const tokens = build(config, clock, openStore?.(clock))
+  const revocation = openStore?.(clock)
+  const tokens = new TokenManager<Input, Output>({ config, clock, revocation, ...(claims && { claims }) })
   const revoked = new Set<string>()
   tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
 

@@ -1,7 +1,18 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../revocation/revocation.js'
+import type { OpenedSession, SessionStore } from '../revocation/store.js'
 import { entry, readAll, readFrom } from './feed-contract.js'
-import { LIST, RULES, session, testSessions, openMany, HOUR, type StoreTests } from './store-fixture.js'
+import {
+  HOUR,
+  LIST,
+  openMany,
+  revocationOf,
+  RULES,
+  session,
+  type StoreFixture,
+  type StoreTests,
+  testSessions,
+} from './store-fixture.js'
 
 /** What a store promises of watermarks, which revoke all that began up to a moment, and of how long entries are kept. */
 export function watermarkContract(tests: StoreTests): void {
@@ -9,8 +20,8 @@ export function watermarkContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
 
   for (const kind of ['user', 'all'] as const) {
-    const key = { kind, id: kind === 'user' ? 'ada' : '' }
-    const given = { ...key, notBefore: 0, until: 0 }
+    const given = revocationOf(kind)
+    const key = { kind, id: given.id }
 
     test(`${kind}: is raised to the clock of the store, and never lowered`, async ({
       store,
@@ -72,12 +83,9 @@ export function watermarkContract(tests: StoreTests): void {
     withSessions(
       `${kind}: a log-in by a wrong clock does not lock the others out`,
       async (sessions, fixture) => {
-        const { store, now, advance } = fixture
-        advance(100 * HOUR)
-        await sessions.open(session({ now }))
-        advance(-100 * HOUR)
-        const { now: taken } = await store.revoke([given])
-        ok(taken <= now() + MAX_SESSION_LEAD_MS)
+        await openAhead(sessions, fixture, 100)
+        const { now: taken } = await fixture.store.revoke([given])
+        ok(taken <= fixture.now() + MAX_SESSION_LEAD_MS)
       },
     )
 
@@ -99,8 +107,8 @@ export function watermarkContract(tests: StoreTests): void {
       entry('token', 'long', now() + 9 * HOUR),
       entry('token', 'endless', FOREVER),
       entry('key', 'k', FOREVER),
-      { kind: 'user' as const, id: 'grace', notBefore: 0, until: 0 },
-      { kind: 'all' as const, id: '', notBefore: 0, until: 0 },
+      { ...revocationOf('user'), id: 'grace' },
+      revocationOf('all'),
     ]
     await store.revoke(kept)
     const { sid } = await sessions.open(session({ now }))
@@ -130,8 +138,8 @@ export function wrongClockContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
 
   for (const kind of ['user', 'all'] as const) {
-    const key = { kind, id: kind === 'user' ? 'ada' : '' }
-    const given = { ...key, notBefore: 0, until: 0 }
+    const given = revocationOf(kind)
+    const key = { kind, id: given.id }
 
     for (const hours of [3, 100]) {
       withSessions(`${kind}: ends what was opened ${hours} h ahead`, async (sessions, fixture) => {
@@ -184,23 +192,18 @@ export function wrongClockContract(tests: StoreTests): void {
     }
 
     withSessions(`${kind}: again ends what was opened ahead since`, async (sessions, fixture) => {
-      const { store, now, advance } = fixture
       const sids: string[] = []
       for (let round = 0; round < 2; round++) {
-        advance(100 * HOUR)
-        sids.push((await sessions.open(session({ now }))).sid)
-        advance(-100 * HOUR)
-        await store.revoke([given])
+        for (const { sid } of await openAhead(sessions, fixture, 100)) sids.push(sid)
+        await fixture.store.revoke([given])
         for (const sid of sids) deepEqual(await sessions.rotate(sid, 0, RULES), ENDED)
       }
     })
 
     withSessions(`${kind}: ends any number of sessions of a wrong clock`, async (sessions, fixture) => {
-      const { store, now, advance } = fixture
-      advance(100 * HOUR)
-      const many = Array.from({ length: 1200 }, () => session({ now }))
-      const opened = await openMany(sessions, many)
-      advance(-100 * HOUR)
+      const { store, now } = fixture
+      const users = Array.from({ length: 1200 }, () => 'ada')
+      const opened = await openAhead(sessions, fixture, 100, users)
       await store.revoke([given])
       deepEqual(await sessions.list('ada', LIST), [])
       const revoked = new Set((await readAll(store)).map(({ id }) => id))
@@ -213,21 +216,25 @@ export function wrongClockContract(tests: StoreTests): void {
   }
 
   withSessions('one batch of several watermarks ends all that it names', async (sessions, fixture) => {
-    const { store, now, advance } = fixture
-    advance(5 * HOUR)
-    const users = ['ada', 'bob', 'eve']
-    const opened = await openMany(
-      sessions,
-      users.map((user) => session({ now }, { user })),
-    )
-    advance(-5 * HOUR)
-    await store.revoke(['ada', 'bob'].map((id) => ({ kind: 'user', id, notBefore: 0, until: 0 })))
-    const outcomes = await Promise.all(opened.map(({ sid }) => sessions.rotate(sid, 0, RULES)))
-    deepEqual(
-      outcomes.map(({ outcome }) => outcome),
-      ['ended', 'ended', 'rotated'],
-    )
+    const [ada, bob, eve] = await openAhead(sessions, fixture, 5, ['ada', 'bob', 'eve'])
+    await fixture.store.revoke([revocationOf('user'), { ...revocationOf('user'), id: 'bob' }])
+    for (const ended of [ada, bob]) deepEqual(await sessions.rotate(ended?.sid ?? '', 0, RULES), ENDED)
+    equal((await sessions.rotate(eve?.sid ?? '', 0, RULES)).outcome, 'rotated')
   })
+}
+
+// Opens a session of each user while the clock of the store is so many hours ahead.
+async function openAhead(
+  sessions: SessionStore,
+  { now, advance }: StoreFixture,
+  hours: number,
+  users: readonly string[] = ['ada'],
+): Promise<readonly OpenedSession[]> {
+  advance(hours * HOUR)
+  const given = users.map((user) => session({ now }, { user }))
+  const opened = await openMany(sessions, given)
+  advance(-hours * HOUR)
+  return opened
 }
 
 function byId(one: { readonly id: string }, other: { readonly id: string }): number {

@@ -48,6 +48,47 @@ describe('inject', () => {
   })
 })
 
+describe('a middleware that replaces event.req with another request', () => {
+  const bearerOf = (uid: string) => `Bearer ${tokens.createAccessToken({ uid })}`
+
+  /** Two guards, and between them a middleware that gives the request these headers instead of its own. */
+  function createReplacing(headers: Record<string, string>): H3 {
+    return createApp()
+      .use(handleErrors())
+      .use(enforce(tokens.accessTokenRequired))
+      .use((event) => void Object.assign(event, { req: new Request(event.req, { headers }) }))
+      .get(
+        '/',
+        inject({ payload: tokens.accessTokenRequired }, async ({ payload }, event) => [
+          payload.sub,
+          (await tokens.accessTokenRequired(event.req)).sub,
+        ]),
+      )
+  }
+
+  // A token is remembered at its second request: the first two take the recipe, the others the fast lane.
+  test('the guard after it reads the new token, whether or not it was seen before', async () => {
+    const init = { headers: { authorization: bearerOf('ada') } }
+    const app = createReplacing({ authorization: bearerOf('grace') })
+    for (let times = 0; times < 4; times++) {
+      const response = await app.request('/', init)
+      await expect(response.json()).resolves.toEqual(['grace', 'grace'])
+    }
+  })
+
+  test('the guard after it refuses a request without a token, whether or not the first was seen before', async () => {
+    const init = { headers: { authorization: bearerOf('ada') } }
+    const app = createReplacing({})
+    for (let times = 0; times < 4; times++) {
+      const response = await app.request('/', init)
+      expect({ status: response.status, body: await response.json() }).toMatchObject({
+        status: 401,
+        body: { code: 'TOKEN_MISSING' },
+      })
+    }
+  })
+})
+
 describe('a token in a JSON body', () => {
   const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json' })
   const TOKEN = tokens.createAccessToken({ uid: 'ada' })

@@ -53,6 +53,21 @@ const OPEN: readonly [string, (guard: Middleware) => Router, string][] = [
   ],
   ['an exclusive router', (guard) => withUsers(new Router({ exclusive: true }).use(guard)), '/users'],
   [
+    'an exclusive router, and a regular expression as route',
+    (guard) => new Router({ exclusive: true }).use(guard).get(/^\/users$/, answer),
+    '/users',
+  ],
+  [
+    'a route with an escaped character',
+    (guard) => new Router({ prefix: '/admin' }).use(guard).get('/a\\:b', answer),
+    '/ADMIN/a:b',
+  ],
+  [
+    'a regular expression as route, and paths',
+    (guard) => new Router().use(['/', '/a'], guard).get(/^\/users$/, answer),
+    '/users',
+  ],
+  [
     'a slash at the end of a route',
     (guard) => new Router().use(/^\/admin\/users$/i, guard).get('/admin/users', answer),
     '/admin/users/',

@@ -6,18 +6,22 @@ import {
   type NamedDependencies,
 } from '../../src/manager/dependencies.js'
 import { type RequestSource, toRequestView } from '../../src/request/request-source.js'
+import type { RequestReader } from '../../src/request/view.js'
 
-const readNothing = (): null => null
+const reader: RequestReader<RequestSource> = {
+  readHeader: () => null,
+  readMethod: () => undefined,
+  toView: toRequestView,
+}
 
 /** What `enforce` of an adapter does for a request that cannot pass at once. */
 export function enforceAll(dependencies: readonly Dependency<unknown>[]) {
-  const enforcer = createEnforcer(dependencies, readNothing)
-  return async (request: RequestSource): Promise<void> => enforcer.enforce(toRequestView(request))
+  const enforcer = createEnforcer(dependencies, reader)
+  return async (request: RequestSource): Promise<void> => enforcer.enforce(request)
 }
 
 /** What `inject` of an adapter does for a request that cannot pass at once. */
 export function injectAll<Named extends NamedDependencies>(dependencies: Named) {
-  const injector = createInjector(dependencies, readNothing)
-  return async (request: RequestSource): Promise<DependencyValues<Named>> =>
-    injector.resolve(toRequestView(request))
+  const injector = createInjector(dependencies, reader)
+  return async (request: RequestSource): Promise<DependencyValues<Named>> => injector.resolve(request)
 }

@@ -17,8 +17,8 @@ const NOTHING_TO_SHOW = new Set(
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
   CurrentSubject Payload Token OptionalAuth Public RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
   createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
-  readFetchHeader readSingleHeader toRequestView rememberView toWrappedView toFetchErrorResponse defineStore createLossReporter attach
-  readAttached isRevokedBy mayHaveBody`.split(/\s+/),
+  readSingleHeader toRequestView rememberView toFetchErrorResponse defineStore createLossReporter attach
+  readAttached isRevokedBy`.split(/\s+/),
 )
 
 function search(shown: readonly object[]): Leak[] {

@@ -163,8 +163,7 @@ test('what is allowed is let through', async () => {
 
 test('what is not allowed is told', async () => {
   expect(() => TokenConfig.fromEnv({}, { JWT_ACCESS_TOKEN_EXPIRES: ' 0 ' })).toThrow(ConfigurationError)
-  const { tokens, store } = createRevocable()
-  await expect(tokens.logout(undefined as never)).rejects.toThrow(/jti/)
+  const { store } = createRevocable()
   const { sessions: _sessions, ...unkept } = store
   await expect(
     createRevocable({}, { store: unkept }).tokens.revokeOtherSessions({ sub: 'u', sid: 's' }),

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   ConfigurationError,
   TokenConfig,
@@ -8,8 +8,8 @@ import {
   type TokenPolicy,
 } from '../../src/index.js'
 import { createEnforcer, createInjector, type Dependency } from '../../src/manager/dependencies.js'
-import { type NodeRequest, readSingleHeader } from '../../src/request/node-view.js'
-import { toRequestView } from '../../src/request/request-source.js'
+import type { NodeRequest } from '../../src/request/node-view.js'
+import { nodeRequestReader } from '../../src/request/request-source.js'
 import { defineStore, type RevocationStore } from '../../src/revocation/store.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
@@ -26,9 +26,9 @@ const bearer = (token: string): NodeRequest => toRequest('Authorization', `Beare
 
 /** Whether a request passes at once, and what its dependency decides. */
 async function ask(dependency: Dependency<unknown>, request: NodeRequest) {
-  const enforcer = createEnforcer([dependency], readSingleHeader)
+  const enforcer = createEnforcer([dependency], nodeRequestReader)
   const isFast = enforcer.passesNow(request)
-  const outcome = await enforcer.enforce(toRequestView(request)).then(
+  const outcome = await enforcer.enforce(request).then(
     () => 'ok',
     (error: unknown) => (error as { code: string }).code,
   )
@@ -60,8 +60,8 @@ test('a header that was seen before passes at once, and its payload is that of t
   const { tokens, create } = createLane()
   const request = bearer(await create())
   expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
-  const injector = createInjector({ payload: tokens.accessTokenRequired }, readSingleHeader)
-  expect(injector.resolveNow(request)).toEqual(await injector.resolve(toRequestView(request)))
+  const injector = createInjector({ payload: tokens.accessTokenRequired }, nodeRequestReader)
+  expect(injector.resolveNow(request)).toEqual(await injector.resolve(request))
 })
 
 test.each<[string, (token: string) => NodeRequest, string]>([
@@ -305,7 +305,7 @@ describe('what the header looks like', () => {
   test('one changed character is another header', async () => {
     const { tokens, create } = createLane()
     const header = `Bearer ${await create()}`
-    const enforcer = createEnforcer([tokens.accessTokenRequired], readSingleHeader)
+    const enforcer = createEnforcer([tokens.accessTokenRequired], nodeRequestReader)
     expect(enforcer.passesNow(toRequest('Authorization', header))).toBe(true)
     for (let at = 0; at < header.length; at++) {
       const changed = `${header.slice(0, at)}${header[at] === 'A' ? 'B' : 'A'}${header.slice(at + 1)}`
@@ -346,7 +346,7 @@ describe('policies', () => {
   ])('%s', async (_what, options, policy, isFast) => {
     const { tokens, create } = createLane({ options })
     const token = await create()
-    const enforcer = createEnforcer([tokens.require(policy)], readSingleHeader)
+    const enforcer = createEnforcer([tokens.require(policy)], nodeRequestReader)
     expect(enforcer.passesNow(bearer(token))).toBe(isFast)
   })
 
@@ -362,7 +362,7 @@ describe('policies', () => {
 
   test('a dependency of the application beside ours makes both wait', async () => {
     const { tokens, create } = createLane()
-    const enforcer = createEnforcer([tokens.accessTokenRequired, () => 'value'], readSingleHeader)
+    const enforcer = createEnforcer([tokens.accessTokenRequired, () => 'value'], nodeRequestReader)
     expect(enforcer.passesNow(bearer(await create()))).toBe(false)
   })
 
@@ -398,14 +398,47 @@ test('it never throws: what is wrong with the clock or the request is for the re
   const clock = createClock()
   const { tokens, create } = createLane({ clock })
   const request = bearer(await create())
-  const enforcer = createEnforcer([tokens.accessTokenRequired], readSingleHeader)
+  const enforcer = createEnforcer([tokens.accessTokenRequired], nodeRequestReader)
   clock.seconds = Number.NaN
   expect(enforcer.passesNow(request)).toBe(false)
-  await expect(enforcer.enforce(toRequestView(request))).rejects.toThrow(TypeError)
+  await expect(enforcer.enforce(request)).rejects.toThrow(TypeError)
   expect(enforcer.passesNow({} as never)).toBe(false)
   expect(
-    createInjector({ a: tokens.accessTokenRequired }, readSingleHeader).resolveNow({} as never),
+    createInjector({ a: tokens.accessTokenRequired }, nodeRequestReader).resolveNow({} as never),
   ).toBeNull()
+})
+
+test.each<[string, number]>([
+  ['GET', 0],
+  ['HEAD', 0],
+  ['POST', 1],
+  ['DELETE', 1],
+  ['QUERY', 1],
+  ['', 1],
+])('a %s request that passes at once has its view created %i times', async (method, count) => {
+  const { tokens, create } = createLane()
+  const request = { ...bearer(await create()), method }
+  const dependency = tokens.accessTokenRequired
+  const toView = vi.fn(nodeRequestReader.toView)
+  const reader = { ...nodeRequestReader, toView }
+  expect(createEnforcer([dependency, dependency], reader).passesNow(request)).toBe(true)
+  expect(toView).toHaveBeenCalledTimes(count)
+  expect(createInjector({ a: dependency, b: dependency }, reader).resolveNow(request)).not.toBeNull()
+  expect(toView).toHaveBeenCalledTimes(2 * count)
+})
+
+test('a view that cannot be created: the request does not pass at once, and is refused', async () => {
+  const { tokens, create } = createLane()
+  const request = { ...bearer(await create()), method: 'POST' }
+  const reader = {
+    ...nodeRequestReader,
+    toView: () => {
+      throw new TypeError('No view')
+    },
+  }
+  const enforcer = createEnforcer([tokens.accessTokenRequired], reader)
+  expect(enforcer.passesNow(request)).toBe(false)
+  await expect(enforcer.enforce(request)).rejects.toThrow(TypeError)
 })
 
 test('a refusal is reported once, by the recipe', async () => {

@@ -1,5 +1,10 @@
+import { DatabaseSync } from '@photostructure/sqlite'
+import { Redis } from 'ioredis'
+import { Pool } from 'pg'
+import postgres from 'postgres'
+import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
+import { type RevocationStore, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
@@ -56,6 +61,50 @@ describe('a call that cannot be meant is told why', () => {
     await expect(tokens.refresh(refreshToken, { claims: { uid: 'eve' } })).rejects.toThrow(
       naming('TypeError', 'uid'),
     )
+  })
+
+  test('logout and revokeToken take a payload, not the text of a token', async () => {
+    const { tokens } = createRevocable()
+    const revoked: unknown[] = []
+    tokens.on('revoked', (event) => revoked.push(event))
+    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    for (const payload of [accessToken, undefined, null] as never[]) {
+      await expect(tokens.logout(payload)).rejects.toThrow(
+        naming('TypeError', 'logout()', 'payload', 'verifyToken()'),
+      )
+      await expect(tokens.revokeToken(payload)).rejects.toThrow(
+        naming('TypeError', 'revokeToken()', 'payload', 'verifyToken()'),
+      )
+    }
+    expect(revoked).toEqual([])
+  })
+
+  test('revocation takes a store, and a client, a URL or a path is told which function creates it', async () => {
+    const pool = new Pool()
+    const redis = new Redis({ lazyConnect: true })
+    const database = new DatabaseSync(':memory:')
+    const given: [revocation: unknown, factory: string][] = [
+      [redis, 'createRedisStore(client)'],
+      [createClient(), 'createRedisStore(client)'],
+      ['redis://127.0.0.1', 'createRedisStore(client)'],
+      [pool, 'createPostgresStore(pool)'],
+      [postgres(), 'createPostgresStore(pool)'],
+      ['postgres://127.0.0.1/tokens', 'createPostgresStore(pool)'],
+      [database, 'createSqliteStore(database)'],
+      ['/var/lib/app/tokens.db', 'createSqliteStore(new DatabaseSync(path))'],
+      [{}, 'createRedisStore(client)'],
+      // From an environment variable that is empty: not the same as no store.
+      ['', 'createRedisStore(client)'],
+      [false, 'createRedisStore(client)'],
+    ]
+    for (const [store, factory] of given) {
+      expect(() => createRevocable({}, { store: store as RevocationStore }), factory).toThrow(
+        naming('ConfigurationError', 'revocation', factory),
+      )
+    }
+    database.close()
+    redis.disconnect()
+    await pool.end()
   })
 
   test.each<[TokenPolicy, string]>([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CsrfError, type TokenConfigOptions } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf, receive, toHttpText } from '../helpers/requests.js'
 
@@ -86,7 +86,9 @@ describe('JWT_CSRF_ORIGINS: a cookie token on a method that changes something', 
   )
 
   test('white space around a value is no part of it (RFC 9110 §5.5)', async () => {
-    await expect(tokens.accessTokenRequired(send({ origin: ` ${APP}\t` }))).resolves.toBeDefined()
+    await expect(tokens.accessTokenRequired(send({ origin: ` ${APP}\t` }))).resolves.toMatchObject({
+      sub: 'ada',
+    })
   })
 
   test('a request without a method counts as one that changes something', async () => {
@@ -116,7 +118,7 @@ describe('JWT_CSRF_ORIGINS: a cookie token on a method that changes something', 
   test('it is looked at after the token: a bad one is reported as such', async () => {
     const request = createRequest({ method: 'POST', cookies: { access_token_cookie: `${ACCESS}x` } })
     await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({
-      code: expect.stringMatching(/^TOKEN_/) as string,
+      code: 'TOKEN_SIGNATURE_INVALID',
     })
   })
 
@@ -133,7 +135,7 @@ describe('JWT_CSRF_ORIGINS: a cookie token on a method that changes something', 
   })
 
   test('an optional route refuses as well; without a cookie it is anonymous', async () => {
-    await expect(tokens.accessTokenOptional(send({}))).rejects.toBeInstanceOf(CsrfError)
+    await expect(tokens.accessTokenOptional(send({}))).rejects.toMatchObject(REFUSED)
     await expect(tokens.accessTokenOptional(createRequest({ method: 'POST' }))).resolves.toBeNull()
   })
 })

@@ -3,6 +3,7 @@ import type { TokenConfigOptions } from '../../src/index.js'
 import { createChunks, isSmallBody } from '../../src/request/body.js'
 import { toRequestView } from '../../src/request/request-source.js'
 import { createManager } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 import { createJsonRequest, createRequest, type RequestOptions } from '../helpers/requests.js'
 
 const EVERYWHERE = ['headers', 'cookies', 'json', 'query'] as const
@@ -21,13 +22,13 @@ describe('a request with an ambiguous token is refused', () => {
 
 describe('what is missing is named', () => {
   test('where a token was looked for, each place once', async () => {
-    const messageOf = (options: object) =>
-      tokens
+    const messageOf = async (options: object): Promise<string> => {
+      const error: unknown = await tokens
         .require(options)(createRequest())
-        .then(
-          () => '',
-          (error: Error) => error.message,
-        )
+        .catch((thrown: unknown) => thrown)
+      expect(error).toMatchObject({ code: 'TOKEN_MISSING' })
+      return (error as Error).message
+    }
     const places = ['Authorization', 'access_token_cookie', 'access_token ', 'token ']
     const placesOfBoth = [...places, 'refresh_token_cookie', 'refresh_token ']
     const count = (message: string, place: string) => message.split(` ${place.trim()}`).length - 1
@@ -76,18 +77,26 @@ describe('what is missing is named', () => {
 })
 
 describe('what is no request is a mistake of the program', () => {
+  const NO_REQUEST = naming('TypeError', 'Fetch Request', 'Node request', 'headers', 'RequestView')
+
   test.each<[unknown]>([[undefined], [null], ['GET /'], [{}], [{ headers: null }], [{ headers: 'x' }]])(
     '%j',
     (source) => {
-      expect(() => toRequestView(source as never)).toThrow(TypeError)
+      expect(() => toRequestView(source as never)).toThrow(NO_REQUEST)
     },
   )
 
   test('a context', () => {
-    expect(() => toRequestView({ req: {}, request: {}, headers: {} } as never)).toThrow(TypeError)
-    expect(() => toRequestView({ req: {}, request: {}, headers: {} } as never)).toThrow('ctx.req')
-    expect(() => toRequestView({ req: {}, headers: {} } as never)).not.toThrow()
-    expect(() => toRequestView({ request: {}, headers: {} } as never)).not.toThrow()
+    const headers = { origin: 'https://app.example' }
+    expect(() => toRequestView({ req: {}, request: {}, headers } as never)).toThrow(
+      naming('TypeError', 'ctx.req'),
+    )
+    for (const request of [
+      { req: {}, headers },
+      { request: {}, headers },
+    ]) {
+      expect(toRequestView(request as never).header('origin')).toBe('https://app.example')
+    }
   })
 
   const view = { method: 'GET', url: '/', header: () => null, body: async () => undefined }
@@ -95,7 +104,7 @@ describe('what is no request is a mistake of the program', () => {
   test('a view is one only with all of its members', () => {
     expect(toRequestView(view)).toBe(view)
     for (const name of ['method', 'url', 'header', 'body']) {
-      expect(() => toRequestView({ ...view, [name]: undefined }), name).toThrow(TypeError)
+      expect(() => toRequestView({ ...view, [name]: undefined }), name).toThrow(NO_REQUEST)
     }
   })
 })

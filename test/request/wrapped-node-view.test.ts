@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { toRequestView } from '../../src/request/request-source.js'
-import { toWrappedView, type WrappedRequest } from '../../src/request/node-view.js'
+import { type WrappedRequest, wrappedRequestReader } from '../../src/request/node-view.js'
 
 /** A request as Fastify has it: Node's own in `raw`, and what its parser left in `body`. */
 function wrap(raw: Partial<WrappedRequest['raw']> = {}, body?: unknown): WrappedRequest {
@@ -19,21 +19,21 @@ function wrap(raw: Partial<WrappedRequest['raw']> = {}, body?: unknown): Wrapped
 }
 
 test('the view shows what Node received', async () => {
-  const view = toWrappedView(wrap({}, { a: 1 }))
+  const view = wrappedRequestReader.toView(wrap({}, { a: 1 }))
   expect([view.method, view.url, view.ip, view.header('X-One')]).toEqual(['POST', '/a?b', '192.0.2.1', '1'])
   expect(await view.body()).toEqual({ a: 1 })
 })
 
 test('a repeated header is seen in the raw ones', () => {
   const rawHeaders = ['Authorization', 'Bearer a', 'Authorization', 'Bearer b']
-  const view = toWrappedView(wrap({ headers: { authorization: 'Bearer a' }, rawHeaders }))
+  const view = wrappedRequestReader.toView(wrap({ headers: { authorization: 'Bearer a' }, rawHeaders }))
   expect(view.header('authorization')).toBe('Bearer a, Bearer b')
 })
 
 test('the wrapped request and the raw one have the same view', () => {
   const request = wrap()
-  const view = toWrappedView(request)
-  expect(toWrappedView(request)).toBe(view)
+  const view = wrappedRequestReader.toView(request)
+  expect(wrappedRequestReader.toView(request)).toBe(view)
   expect(toRequestView(request.raw)).toBe(view)
   expect(toRequestView(request as never)).toBe(view)
 })
@@ -51,7 +51,7 @@ describe('a body that the framework has still to parse is not taken for none', (
     ['a form', headersOf('application/x-www-form-urlencoded')],
     ['JSON in chunks', headersOf('application/json', { 'transfer-encoding': 'chunked' })],
   ])('%s', async (_what, raw) => {
-    await expect(toWrappedView(wrap(raw)).body()).rejects.toThrow(
+    await expect(wrappedRequestReader.toView(wrap(raw)).body()).rejects.toThrow(
       new TypeError('The body is not parsed yet: a token in it needs a preValidation hook'),
     )
   })
@@ -67,6 +67,6 @@ describe('a body that the framework has still to parse is not taken for none', (
     ['another type', headersOf('text/plain')],
     ['no type', { headers: { 'content-length': '2' } }],
   ])('there is none to wait for: %s', async (_what, raw) => {
-    expect(await toWrappedView(wrap(raw)).body()).toBeUndefined()
+    expect(await wrappedRequestReader.toView(wrap(raw)).body()).toBeUndefined()
   })
 })

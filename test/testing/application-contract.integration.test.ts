@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { TokenConfig } from '../../src/index.js'
+import { RevocationUnavailableError, TokenConfig } from '../../src/index.js'
+import { createClient } from '../../src/testing/application-client.js'
 import {
   type RunningApplication,
   applicationContract,
@@ -198,4 +199,25 @@ test('every application that was started is closed', async () => {
     return { ...server, close }
   })
   expect([started, closed]).toEqual([3, 3])
+})
+
+test('a log-in, a token or a log-out that fails is an error of its own, not a request without a token', async () => {
+  const application = createApplication()
+  const unavailable = () => Promise.reject(new RevocationUnavailableError(new Error('The store is down')))
+  const broken = { ...application, login: unavailable, logout: unavailable }
+  const options = { framework: 'fetch', port: 0, profile: 'message', handleErrors: true } as const
+  const server = await start(broken, options)
+  try {
+    const client = createClient(server.url)
+    const failed = { code: 'ERR_ASSERTION', actual: 503, expected: 200 }
+    await expect(client.login()).rejects.toMatchObject(failed)
+    await expect(client.credential('refresh')).rejects.toMatchObject(failed)
+    await expect(client.credential('revoked')).rejects.toMatchObject(failed)
+    await expect(createClient(`${server.url}/elsewhere`).credential('valid')).rejects.toMatchObject({
+      code: 'ERR_ASSERTION',
+      actual: 404,
+    })
+  } finally {
+    await server.close()
+  }
 })

@@ -9,9 +9,7 @@ import {
   type Enforcer,
   requiredTokenType,
 } from '../../manager/dependencies.js'
-import { type NodeRequest, readSingleHeader } from '../../request/node-view.js'
-import { mayHaveBody } from '../../request/view.js'
-import { readNodeRequest, toView } from './request-view.js'
+import { contextReader, toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
 export type ParameterFor<Value> = <Target extends object, Key extends keyof Target, Index extends number>(
@@ -40,17 +38,15 @@ export function Depends<Value>(dependency: Dependency<Value> & Answering<Value>)
 export class DependencyGuard implements CanActivate {
   /** The type of token that the dependencies need. */
   readonly type: TokenType | 'any'
-  readonly #enforcer: Enforcer<NodeRequest>
+  readonly #enforcer: Enforcer<ExecutionContext>
 
   constructor(dependencies: readonly Dependency<unknown>[]) {
     this.type = requiredTokenType(dependencies)
-    this.#enforcer = createEnforcer(dependencies, readSingleHeader)
+    this.#enforcer = createEnforcer(dependencies, contextReader)
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const request = readNodeRequest(context)
-    if (request !== null && mayHaveBody(request.method)) toView(context)
-    if (request === null || !this.#enforcer.passesNow(request)) await this.#enforcer.enforce(toView(context))
+    if (!this.#enforcer.passesNow(context)) await this.#enforcer.enforce(context)
     return true
   }
 }

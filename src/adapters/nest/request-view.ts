@@ -1,8 +1,14 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { rememberUpgrade } from '../../manager/sockets.js'
-import { type NodeRequest, NodeView, toWrappedView, type WrappedRequest } from '../../request/node-view.js'
+import {
+  type NodeRequest,
+  NodeView,
+  readSingleHeader,
+  type WrappedRequest,
+  wrappedRequestReader,
+} from '../../request/node-view.js'
 import { toRequestView } from '../../request/request-source.js'
-import type { RequestView } from '../../request/view.js'
+import type { RequestReader, RequestView } from '../../request/view.js'
 import { readSocket } from './protected-sockets.js'
 
 /** Express' request is that of Node; Fastify's has that one in `raw`. */
@@ -20,12 +26,22 @@ export function toView(context: ExecutionContext): RequestView {
 /** Node's own request behind an HTTP handler, or `null` on other transports. */
 export function readNodeRequest(context: ExecutionContext): NodeRequest | null {
   if (context.getType<string>() !== 'http') return null
-  const request = context.switchToHttp().getRequest<HttpRequest>()
+  const request = context.getArgByIndex<HttpRequest>(0)
   return 'raw' in request ? request.raw : request
 }
 
+/** Reads the request behind a handler; the fast lane is for HTTP alone. */
+export const contextReader: RequestReader<ExecutionContext> = {
+  readHeader(context, name) {
+    const request = readNodeRequest(context)
+    return request && readSingleHeader(request, name)
+  },
+  readMethod: (context) => readNodeRequest(context)?.method,
+  toView,
+}
+
 function toHttpView(request: HttpRequest): RequestView {
-  return 'raw' in request ? toWrappedView(request) : toRequestView(request)
+  return 'raw' in request ? wrappedRequestReader.toView(request) : toRequestView(request)
 }
 
 interface GraphqlContext {

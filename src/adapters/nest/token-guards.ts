@@ -7,13 +7,12 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import { isScope, type TokenPayload } from '../../claims/payload.js'
-import { callDependency, type Dependency, passNow } from '../../manager/dependencies.js'
+import { createInjector, type Dependency, type Injector } from '../../manager/dependencies.js'
 import { TokenManager } from '../../manager/token-manager.js'
-import { readSingleHeader } from '../../request/node-view.js'
-import { attach, mayHaveBody, readAttached } from '../../request/view.js'
+import { attach, readAttached } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
-import { readNodeRequest, toView } from './request-view.js'
+import { contextReader, readNodeRequest, toView } from './request-view.js'
 
 type Payload = TokenPayload<object> | null
 type PayloadDependency = Dependency<Payload>
@@ -26,10 +25,15 @@ interface Verified {
 
 /** What the last guard of a handler found with a manager; `undefined` when there was none. */
 export function readVerified(context: ExecutionContext, tokens: AnyManager): Payload | undefined {
-  const owner = readNodeRequest(context) ?? toView(context)
-  const found = readAttached(owner, context.getHandler()) as Verified | undefined
+  const found = readAttached(toOwner(context), context.getHandler()) as Verified | undefined
   return found?.tokens === tokens ? found.payload : undefined
 }
+
+function toOwner(context: ExecutionContext): object {
+  return readNodeRequest(context) ?? toView(context)
+}
+
+const injectors = new WeakMap<PayloadDependency, Injector<ExecutionContext, { payload: Payload }>>()
 
 /** A guard that takes the manager from the container; extend it for a policy of your own. */
 export abstract class ManagerGuard implements CanActivate {
@@ -53,13 +57,14 @@ export abstract class ManagerGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const chosen = this.choose(this.#tokens, context)
     if (chosen === null) return true
-    const request = readNodeRequest(context)
-    const view = request === null || mayHaveBody(request.method) ? toView(context) : null
-    const payload =
-      (request && passNow(chosen, request, readSingleHeader)) ??
-      (await callDependency(chosen)(view ?? toView(context)))
+    let injector = injectors.get(chosen)
+    if (injector === undefined) {
+      injector = createInjector({ payload: chosen }, contextReader)
+      injectors.set(chosen, injector)
+    }
+    const { payload } = injector.resolveNow(context) ?? (await injector.resolve(context))
     // By handler: one GraphQL request runs several, each behind guards of its own.
-    attach(request ?? (view as object), context.getHandler(), { tokens: this.#tokens, payload })
+    attach(toOwner(context), context.getHandler(), { tokens: this.#tokens, payload })
     return true
   }
 

@@ -1,7 +1,7 @@
 import { toTimedId } from '../../claims/ids.js'
 import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
+import type { RotationRules, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import { createSweeper, pruneMap } from './history.js'
 import type { MemoryRevocations } from './revocations.js'
@@ -35,8 +35,6 @@ interface Session extends StoredSession {
   readonly generation: number
   readonly until: number
 }
-
-type Rules = Pick<RotationOptions, 'graceMs' | 'idleMs'>
 
 const SWEEP_STEPS = 4
 
@@ -75,7 +73,11 @@ export function createMemorySessions({
     remove(sid)
   }
 
-  const decide = (sid: string, presented: number, rules: Rules): [RotationDecision, Session | null] => {
+  const decide = (
+    sid: string,
+    presented: number,
+    rules: RotationRules,
+  ): [RotationDecision, Session | null] => {
     assertOpen()
     const session = sessions.get(sid) ?? null
     const state = session && { ...session, isRevoked: isRevoked(session) }

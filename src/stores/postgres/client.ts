@@ -37,15 +37,9 @@ export interface Database {
   query<Answer>(statement: string, values: readonly Value[]): Promise<Answer | null>
 }
 
-/** How statements are sent. */
-export interface DatabaseOptions {
-  /** Names the statements for `pg`, so that each connection plans them only once. */
-  readonly namedStatements?: boolean
-}
-
-/** The database behind a client, which is told by its shape. */
-export function toDatabase(client: PostgresClient, options: DatabaseOptions = {}): Database {
-  const run = toRun(client, options)
+/** The database behind a client, which is told by its shape; `pg` plans named statements once on each connection. */
+export function toDatabase(client: PostgresClient, namedStatements: boolean): Database {
+  const run = toRun(client, namedStatements)
   return {
     async query<Answer>(statement: string, values: readonly Value[]) {
       const [row] = await run(statement, [...values])
@@ -57,7 +51,7 @@ export function toDatabase(client: PostgresClient, options: DatabaseOptions = {}
 
 type Run = (statement: string, values: Value[]) => PromiseLike<readonly unknown[]>
 
-function toRun(client: PostgresClient, { namedStatements = false }: DatabaseOptions): Run {
+function toRun(client: PostgresClient, namedStatements: boolean): Run {
   if ('unsafe' in client && typeof client.unsafe === 'function') {
     // Prepared by a name, unless the application told its client not to: without, `postgres` needs two round trips.
     return (statement, values) => client.unsafe(statement, values, { prepare: true })

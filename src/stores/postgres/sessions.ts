@@ -3,7 +3,7 @@ import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type {
   OpenedSession,
   Presentation,
-  RotationOptions,
+  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/store.js'
@@ -56,11 +56,7 @@ export function createPostgresSessions(
   // Where a token stands that did not move its session on. Whatever it is, it stays so: generations only grow, time
   // goes on, and revocations and the ends of sessions are final. So a later look, and a revocation in a statement of
   // its own, decide as one step would: nobody can make a used token good again in between.
-  const decide = async (
-    sid: string,
-    presented: number,
-    rules: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
-  ): Promise<Decision> => {
+  const decide = async (sid: string, presented: number, rules: RotationRules): Promise<Decision> => {
     const { session, now } = await find(sid)
     const verdict = decideRotation(session, presented, rules, now)
     if (session === null || verdict === 'end') return ENDED

@@ -174,8 +174,12 @@ export async function assertUsable(
   if (answer.serverVersion < 130_000) {
     throw new ConfigurationError('The PostgreSQL store needs PostgreSQL 13 or newer')
   }
-  if ((answer.version ?? 0) < TABLES_VERSION) {
-    throw new ConfigurationError(outdated(tables, answer.version ?? 0))
+  const version = answer.version ?? 0
+  if (version < TABLES_VERSION) {
+    throw new ConfigurationError(
+      `The tables beside ${tables.version} have version ${version}, and this release of tokenlib needs version ` +
+        `${TABLES_VERSION}: ${REMEDY}. Processes of the release before can go on with the newer tables`,
+    )
   }
   if (answer.isStandby) {
     throw new ConfigurationError(
@@ -210,7 +214,9 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     return (await database.query<Answer>(statement, [])) as Answer
   } catch (cause) {
     const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
-    if (code === UNDEFINED_TABLE) throw new ConfigurationError(missing(tables), { cause })
+    if (code === UNDEFINED_TABLE) {
+      throw new ConfigurationError(`There are no tables beside ${tables.version}: ${REMEDY}`, { cause })
+    }
     if (code === INSUFFICIENT_PRIVILEGE) {
       throw new ConfigurationError(
         `The role of this connection may not use the tables: grant select, insert, update, delete on ${tables.heads}, ` +
@@ -226,14 +232,3 @@ const UNDEFINED_TABLE = '42P01'
 const INSUFFICIENT_PRIVILEGE = '42501'
 
 const REMEDY = 'await store.migrate() before the store is used, or run what migrationSql() returns'
-
-function missing({ version }: Tables): string {
-  return `There are no tables beside ${version}: ${REMEDY}`
-}
-
-function outdated({ version }: Tables, found: number): string {
-  return (
-    `The tables beside ${version} have version ${found}, and this release of tokenlib needs version ` +
-    `${TABLES_VERSION}: ${REMEDY}. Processes of the release before can go on with the newer tables`
-  )
-}

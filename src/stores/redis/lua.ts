@@ -131,16 +131,10 @@ local function isRevoked(sid, user, startedAt)
   return false
 end
 
-local function remove(key, members)
-  for from = 1, #members, 1000 do
-    redis.call('ZREM', key, unpack(members, from, math.min(from + 999, #members)))
-  end
-end
-
--- Of pairs: a score, then its member.
-local function add(key, scores)
-  for from = 1, #scores, 1000 do
-    redis.call('ZADD', key, unpack(scores, from, math.min(from + 999, #scores)))
+-- A command on a sorted set, a part of its arguments at a time: 'ZREM' takes members, 'ZADD' pairs of score and member.
+local function callInParts(command, key, args)
+  for from = 1, #args, 1000 do
+    redis.call(command, key, unpack(args, from, math.min(from + 999, #args)))
   end
 end
 
@@ -149,7 +143,7 @@ end
 local function mark(members)
   local scores = {}
   for at, member in ipairs(members) do scores[2 * at - 1], scores[2 * at] = text(longest), member end
-  add(marks, scores)
+  callInParts('ZADD', marks, scores)
 end
 
 -- Members of the log, at most steps of them after a change, whose entry the server has dropped; and where to go on.
@@ -175,8 +169,8 @@ local function append(entries, nonce)
   if not isSwept then gone, swept = {}, state[6] or '0' end
   redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', nonce, 'swept', swept)
   redis.call('SET', base .. 'count', text(batches + 1) .. ':' .. nonce)
-  remove(log, gone)
-  remove(marks, gone)
+  callInParts('ZREM', log, gone)
+  callInParts('ZREM', marks, gone)
   redis.call('RPUSH', past, nonce)
   redis.call('LTRIM', past, -${MAX_PAST}, -1)
   local scores, watermarks = {}, {}
@@ -192,7 +186,7 @@ local function append(entries, nonce)
     if kept then redis.call('SET', key, value, 'PX', text(kept)) else redis.call('SET', key, value) end
     scores[2 * at - 1], scores[2 * at] = text(changes + at), entry.member
   end
-  add(log, scores)
+  callInParts('ZADD', log, scores)
   mark(watermarks)
   changes = changes + #entries
   batches, state[5] = batches + 1, nonce

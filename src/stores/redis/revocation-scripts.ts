@@ -80,7 +80,7 @@ if not isSound then
   redis.call('ZREMRANGEBYSCORE', marks, '+inf', '+inf')
   redis.call('ZADD', marks, '+inf', epoch)
 end
-remove(marks, gone)
+callInParts('ZREM', marks, gone)
 mark(same)
 if #raised > 0 then append(raised, ARGV[4]) end
 if isLost and mayStartLater(tonumber(revokedBefore)) then
@@ -304,8 +304,8 @@ export const PRUNE: Script = createScript(
   SAME_EPOCH,
   `
 local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
-remove(log, gone)
-remove(marks, gone)
+callInParts('ZREM', log, gone)
+callInParts('ZREM', marks, gone)
 return { text(#gone), after }
 `,
 )

@@ -3,7 +3,7 @@ import { parseListOptions } from '../../revocation/store-rules.js'
 import type {
   Presentation,
   Rotation,
-  RotationOptions,
+  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/store.js'
@@ -20,22 +20,21 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
     script: Script,
     sid: string,
     generation: number,
-    { graceMs, idleMs }: Pick<RotationOptions, 'graceMs' | 'idleMs'>,
+    { graceMs, idleMs }: RotationRules,
     rest: readonly string[],
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
     const args = [createNonce(systemRandom), sid, ...[generation, graceMs, idleMs].map(String), ...rest]
     return namespace.run(script, names, args)
   }
+  const runForUser = (script: Script, user: string, args: readonly string[]): Promise<readonly Reply[]> =>
+    namespace.run(script, [`u:${user}`, `r:u:${user}`, 'r:a:'], [user, ...args])
 
   return {
     async open({ user, nonce, expiresAt, until, ip, userAgent }) {
-      const reply = await namespace.run(
-        OPEN,
-        [`u:${user}`, `r:u:${user}`, 'r:a:'],
-        [user, nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)],
-      )
-      return { sid: String(reply[0]), startedAt: Number(reply[1]) }
+      const args = [nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
+      const [sid, startedAt] = await runForUser(OPEN, user, args)
+      return { sid: String(sid), startedAt: Number(startedAt) }
     },
     async rotate(sid, generation, rules) {
       const client = [mark(rules.ip), mark(rules.userAgent)]
@@ -50,8 +49,8 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
       let after = [String(before?.startedAt ?? ''), before?.sid ?? '']
       // A script looks at a bounded number of sessions, however many of them are idle.
       for (let size = limit; live.length < limit; size = Math.min(MAX_STEPS, 2 * size)) {
-        const args = [user, ...after, String(size), String(idleMs)]
-        const [start, sid, ...found] = await namespace.run(LIST, [`u:${user}`, `r:u:${user}`, 'r:a:'], args)
+        const args = [...after, String(size), String(idleMs)]
+        const [start, sid, ...found] = await runForUser(LIST, user, args)
         live.push(...found.map((reply) => toSession(reply as readonly Reply[])))
         if (sid === '') break
         after = [String(start), String(sid)]
@@ -141,7 +140,7 @@ redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumbe
   unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
 redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
-remove(list, gone)
+callInParts('ZREM', list, gone)
 if kept then
   redis.call('PEXPIRE', row, text(kept))
   if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
@@ -275,7 +274,7 @@ for at, sid in ipairs(sids) do
     reply[#reply + 1] = toReply(sid, row)
   end
 end
-remove(list, gone)
+callInParts('ZREM', list, gone)
 return reply
 `,
 )

@@ -1,7 +1,7 @@
 import { toTimedId } from '../../claims/ids.js'
 import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationOptions, SessionStore, StoredSession } from '../../revocation/store.js'
+import type { RotationRules, SessionStore, StoredSession } from '../../revocation/store.js'
 import type { Clock } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
 import type { History, WriteTransaction } from './history.js'
@@ -14,8 +14,6 @@ interface Row {
   readonly until: number
   readonly isRevoked: number
 }
-
-type Rules = Pick<RotationOptions, 'graceMs' | 'idleMs'>
 
 /** The sessions of a database. */
 export function createSqliteSessions(
@@ -56,7 +54,7 @@ export function createSqliteSessions(
   const decide = (
     sid: string,
     presented: number,
-    rules: Rules,
+    rules: RotationRules,
     at: number,
   ): readonly [RotationDecision, Row | null] => {
     const row = (find.get(sid) ?? null) as Row | null

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { TokenErrorCode } from '../../../src/index.js'
 import { NOW } from './forge.js'
 import { readTarget } from './targets/read-target.js'
 import type { Guard, GuardOptions, Target, Verify, VerifierOptions } from './target.js'
@@ -24,8 +25,8 @@ export interface Lab {
 
 /** A verifier that accepts honest tokens. */
 export interface TestedVerifier {
-  /** Throws `AttackSucceeded` if the token is taken. */
-  refuses(forged: unknown): Promise<void>
+  /** Throws `AttackSucceeded` if the token is taken; `code` is that of this library's refusal. */
+  refuses(forged: unknown, code?: TokenErrorCode): Promise<void>
   /** The claims of a token; throws if it is refused. */
   accepts(honest: string): Promise<Record<string, unknown>>
 }
@@ -98,7 +99,7 @@ function createLab(target: Target, skip: (what: string) => never): Lab {
 
 function createVerifier(target: Target, verify: Verify): TestedVerifier {
   return {
-    refuses: (forged) => assertRefused(target, async () => verify(forged as string)),
+    refuses: (forged, code) => assertRefused(target, async () => verify(forged as string), code),
     accepts: async (honest) => (await verify(honest)) as Record<string, unknown>,
   }
 }
@@ -110,11 +111,17 @@ function createGuard(target: Target, guard: Guard): TestedGuard {
   }
 }
 
-async function assertRefused(target: Target, run: () => Promise<unknown>): Promise<void> {
+async function assertRefused(
+  target: Target,
+  run: () => Promise<unknown>,
+  code?: TokenErrorCode,
+): Promise<void> {
   try {
     await run()
   } catch (error) {
-    return assertRefusal(target, error)
+    assertRefusal(target, error)
+    if (code !== undefined && target.name === 'tokenlib') expect(error).toMatchObject({ code })
+    return
   }
   throw new AttackSucceeded(`${target.name} took it`)
 }

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { TokenConfig, type TokenConfigOptions } from '../../src/manager/config.js'
+import { resolveSettings, type Settings } from '../../src/manager/settings.js'
+import { FOREVER } from '../../src/revocation/revocation.js'
+
+const resolveStore = (fields: TokenConfigOptions): Settings['store'] =>
+  resolveSettings(
+    new TokenConfig({
+      JWT_SECRET_KEY: '0f1e2d3c4b5a69788796a5b4c3d2e1f0',
+      JWT_ACCESS_TOKEN_EXPIRES: 900,
+      JWT_REFRESH_TOKEN_EXPIRES: 86_400,
+      ...fields,
+    }),
+    null,
+  ).store
+
+test('revocations are kept for the leeway after the expiry of a token, five minutes at least', () => {
+  for (const [leeway, retentionMs] of [
+    [0, 300_000],
+    [300, 300_000],
+    [301, 301_000],
+    [3600, 3_600_000],
+  ] as const) {
+    expect(resolveStore({ JWT_DECODE_LEEWAY: leeway })).toMatchObject({
+      retentionMs,
+      longestLifetime: 86_400_000 + retentionMs,
+    })
+  }
+})
+
+test('durations become milliseconds, and those that never end the largest number there is', () => {
+  expect(resolveStore({ JWT_REFRESH_GRACE: 10, JWT_REFRESH_IDLE_EXPIRES: 3600 })).toMatchObject({
+    timeoutMs: 250,
+    graceMs: 10_000,
+    idleMs: 3_600_000,
+  })
+  expect(resolveStore({ JWT_REFRESH_TOKEN_EXPIRES: false })).toMatchObject({
+    longestLifetime: FOREVER,
+    idleMs: FOREVER,
+  })
+})
