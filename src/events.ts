@@ -76,12 +76,30 @@ export interface TokenEvents {
     /** Every session that started at or before this moment is revoked; epoch milliseconds by the store's clock. */
     readonly revokedBefore: number
   }
+  /** The replica of this process is older than its bound: checks are refused, or ask the store. */
+  readonly replicaStale: ReplicaEvent
+  /** The replica of this process answers from memory, for the first time or again. */
+  readonly replicaFresh: ReplicaEvent
+  /** The store has another history: the replica goes on with what it knows, and restores what the store lacks. */
+  readonly replicaReset: ReplicaEvent
   /** The store failed, did not answer in time, or returned something invalid. */
   readonly storeUnavailable: {
     readonly operation: string
     /** What the store or its client threw. */
     readonly cause: unknown
   }
+}
+
+/** What is known of a replica. */
+export interface ReplicaEvent {
+  /** How long ago its last complete read was sent, in milliseconds; `null` before the first one. */
+  readonly ageMs: number | null
+  /** How old it may be, in milliseconds. */
+  readonly boundMs: number
+  /** How many revocations it has. */
+  readonly entries: number
+  /** Why its last read failed; `null` when it did not. */
+  readonly cause: unknown
 }
 
 /** The name of an event. */
@@ -108,6 +126,9 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   refreshed: true,
   reuseDetected: true,
   storeLostData: true,
+  replicaStale: true,
+  replicaFresh: true,
+  replicaReset: true,
   storeUnavailable: true,
 }
 

@@ -5,6 +5,7 @@ import { assertCsrf } from '../request/csrf.js'
 import { missingToken, readToken, type RequestToken, type TokenLocation } from '../request/read-token.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
 import { callBlocklist, type Blocklist } from '../revocation/blocklist.js'
+import type { Position } from '../revocation/store.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import type { Clock } from '../time.js'
 import { assertFresh, assertPlace, assertScopes, assertType, type CompiledPolicy } from './policy.js'
@@ -61,6 +62,7 @@ export async function authenticateToken(
   token: string,
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
+  atLeast?: Position,
 ): Promise<VerifiedToken> {
   const { settings, verifier } = authenticator
   let verified: VerifiedToken | undefined
@@ -78,7 +80,7 @@ export async function authenticateToken(
     assertFresh(payload, policy, now)
     assertScopes(payload, policy)
     if (policy.skipRevocation !== true)
-      await assertUnrevokedOnce(authenticator, token, verified, policy, origin)
+      await assertUnrevokedOnce(authenticator, token, verified, policy, origin, atLeast)
     return verified
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
@@ -92,11 +94,12 @@ export async function assertUnrevoked(
   token: string,
   verified: VerifiedToken,
   location: TokenLocation | null,
+  atLeast?: Position,
 ): Promise<void> {
   // Read once, so that a replacement never takes effect half-way through a check.
   const { callback } = blocklist
   const isRevoked =
-    (store !== null && (await store.isRevoked(verified))) ||
+    (store !== null && (await store.isRevoked(verified, atLeast === undefined ? undefined : { atLeast }))) ||
     (callback !== null &&
       (await callBlocklist(callback, token, verified, location, settings.store.timeoutMs)))
   if (isRevoked) throw new RevokedTokenError(verified.payload, verified.header)
@@ -131,12 +134,13 @@ async function assertUnrevokedOnce(
   verified: VerifiedToken,
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
+  atLeast: Position | undefined,
 ): Promise<void> {
   const { store, blocklist } = authenticator
   if (store === null && blocklist.callback === null) return
   const findings = findingsOf(authenticator, token, origin?.view)
   const location = origin?.found.location ?? null
-  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, location))
+  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, location, atLeast))
   const sessions = store?.sessions ?? null
   if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
   const client = origin === null ? {} : { request: origin.view }

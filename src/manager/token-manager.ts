@@ -243,14 +243,17 @@ export class TokenManager<
     return this.require({ type: 'access', scopes })
   }
 
-  /** Checks a token that did not come from a request, revocation included. */
-  async verifyToken(
-    token: string,
-    policy: Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> = {},
-  ): Promise<TokenPayload<Output>> {
+  /**
+   * Checks a token that did not come from a request, revocation included. With `atLeast`, the `position` of a revocation,
+   * the answer includes that revocation, wherever it was made.
+   */
+  async verifyToken(token: string, options: VerifyOptions = {}): Promise<TokenPayload<Output>> {
+    assertOptions('verifyToken()', options, VERIFY_OPTIONS)
+    const { atLeast, ...policy } = options
+    if (atLeast !== undefined) parseText('atLeast', atLeast)
     const { locations } = this.#authenticator.settings.reading
     const compiled = compilePolicy(parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES), locations)
-    const { payload } = await authenticateToken(this.#authenticator, token, compiled, null)
+    const { payload } = await authenticateToken(this.#authenticator, token, compiled, null, atLeast)
     return payload as TokenPayload<Output>
   }
 
@@ -320,41 +323,41 @@ export class TokenManager<
   }
 
   /** Revokes one token by its `jti`; the other token of its session stays good. */
-  async revokeToken(payload: RevocablePayload, options: ActorOptions = {}): Promise<void> {
-    await this.#requireStore('revokeToken').revoker.revokeToken(payload, parseActor('revokeToken()', options))
+  async revokeToken(payload: RevocablePayload, options: RevokeOptions = {}): Promise<Acknowledgement> {
+    return this.#revoke('revokeToken', options, (revoker, origin) => revoker.revokeToken(payload, origin))
   }
 
   /** Revokes every token of a session, those still to be refreshed included. */
   async revokeSession(
     session: string | (Pick<StandardClaims, 'sid'> & { readonly sub?: string }),
-    options: ActorOptions = {},
-  ): Promise<void> {
-    const { revoker } = this.#requireStore('revokeSession')
-    const origin = parseActor('revokeSession()', options)
-    const sid = typeof session === 'string' ? session : session?.sid
-    if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
-    const sub = typeof session === 'string' ? await this.#readSubject(sid) : (session.sub ?? null)
-    await revoker.revokeSessions([sid], sub, origin)
+    options: RevokeOptions = {},
+  ): Promise<Acknowledgement> {
+    return this.#revoke('revokeSession', options, async (revoker, origin) => {
+      const sid = typeof session === 'string' ? session : session?.sid
+      if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
+      const sub = typeof session === 'string' ? await this.#readSubject(sid) : (session.sub ?? null)
+      return revoker.revokeSessions([sid], sub, origin)
+    })
   }
 
   /** Revokes every token of a user whose session began before now; a new one is good at once. */
-  async revokeUser(uid: string, options: ActorOptions = {}): Promise<void> {
-    await this.#requireStore('revokeUser').revoker.revokeUser(uid, parseActor('revokeUser()', options))
+  async revokeUser(uid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
+    return this.#revoke('revokeUser', options, (revoker, origin) => revoker.revokeUser(uid, origin))
   }
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
-  async revokeKey(kid: string, options: ActorOptions = {}): Promise<void> {
-    await this.#requireStore('revokeKey').revoker.revokeKey(kid, parseActor('revokeKey()', options))
+  async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
+    return this.#revoke('revokeKey', options, (revoker, origin) => revoker.revokeKey(kid, origin))
   }
 
   /** Revokes every token of everybody whose session began before now. */
-  async revokeAll(options: ActorOptions = {}): Promise<void> {
-    await this.#requireStore('revokeAll').revoker.revokeAll(parseActor('revokeAll()', options))
+  async revokeAll(options: RevokeOptions = {}): Promise<Acknowledgement> {
+    return this.#revoke('revokeAll', options, (revoker, origin) => revoker.revokeAll(origin))
   }
 
   /** Ends the session of a token: its access and refresh tokens die together. A token of no session is revoked by itself. */
-  async logout(payload: LogoutPayload, options: ActorOptions = {}): Promise<void> {
-    await this.#requireStore('logout').revoker.logout(payload, parseActor('logout()', options))
+  async logout(payload: LogoutPayload, options: RevokeOptions = {}): Promise<Acknowledgement> {
+    return this.#revoke('logout', options, (revoker, origin) => revoker.logout(payload, origin))
   }
 
   /** The live sessions of a user, newest first, a page at a time. */
@@ -371,10 +374,12 @@ export class TokenManager<
   /** Revokes every session of the token's user but its own; returns how many they were. */
   async revokeOtherSessions(
     payload: Pick<StandardClaims, 'sub' | 'sid'>,
-    options: ActorOptions = {},
+    options: RevokeOptions = {},
   ): Promise<number> {
-    const origin = parseActor('revokeOtherSessions()', options)
-    return this.#requireSessions('revokeOtherSessions').revokeOtherSessions(payload, origin)
+    const sessions = this.#requireSessions('revokeOtherSessions')
+    return this.#revoke('revokeOtherSessions', options, (_, origin) =>
+      sessions.revokeOtherSessions(payload, origin),
+    )
   }
 
   // For the event alone: a session that is over already has no user any more, and a read that fails changes nothing.
@@ -393,10 +398,22 @@ export class TokenManager<
    * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
    * the store is unavailable; in every other case the cookies can be deleted.
    */
-  async logoutRequest(request: RequestSource, options: ActorOptions = {}): Promise<StandardClaims | null> {
-    const { revoker } = this.#requireStore('logoutRequest')
-    const origin = parseActor('logoutRequest()', options, request)
-    return logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
+  async logoutRequest(request: RequestSource, options: RevokeOptions = {}): Promise<StandardClaims | null> {
+    const end = (revoker: Revoker, origin: EventOrigin): Promise<StandardClaims | null> =>
+      logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
+    return this.#revoke('logoutRequest', options, end, request)
+  }
+
+  async #revoke<Answer>(
+    method: string,
+    options: RevokeOptions,
+    revoke: (revoker: Revoker, origin: EventOrigin) => Promise<Answer>,
+    request?: RequestSource,
+  ): Promise<Answer> {
+    const store = this.#requireStore(method)
+    const answer = await revoke(store.revoker, parseActor(`${method}()`, options, request))
+    if (options.everywhere === true) await store.waitForOthers()
+    return answer
   }
 
   async #findSubject(payload: TokenPayload<Output>): Promise<NonNullable<Subject>> {

@@ -4,7 +4,7 @@ import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
 import { FOREVER, type LookupAnswer, parseAnswers, type RevocationKey } from './revocation.js'
-import type { LostData, RevocationStore } from './store.js'
+import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
 
 /** Every call of a manager to its store goes through one of these. */
 export interface StoreClient {
@@ -18,7 +18,7 @@ export interface StoreClient {
     lifetime?: number,
   ): Promise<Value>
   /** What the store answers about each of the keys, checked for shape; otherwise like `call`. */
-  lookup(keys: readonly RevocationKey[], lifetime: number): Promise<LookupAnswer>
+  lookup(keys: readonly RevocationKey[], lifetime: number, options?: LookupOptions): Promise<LookupAnswer>
   /** Whether the store is prepared for tokens of this lifetime, and nothing has to be announced. */
   isPrepared(lifetime: number): boolean
   /**
@@ -49,6 +49,8 @@ const LIFETIME_STEP_MS = 3_600_000
 const ANNOUNCE_INTERVAL_MS = 100
 const MAX_ANNOUNCE_INTERVAL_MS = 10_000
 
+const REPLICA_EVENTS = { stale: 'replicaStale', fresh: 'replicaFresh', reset: 'replicaReset' } as const
+
 interface Preparation {
   readonly lifetime: number
   readonly done: Promise<void>
@@ -75,6 +77,11 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   // One function for all calls of `prepare`: the store keeps each listener once.
   const onLostData = (loss: LostData): void => emit('storeLostData', () => ({ ...loss }))
 
+  const onReplicaChange = ({ kind, state }: ReplicaChange): void => {
+    const { ageMs, boundMs, entries, lastError } = state
+    emit(REPLICA_EVENTS[kind], () => ({ ageMs, boundMs, entries, cause: lastError }))
+  }
+
   const callInTime = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
     limit.assertAnswering()
     // Once: a thenable may do its work anew each time it is asked.
@@ -100,7 +107,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   const startPreparing = (lifetime: number): Preparation => {
     limit.assertAnswering()
     const prepareStore = async (): Promise<void> => {
-      await store.prepare({ longestLifetime: lifetime, onLostData })
+      await store.prepare({ longestLifetime: lifetime, onLostData, onReplicaChange })
       prepared = Math.max(prepared, lifetime)
       isUnannounced = prepared < longestLifetime
       announceInterval = 0
@@ -156,8 +163,8 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
       return longestLifetime
     },
     call,
-    lookup: (keys, lifetime) =>
-      call('lookup', async (target) => parseAnswers(await target.lookup(keys), keys), lifetime),
+    lookup: (keys, lifetime, lookupOptions) =>
+      call('lookup', async (target) => parseAnswers(await target.lookup(keys, lookupOptions), keys), lifetime),
     isPrepared: (lifetime) => prepared >= Math.max(0, lifetime) && !isUnannounced,
     expect(lifetime) {
       if (lifetime <= prepared) return

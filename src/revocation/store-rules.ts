@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readTimedId } from '../claims/ids.js'
 import { monotonicNow } from '../time.js'
-import type { FeedOptions, FeedPage, ListOptions, RotationRules, StoreNeeds } from './store.js'
+import type { ListOptions, RotationRules } from './session-store.js'
+import type { FeedOptions, FeedPage, StoreNeeds } from './store.js'
 
 /** What a rotation is decided by. */
 export interface RotationState {

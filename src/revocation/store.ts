@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../errors.js'
-import type { SessionClient } from '../events.js'
 import { type OptionNames, unknownName } from '../options.js'
 import type { LookupAnswer, Revocation, RevocationKey } from './revocation.js'
+import type { SessionStore } from './session-store.js'
 
 /** A place in the history of a store; only the store that made it can read it. */
 export type Position = string
@@ -45,8 +45,12 @@ export interface ReplicaState {
 /** A copy of a store in the memory of this process. */
 export interface Replica {
   readState(): ReplicaState
-  /** Resolves when the first read is complete. */
+  /** Resolves when the first read is complete; rejects when it fails. */
   ready(): Promise<void>
+  /** Calls a listener with the revocations that arrive; returns a function that ends that. */
+  subscribe(listener: (entries: readonly Revocation[]) => void): () => void
+  /** Resolves when no replica of the same bound can answer without what was acknowledged before this call. */
+  waitForOthers(): Promise<void>
 }
 
 /** What a store did about lost data. */
@@ -235,96 +239,4 @@ function findFactory(given: unknown): string {
 
 function findMissing(object: object | null | undefined, names: object): string[] {
   return Object.keys(names).filter((name) => typeof object?.[name as never] !== 'function')
-}
-
-/** A log-in that is about to be remembered. */
-export interface NewSession extends SessionClient {
-  /** The id part of the subject's revocation key. */
-  readonly user: string
-  /** The random part of the session id: 14 characters of base64url. */
-  readonly nonce: string
-  /** The end of the session, which rotation never moves; epoch milliseconds, or `FOREVER`. */
-  readonly expiresAt: number
-  /** From then on no token of it can verify, leeway included; epoch milliseconds, or `FOREVER`. */
-  readonly until: number
-}
-
-/** A log-in that has been remembered. */
-export interface OpenedSession {
-  readonly sid: string
-  /** By the store's clock, and later than every revocation of the user; epoch milliseconds. */
-  readonly startedAt: number
-}
-
-/** The rules for a refresh token that is presented. */
-export interface RotationRules {
-  /** For how long after a rotation the token before it may be sent once more, in milliseconds. */
-  readonly graceMs: number
-  /** A session that was not used for longer than this has ended, in milliseconds; `FOREVER` for no limit. */
-  readonly idleMs: number
-}
-
-/** The rules of a rotation, and what to remember of the request. */
-export interface RotationOptions extends RotationRules, SessionClient {}
-
-/** What became of a refresh token that was presented. */
-export type Rotation =
-  | {
-      /** `replayed`: somebody was first, within the grace; the generation is theirs. */
-      readonly outcome: 'rotated' | 'replayed'
-      /** The generation of the successor. */
-      readonly generation: number
-      /** Epoch milliseconds, or `FOREVER`. */
-      readonly expiresAt: number
-    }
-  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
-  | { readonly outcome: 'reused'; readonly generation: number }
-  /** The session is not known, over, unused for too long, or revoked. */
-  | { readonly outcome: 'ended' }
-
-/** Where a presented refresh token stands, when its session does not move on. */
-export type Presentation =
-  /** The newest token, or the one before it within the grace. */
-  { readonly outcome: 'current' } | Extract<Rotation, { readonly outcome: 'reused' | 'ended' }>
-
-/** A session as it stands. */
-export interface StoredSession extends SessionClient {
-  readonly sid: string
-  /** The id part of the subject's revocation key. */
-  readonly user: string
-  /** Epoch milliseconds. */
-  readonly startedAt: number
-  /** When it was opened or last rotated; epoch milliseconds. */
-  readonly lastUsedAt: number
-  /** Epoch milliseconds, or `FOREVER`. */
-  readonly expiresAt: number
-}
-
-/** Which sessions of a user are listed. */
-export interface ListOptions {
-  /** 1 to 1,000. */
-  readonly limit: number
-  /** The `sid` that the page before ended with; `null` for the first page. It need not exist any more. */
-  readonly before: string | null
-  /** Sessions that were not used for longer than this are left out, in milliseconds; `FOREVER` for no limit. */
-  readonly idleMs: number
-}
-
-/** Remembers sessions: one small row each, however often their tokens rotate. A revoked session has no row. */
-export interface SessionStore {
-  open(session: NewSession): Promise<OpenedSession>
-  /**
-   * Presents a refresh token's generation and moves the session on, in one atomic step; `decideRotation` has the rules.
-   * A reuse revokes the session in that same step. A client's `null` leaves what is remembered of it as it is.
-   */
-  rotate(sid: string, generation: number, options: RotationOptions): Promise<Rotation>
-  /** The same rules without moving on: nothing changes, unless it is a reuse, which revokes the session. */
-  present(sid: string, generation: number, rules: RotationRules): Promise<Presentation>
-  /**
-   * The live, unrevoked sessions of a user, newest first (by start, then by `sid`). A page that is shorter than its
-   * limit is the last one. Reading all pages takes time in proportion to the sessions that are live.
-   */
-  list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
-  /** One live, unrevoked session, or `null`. */
-  get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<StoredSession | null>
 }

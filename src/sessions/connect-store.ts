@@ -9,7 +9,13 @@ import {
   revocationKeys,
 } from '../revocation/revocation.js'
 import { createRevoker, type Revoker } from '../revocation/revoker.js'
-import { assertStore, readCreateLookup, type RevocationStore } from '../revocation/store.js'
+import {
+  assertStore,
+  type LookupOptions,
+  readCreateLookup,
+  type ReplicaState,
+  type RevocationStore,
+} from '../revocation/store.js'
 import { createStoreClient, type StoreClient, type StoreClientOptions } from '../revocation/store-client.js'
 import { monotonicNow } from '../time.js'
 import { createSessions, type SessionRules, type Sessions } from './sessions.js'
@@ -17,7 +23,7 @@ import { createSessions, type SessionRules, type Sessions } from './sessions.js'
 /** What a manager uses of its store. */
 export interface StoreConnection {
   /** Whether the store has revoked a token; `RevocationUnavailableError` when it cannot tell. */
-  isRevoked(token: RevocableToken): Promise<boolean>
+  isRevoked(token: RevocableToken, options?: LookupOptions): Promise<boolean>
   /** Whether the store says at once that a token is not revoked; `false` says nothing. Never throws. */
   isUnrevokedNow(token: RevocableToken): boolean
   readonly revoker: Revoker
@@ -27,6 +33,10 @@ export interface StoreConnection {
   ready(): Promise<void>
   /** Asks the store now, within the deadline; never rejects. */
   health(): Promise<StoreHealth>
+  /** Resolves when every process refuses what this one has revoked before. */
+  waitForOthers(): Promise<void>
+  /** Calls a listener when a revocation of a token arrives, where the store has a replica; returns a function that ends that. */
+  watchToken(token: RevocableToken, listener: () => void): () => void
   /** Announces a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
   expect(expiresAt: number | null): void
 }
@@ -58,6 +68,8 @@ export interface StoreHealth {
   readonly responseTimeMs: number | null
   /** What is wrong; `null` when the store answered. */
   readonly error: Error | null
+  /** What the replica of this process knows; `null` where there is none. */
+  readonly replica: ReplicaState | null
 }
 
 /** Connects a manager to its store, or throws `ConfigurationError` for what is none. */
@@ -69,6 +81,8 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   const createLookup = readCreateLookup(store)
   const definedLookup = store.lookup
 
+  const watchers = createWatchers(store)
+
   const toLookup = ({ payload, kids }: RevocableToken): TokenLookup => {
     const keys = revocationKeys(payload, kids)
     const start = readTokenStart(payload)
@@ -78,9 +92,9 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   }
 
   return {
-    async isRevoked(token) {
+    async isRevoked(token, options) {
       const { keys, start, lifetime } = (token.lookup ??= toLookup(token))
-      return isRevokedBy(await client.lookup(keys, lifetime), start)
+      return isRevokedBy(await client.lookup(keys, lifetime, options), start)
     },
     isUnrevokedNow(token) {
       // A `lookup` that was replaced in the meantime may know more.
@@ -96,15 +110,61 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     },
     revoker,
     sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker),
-    ready: () => client.ready(),
+    async ready() {
+      await client.ready()
+      await store.replica?.ready()
+    },
     async health() {
       const startedAt = monotonicNow()
       const error = await findFault(client)
-      return { status: error === null ? 'up' : 'down', responseTimeMs: monotonicNow() - startedAt, error }
+      return {
+        status: error === null ? 'up' : 'down',
+        responseTimeMs: monotonicNow() - startedAt,
+        error,
+        replica: store.replica?.readState() ?? null,
+      }
     },
+    async waitForOthers() {
+      await store.replica?.waitForOthers()
+    },
+    watchToken: (token, listener) => watchers.add((token.lookup ??= toLookup(token)).keys, listener),
     expect: (expiresAt) =>
       client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),
   }
+}
+
+/** Listeners by what they wait for: an arriving revocation must not cost time for every token that is watched. */
+interface Watchers {
+  add(keys: readonly RevocationKey[], listener: () => void): () => void
+}
+
+function createWatchers({ replica }: RevocationStore): Watchers {
+  const listeners = new Map<string, Set<() => void>>()
+  let isSubscribed = false
+  return {
+    add(keys, listener) {
+      if (replica === undefined) return () => undefined
+      if (!isSubscribed) {
+        isSubscribed = true
+        replica.subscribe((entries) => {
+          for (const entry of entries) for (const call of listeners.get(toName(entry)) ?? []) call()
+        })
+      }
+      const names = keys.map(toName)
+      for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener))
+      return () => {
+        for (const name of names) {
+          const others = listeners.get(name)
+          others?.delete(listener)
+          if (others?.size === 0) listeners.delete(name)
+        }
+      }
+    },
+  }
+}
+
+function toName({ kind, id }: RevocationKey): string {
+  return `${kind}:${id}`
 }
 
 // Any lookup will do: it shows that the server answers, and that it has the history that this process knows.

@@ -37,12 +37,27 @@ export interface ActorOptions extends SessionClientOptions {
 /** The names of `ActorOptions`. */
 export const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
 
+/** The same, and when a revocation resolves. */
+export interface RevokeOptions extends ActorOptions {
+  /**
+   * Wait until no process can accept the token any more. Without it, a revocation resolves once the store has it: processes
+   * with a replica follow within their bound.
+   */
+  readonly everywhere?: boolean | undefined
+}
+
+/** The names of `RevokeOptions`. */
+export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, everywhere: true }
+
 const MAX_ACTOR_LENGTH = 128
 
 /** Who is behind an action, cleaned and cut, or `TypeError` for options that are none. */
-export function parseActor(owner: string, options: ActorOptions, request?: RequestSource): EventOrigin {
-  assertOptions(owner, options, ACTOR_OPTIONS)
-  const { actor, ...client } = { request, ...options }
+export function parseActor(owner: string, options: RevokeOptions, request?: RequestSource): EventOrigin {
+  assertOptions(owner, options, REVOKE_OPTIONS)
+  const { actor, everywhere, ...client } = { request, ...options }
+  if (everywhere !== undefined && typeof everywhere !== 'boolean') {
+    throw new TypeError('everywhere must be true or false')
+  }
   return { actor: clean('actor', actor, MAX_ACTOR_LENGTH), ...readSessionClient(client) }
 }
 

@@ -7,15 +7,15 @@ import { assertOptions, type OptionNames } from '../options.js'
 import type { CheckedToken } from '../revocation/blocklist.js'
 import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
 import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
+import type { RevocationStore } from '../revocation/store.js'
 import type {
   ListOptions,
   OpenedSession,
   Presentation,
-  RevocationStore,
   Rotation,
   SessionStore,
   StoredSession,
-} from '../revocation/store.js'
+} from '../revocation/session-store.js'
 import type { StoreClient } from '../revocation/store-client.js'
 import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import { readSessionClient, type SessionClientOptions } from './options.js'

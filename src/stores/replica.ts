@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createId, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
@@ -7,9 +8,9 @@ import {
   type ReplicaChange,
   type ReplicaState,
   type RevocationStore,
-  type SessionStore,
   type StoreNeeds,
 } from '../revocation/store.js'
+import type { SessionStore } from '../revocation/session-store.js'
 import { createCautiousClock, type Duration, parseDuration, systemClock } from '../time.js'
 import { createMemoryRevocations } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
@@ -46,7 +47,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const pruneClock = createCautiousClock(systemClock)
   const freshness = createFreshness(boundMs, systemClock)
   const copy = createMemoryRevocations(createId(systemRandom), pruneClock)
-  const listeners = new Set<() => void>()
+  const listeners = new Set<(entries: readonly Revocation[]) => void>()
   const needs = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
   let isComplete = false
   let wasFresh = false
@@ -61,6 +62,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     lastError: follower.lastError,
   })
 
+  const notify = (entries: readonly Revocation[]): void => {
+    for (const listener of listeners) listener(entries)
+  }
+
   const report = (kind: ReplicaChange['kind']): void => {
     for (const listener of needs) listener({ kind, state: readState() })
   }
@@ -71,9 +76,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     freshness,
     boundMs,
     pruneClock,
-    onEntries: () => {
-      for (const listener of listeners) listener()
-    },
+    onEntries: notify,
     onReset: () => report('reset'),
     onRead: () => {
       const isFresh = freshness.isFresh()
@@ -82,6 +85,11 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       wasFresh = isFresh
     },
   })
+
+  const subscribe = (listener: (entries: readonly Revocation[]) => void): (() => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
 
   // One function for all calls of `prepare`: the store keeps each once.
   const canRestore = (): boolean => isComplete && store.restore !== undefined
@@ -107,7 +115,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       const { kind, notBefore } = entry
       copy.merge(isWatermark(kind) ? { ...entry, notBefore: Math.min(notBefore, now) } : entry)
     }
-    for (const listener of listeners) listener()
+    notify(batch)
   }
 
   return defineStore({
@@ -152,12 +160,12 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
         await catchUp()
       },
     }),
-    watch(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
+    watch: (listener) => subscribe(() => listener()),
     replica: {
       readState,
+      subscribe,
+      // A replica that has not seen it by then is stale.
+      waitForOthers: () => sleep(boundMs),
       async ready() {
         if (!isComplete) await follower.readNow()
       },

@@ -1,7 +1,7 @@
 import { deepEqual, rejects } from 'node:assert/strict'
 import { toTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { OpenedSession, SessionStore } from '../revocation/store.js'
+import type { OpenedSession, SessionStore } from '../revocation/session-store.js'
 import { entry } from './feed-contract.js'
 import {
   LIST,

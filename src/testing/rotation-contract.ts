@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
-import type { Rotation } from '../revocation/store.js'
+import type { Rotation } from '../revocation/session-store.js'
 import { entry } from './feed-contract.js'
 import {
   HOUR,

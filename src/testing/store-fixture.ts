@@ -1,13 +1,13 @@
 import { createId, systemRandom } from '../claims/ids.js'
+import type { RevocationStore } from '../revocation/store.js'
 import type {
-  RevocationStore,
   ListOptions,
   NewSession,
   OpenedSession,
   RotationOptions,
   SessionStore,
   StoredSession,
-} from '../revocation/store.js'
+} from '../revocation/session-store.js'
 import { type Clock, systemClock } from '../time.js'
 import { ok } from 'node:assert/strict'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'

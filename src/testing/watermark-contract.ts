@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../revocation/revocation.js'
-import type { OpenedSession, SessionStore } from '../revocation/store.js'
+import type { OpenedSession, SessionStore } from '../revocation/session-store.js'
 import { entry, readAll, readFrom } from './feed-contract.js'
 import {
   HOUR,

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
 import type { Revocation, RevocationKey } from '../../src/revocation/revocation.js'
-import type { RotationOptions } from '../../src/revocation/store.js'
+import type { RotationOptions } from '../../src/revocation/session-store.js'
 
 /** What another process can be asked to do. */
 export interface Requests {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSqliteStore, type SqliteStoreOptions } from 'tokenlib/stores/sqlite'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import type { ListOptions } from '../../src/revocation/store.js'
+import type { ListOptions } from '../../src/revocation/session-store.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 
 /** How every client of the `node:sqlite` kind is opened. */

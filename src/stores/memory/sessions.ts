@@ -1,7 +1,7 @@
 import { toTimedId } from '../../claims/ids.js'
 import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationRules, SessionStore, StoredSession } from '../../revocation/store.js'
+import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import { createSweeper, pruneMap } from './history.js'
 import type { MemoryRevocations } from './revocations.js'

@@ -6,7 +6,7 @@ import type {
   RotationRules,
   SessionStore,
   StoredSession,
-} from '../../revocation/store.js'
+} from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
 import { isKnownHead, nowSql, OR_STANDBY } from './statements.js'

@@ -6,7 +6,7 @@ import type {
   RotationRules,
   SessionStore,
   StoredSession,
-} from '../../revocation/store.js'
+} from '../../revocation/session-store.js'
 import { type Reply, type Script, createScript } from './client.js'
 import type { Namespace } from './namespace.js'
 import { HEAD, SAME_EPOCH } from './lua.js'

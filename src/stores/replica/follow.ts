@@ -27,8 +27,8 @@ export interface FollowerOptions {
   readonly boundMs: number
   /** The clock that entries are dropped by. */
   readonly pruneClock: Clock
-  /** Called after entries have arrived. */
-  readonly onEntries: () => void
+  /** Called with entries that have arrived. */
+  readonly onEntries: (entries: readonly Revocation[]) => void
   /** Called when the history of the store is not the one that was read. */
   readonly onReset: () => void
   /** Called after every read, successful or not. */
@@ -72,7 +72,7 @@ export function createFollower(options: FollowerOptions): Follower {
     }
     if (entries.length === 0) return
     entriesAt = monotonicNow()
-    options.onEntries()
+    options.onEntries(entries)
   }
 
   const fetchPage = async (): Promise<FeedPage> => {

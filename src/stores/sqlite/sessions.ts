@@ -1,7 +1,7 @@
 import { toTimedId } from '../../claims/ids.js'
 import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationRules, SessionStore, StoredSession } from '../../revocation/store.js'
+import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import type { SqliteDatabase } from './database.js'
 import type { History, WriteTransaction } from './history.js'
