@@ -5,7 +5,7 @@ import {
   InsufficientScopeError,
   RefreshTokenRequiredError,
 } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { assertOptions } from '../options.js'
 import {
   type PerType,
   type RequestToken,
@@ -42,7 +42,7 @@ export interface TokenPolicy {
 export function parsePolicy<Policy extends TokenPolicy>(
   policy: Policy,
   owner = 'require()',
-  names: Partial<OptionNames<TokenPolicy>> = POLICY_NAMES,
+  names: Readonly<Partial<Record<keyof TokenPolicy, unknown>>> = POLICY_FIELDS,
 ): Policy {
   assertOptions(owner, policy, names)
   for (const name of Object.keys(policy) as (keyof TokenPolicy)[]) {
@@ -115,10 +115,6 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
   optional: flag,
   skipRevocation: flag,
 }
-
-const POLICY_NAMES = Object.fromEntries(
-  Object.keys(POLICY_FIELDS).map((name) => [name, true]),
-) as OptionNames<TokenPolicy>
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {

@@ -11,7 +11,6 @@ import { watermarkContract, wrongClockContract } from './watermark-contract.js'
 export function storeContract(name: string, kind: StoreUnderTest, runner: ContractRunner): void {
   const tests: StoreTests = {
     isShared: kind.isShared,
-    canWipe: kind.wipe !== undefined,
     canCount: kind.count !== undefined,
     test: (title, run) => runner.test(title, () => withFixture(kind, run)),
   }
@@ -24,5 +23,5 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   runner.describe(`${name}: pages of sessions`, () => listContract(tests))
   runner.describe(`${name}: rotation`, () => rotationContract(tests))
   runner.describe(`${name}: presentation`, () => presentContract(tests))
-  if (tests.canWipe) runner.describe(`${name}: lost data`, () => lostDataContract(tests))
+  if (kind.wipe !== undefined) runner.describe(`${name}: lost data`, () => lostDataContract(tests))
 }

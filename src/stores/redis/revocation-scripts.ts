@@ -1,6 +1,6 @@
 import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
 import { createScript, type Script } from './client.js'
-import { HEAD, REFUSAL, SAME_EPOCH } from './lua.js'
+import { BEGIN, HEAD, REFUSAL } from './lua.js'
 
 /** How many watermarks one script makes longer. */
 const RAISE_STEPS = 1000
@@ -98,8 +98,7 @@ return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
  * Answers with the position, the moment it was taken, and what SWEEP has to go by, or '' where it has nothing to do.
  */
 export const REVOKE: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local keys, known, merged, raised, taken, removed = {}, {}, {}, {}, now, {}
 local function raise(entry)
@@ -172,8 +171,7 @@ const SWEEP_STEPS = 1000
  * Answers with the position, the cursor to go on with, '0' at the end, and the server.
  */
 export const SWEEP: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local before = tonumber(string.match(late, '%d+$'))
@@ -228,8 +226,7 @@ return reply
  * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
  */
 export const FEED: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local refused = refusal()
 if refused then return refused end
@@ -261,8 +258,7 @@ return page
 
 /** ARGV: the epoch, the time, the change to go on from, how many entries to look at, how many to drop. */
 export const PRUNE: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
 callInParts('ZREM', log, gone)
