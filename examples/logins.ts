@@ -35,7 +35,9 @@ export function createStoredLogins(config: TokenConfig, store: RevocationStore):
     checks: () => checks,
     begin: (uid, client) => tokens.createTokenPair({ uid, foo: 'bar', age: 36 }, client),
     refresh: (request) => tokens.refresh(request),
-    end: (_token, payload) => tokens.logout(payload),
+    async end(_token, payload) {
+      await tokens.logout(payload)
+    },
   }
 }
 

@@ -66,7 +66,7 @@ export type {
   PayloadOf,
   TokenDependency,
 } from './manager/dependencies.js'
-export type { ReadTokenOptions, TokenPolicy } from './manager/policy.js'
+export type { ReadTokenOptions, TokenPolicy, VerifyOptions } from './manager/policy.js'
 export {
   type AuthenticatedUpgrade,
   CLOSE_UNAUTHORIZED,
@@ -89,17 +89,25 @@ export type {
   TokenBlocklistCallback,
 } from './revocation/blocklist.js'
 export type { RevocationKind } from './revocation/revocation.js'
-export type { LogoutPayload, RevocablePayload } from './revocation/revoker.js'
-export type { RevocationStore } from './revocation/store.js'
+export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
+export type { Position, ReplicaState, RevocationStore } from './revocation/store.js'
 export type { StoreHealth } from './sessions/connect-store.js'
 export type {
   ActorOptions,
   CreateTokenPairOptions,
   PairTokenOptions,
   RefreshOptions,
+  RevokeOptions,
   SessionClientOptions,
   TokenPair,
 } from './sessions/options.js'
 export type { ListSessionsOptions, SessionInfo } from './sessions/sessions.js'
-export type { EventOrigin, SessionClient, TokenEventName, TokenEvents, TokenListener } from './events.js'
+export type {
+  EventOrigin,
+  ReplicaEvent,
+  SessionClient,
+  TokenEventName,
+  TokenEvents,
+  TokenListener,
+} from './events.js'
 export type { Clock, Duration } from './time.js'

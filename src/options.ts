@@ -4,13 +4,13 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
 /**
  * Throws `TypeError` unless `options` is an object with known names only: a misspelled option must not be ignored.
  *
- * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`. `meant` has the known name for
- * unknown ones whose spelling does not lead to it.
+ * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`. `names` has a member for each,
+ * and `meant` the known name for unknown ones whose spelling does not lead to it.
  */
 export function assertOptions(
   owner: string,
   options: unknown,
-  names: { readonly [name: string]: true | undefined },
+  names: object,
   meant: { readonly [name: string]: string | undefined } = {},
 ): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options) || isOtherObject(options)) {

@@ -9,6 +9,7 @@ import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
 import { createMemoryStore } from '../src/stores/memory.js'
+import { replicate } from '../src/stores/replica.js'
 import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
 import { createRedisStore } from '../src/stores/redis.js'
 import { createSqliteStore } from '../src/stores/sqlite.js'
@@ -84,6 +85,7 @@ const CALLS: readonly (readonly [
   ['logout', 'useragnt', 'userAgent', (given) => tokens.logout(payload, given)],
   ['logoutRequest', 'actors', 'actor', (given) => tokens.logoutRequest(request, given)],
   ['listSessions', 'limits', 'limit', (given) => tokens.listSessions('ada', given)],
+  ['replicate', 'bounds', 'bound', (given) => replicate(createMemoryStore(), given)],
   ['createMemoryStore', 'allowProduction', 'allowInProduction', (given) => createMemoryStore(given)],
   ['createSqliteStore', 'onwarn', 'onWarning', (given) => createSqliteStore({} as never, given)],
   ['createRedisStore', 'nameSpace', 'namespace', (given) => createRedisStore({} as never, given)],

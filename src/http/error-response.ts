@@ -52,7 +52,7 @@ export function assertErrorOptions(options: ErrorResponseOptions = {}, owner = '
   if (typeof realm !== 'string' || !/^[\x20-\x7e]*$/.test(realm)) {
     throw new TypeError('realm must be a string of printable ASCII characters')
   }
-  assertOptions('messages', messages, CODES)
+  assertOptions('messages', messages, ANSWERS)
   for (const [code, message] of Object.entries(messages)) {
     if (message !== undefined && typeof message !== 'string') {
       throw new TypeError(`messages: the text for ${code} must be a string`)
@@ -91,8 +91,6 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   // Not 401: a client must not throw its session away because a store is down.
   REVOCATION_UNAVAILABLE: { status: 503 },
 }
-
-const CODES = Object.fromEntries(Object.keys(ANSWERS).map((code) => [code, true] as const))
 
 // A newer copy of this package may throw a code that this one has never heard of.
 function answerTo(error: TokenError): Answer {

@@ -15,6 +15,7 @@ import {
   toPlaces,
 } from '../request/read-token.js'
 import { type FieldKind, flag } from './config-table.js'
+import type { Position } from '../revocation/store.js'
 
 /** What a route demands of a token. */
 export interface TokenPolicy {
@@ -42,7 +43,7 @@ export interface TokenPolicy {
 export function parsePolicy<Policy extends TokenPolicy>(
   policy: Policy,
   owner = 'require()',
-  names: Partial<OptionNames<TokenPolicy>> = POLICY_NAMES,
+  names: Readonly<Partial<Record<keyof TokenPolicy, unknown>>> = POLICY_FIELDS,
 ): Policy {
   assertOptions(owner, policy, names)
   for (const name of Object.keys(policy) as (keyof TokenPolicy)[]) {
@@ -82,6 +83,15 @@ export function compilePolicy(
 /** The fields of a policy for a token that did not come from a request. */
 export const TOKEN_POLICY_NAMES = { type: true, fresh: true, scopes: true, skipRevocation: true } as const
 
+/** What a token that did not come from a request must satisfy. */
+export interface VerifyOptions extends Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> {
+  /** The `position` of a revocation that the answer must include, wherever it was made. */
+  readonly atLeast?: Position | undefined
+}
+
+/** The names of `VerifyOptions`. */
+export const VERIFY_OPTIONS: OptionNames<VerifyOptions> = { ...TOKEN_POLICY_NAMES, atLeast: true }
+
 /** Which token of a request is read. */
 export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
   /** Default `access`. */
@@ -115,10 +125,6 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
   optional: flag,
   skipRevocation: flag,
 }
-
-const POLICY_NAMES = Object.fromEntries(
-  Object.keys(POLICY_FIELDS).map((name) => [name, true]),
-) as OptionNames<TokenPolicy>
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {

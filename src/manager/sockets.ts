@@ -182,6 +182,7 @@ export function closeWhenInvalid(
   const stop = (): void => {
     stopped = true
     clearTimeout(timer)
+    unwatch()
   }
 
   const check = async (): Promise<void> => {
@@ -201,10 +202,23 @@ export function closeWhenInvalid(
     timer = startTimer(() => void check(), wait)
   }
 
+  // Where there is a replica: at once, and not at the next look.
+  const unwatch = watchToken(authenticator, upgrade, () => {
+    clearTimeout(timer)
+    void check()
+  })
   socket.addEventListener('close', stop)
   prepareSilence(socket)
   schedule()
   return stop
+}
+
+function watchToken(
+  { store, verifier }: Authenticator,
+  { token: { token } }: AuthenticatedUpgrade,
+  listener: () => void,
+): () => void {
+  return store?.watchToken(verifier.open(token), listener) ?? (() => undefined)
 }
 
 function untilExpiry({ now, settings }: Authenticator, payload: TokenPayload): number {

@@ -4,16 +4,28 @@ import { type RandomBytes, systemRandom } from '../claims/ids.js'
 import type { AnyClaims, StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import type { JsonValue } from '../encoding.js'
-import { createEmitter, type TokenEmitter, type TokenEventName, type TokenListener } from '../events.js'
+import {
+  createEmitter,
+  type EventOrigin,
+  type TokenEmitter,
+  type TokenEventName,
+  type TokenListener,
+} from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
-import { type LogoutPayload, parseText, type RevocablePayload } from '../revocation/revoker.js'
+import {
+  type Acknowledgement,
+  type LogoutPayload,
+  parseText,
+  type RevocablePayload,
+  type Revoker,
+} from '../revocation/revoker.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { connectStore, type StoreConnection, type StoreHealth } from '../sessions/connect-store.js'
 import {
-  type ActorOptions,
+  type RevokeOptions,
   type CreateTokenPairOptions,
   PAIR_OPTIONS,
   parseActor,
@@ -37,6 +49,8 @@ import {
   type ReadTokenOptions,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
+  VERIFY_OPTIONS,
+  type VerifyOptions,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
 import { resolveSettings } from './settings.js'
@@ -314,7 +328,7 @@ export class TokenManager<
 
   /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
   async health(): Promise<StoreHealth> {
-    return this.#store?.health() ?? { status: 'up', responseTimeMs: null, error: null }
+    return this.#store?.health() ?? { status: 'up', responseTimeMs: null, error: null, replica: null }
   }
 
   /** Calls a listener at every event of a kind; returns a function that ends that. */

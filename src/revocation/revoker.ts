@@ -21,11 +21,7 @@ export interface Acknowledgement {
 export interface Revoker {
   revokeToken(payload: RevocablePayload, origin: EventOrigin): Promise<Acknowledgement>
   /** Sessions of one user, who is `null` where it is not known. */
-  revokeSessions(
-    sids: readonly string[],
-    sub: string | null,
-    origin: EventOrigin,
-  ): Promise<Acknowledgement>
+  revokeSessions(sids: readonly string[], sub: string | null, origin: EventOrigin): Promise<Acknowledgement>
   revokeUser(uid: string, origin: EventOrigin): Promise<Acknowledgement>
   revokeKey(kid: string, origin: EventOrigin): Promise<Acknowledgement>
   revokeAll(origin: EventOrigin): Promise<Acknowledgement>
@@ -103,9 +99,7 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
     async revokeKey(kid, origin) {
       const entry = { notBefore: FOREVER, until: FOREVER }
-      return toAcknowledgement(
-        await revoke('key', [parseText('kid', kid)], entry, { sub: null, ...origin }),
-      )
+      return toAcknowledgement(await revoke('key', [parseText('kid', kid)], entry, { sub: null, ...origin }))
     },
     revokeAll: (origin) => revokeBefore('all', '', origin),
     async logout(payload, origin) {

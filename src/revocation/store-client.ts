@@ -164,7 +164,11 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     },
     call,
     lookup: (keys, lifetime, lookupOptions) =>
-      call('lookup', async (target) => parseAnswers(await target.lookup(keys, lookupOptions), keys), lifetime),
+      call(
+        'lookup',
+        async (target) => parseAnswers(await target.lookup(keys, lookupOptions), keys),
+        lifetime,
+      ),
     isPrepared: (lifetime) => prepared >= Math.max(0, lifetime) && !isUnannounced,
     expect(lifetime) {
       if (lifetime <= prepared) return

@@ -12,8 +12,7 @@ export interface SessionClientOptions {
   readonly userAgent?: string | undefined
 }
 
-/** The names of `SessionClientOptions`. */
-export const CLIENT_OPTIONS: OptionNames<SessionClientOptions> = { request: true, ip: true, userAgent: true }
+const CLIENT_OPTIONS: OptionNames<SessionClientOptions> = { request: true, ip: true, userAgent: true }
 
 // The longest textual IPv6 address with a zone fits, and so do the user agents of real browsers.
 const MAX_IP_LENGTH = 64
@@ -34,8 +33,7 @@ export interface ActorOptions extends SessionClientOptions {
   readonly actor?: string | undefined
 }
 
-/** The names of `ActorOptions`. */
-export const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
+const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
 
 /** The same, and when a revocation resolves. */
 export interface RevokeOptions extends ActorOptions {

@@ -219,28 +219,20 @@ function isSession(answer: StoredSession): boolean {
 }
 
 function parsePresentation(answer: Presentation): Presentation {
-  switch (answer?.outcome) {
-    case 'current':
-    case 'ended':
-      return answer
-    case 'reused':
-      if (Number.isSafeInteger(answer.generation)) return answer
-  }
+  if (answer?.outcome === 'current' || isEnd(answer)) return answer
   throw new TypeError('sessions.present() must return an outcome: current, reused or ended')
 }
 
 function parseRotation(answer: Rotation, presented: number): Rotation {
-  switch (answer?.outcome) {
-    case 'ended':
-      return answer
-    case 'reused':
-      if (Number.isSafeInteger(answer.generation)) return answer
-      break
-    case 'rotated':
-    case 'replayed':
-      if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
-  }
+  if (answer?.outcome === 'rotated' || answer?.outcome === 'replayed') {
+    if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
+  } else if (isEnd(answer)) return answer
   throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
+}
+
+function isEnd(answer: Presentation | Rotation): boolean {
+  if (answer?.outcome === 'reused') return Number.isSafeInteger(answer.generation)
+  return answer?.outcome === 'ended'
 }
 
 function toSeconds(milliseconds: number): number | null {

@@ -15,7 +15,7 @@ import {
   type SqliteDatabase,
   transact,
 } from './sqlite/database.js'
-import { createHistory } from './sqlite/history.js'
+import { createHistory, type HistoryOptions } from './sqlite/history.js'
 import { createPruner, createTrustedTime } from './sqlite/pruner.js'
 import { createFeedReader, createLookup, createRevoke } from './sqlite/revocations.js'
 import { createTables, type Tables, toTables } from './sqlite/schema.js'
@@ -121,12 +121,7 @@ function cannotWrite(cause: unknown): ConfigurationError {
   )
 }
 
-interface OpenOptions {
-  readonly clock: Clock
-  readonly onWarning: (message: string) => void
-  /** Called when data was lost, after everything up to a moment is revoked; epoch milliseconds. */
-  readonly onLost: (revokedBefore: number) => void
-}
+type OpenOptions = Required<Pick<SqliteStoreOptions, 'clock' | 'onWarning'>> & Pick<HistoryOptions, 'onLost'>
 
 type OpenDatabase = ReturnType<typeof openDatabase>
 

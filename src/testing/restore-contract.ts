@@ -5,7 +5,7 @@ import { entry } from './feed-contract.js'
 import { HOUR, session, type StoreTests } from './store-fixture.js'
 
 /** What a store promises to a replica that gives back what it lost, and waits to be woken. */
-export function restoreContract({ test, isShared, canWipe }: StoreTests): void {
+export function restoreContract({ test, isShared }: StoreTests): void {
   test('entries are restored as they are, and the feed shows them', async ({ store, now }) => {
     const { next } = await store.feed(null, { waitMs: 0 })
     const given: Revocation[] = [
@@ -64,9 +64,10 @@ export function restoreContract({ test, isShared, canWipe }: StoreTests): void {
     }
     stop()
   })
+}
 
-  if (!canWipe) return
-
+/** What it promises when its data is lost. */
+export function restoreAfterLossContract({ test }: StoreTests): void {
   test('after a loss, one who restores has nothing else revoked', async ({ store, wipe, now }) => {
     const losses: LostData[] = []
     const needs = { longestLifetime: HOUR, onLostData: (loss: LostData) => void losses.push(loss) }

@@ -4,26 +4,23 @@ import { entry, readAll } from './feed-contract.js'
 import { HOUR, type StoreTests } from './store-fixture.js'
 
 const KINDS: readonly RevocationKind[] = ['token', 'session', 'user', 'key', 'all']
+const KEYS = KINDS.map((kind) => ({ kind, id: kind === 'all' ? '' : 'x' }))
 
 /** What a store promises of single revocations. */
 export function revocationContract({ test, isShared, canCount }: StoreTests): void {
   test('nothing is revoked at first', async ({ store }) => {
-    const keys = KINDS.map((kind) => ({ kind, id: kind === 'all' ? '' : 'x' }))
-    deepEqual(
-      [...(await store.lookup(keys))],
-      KINDS.map(() => undefined),
-    )
+    const expected = Array.from(KEYS, () => undefined)
+    deepEqual([...(await store.lookup(KEYS))], expected)
     deepEqual([...(await store.lookup([]))], [])
   })
 
-  for (const kind of KINDS) {
+  for (const { kind, id } of KEYS) {
     test(`a revoked ${kind} is found, and nothing else`, async ({ store, now }) => {
-      const id = kind === 'all' ? '' : 'x'
-      await store.revoke([{ kind, id, notBefore: FOREVER, until: now() + HOUR }])
-      for (const other of KINDS) {
-        const [found] = await store.lookup([{ kind: other, id: other === 'all' ? '' : 'x' }])
-        const expected = isWatermark(kind) ? now() + MAX_WATERMARK_LEAD_MS : FOREVER
-        equal(found, other === kind ? expected : undefined)
+      await store.revoke([entry(kind, id, now() + HOUR)])
+      const expected = isWatermark(kind) ? now() + MAX_WATERMARK_LEAD_MS : FOREVER
+      for (const key of KEYS) {
+        const [found] = await store.lookup([key])
+        equal(found, key.kind === kind ? expected : undefined)
       }
       if (kind !== 'all') deepEqual([...(await store.lookup([{ kind, id: 'y' }]))], [undefined])
     })
@@ -48,7 +45,6 @@ export function revocationContract({ test, isShared, canCount }: StoreTests): vo
       '?',
       '0',
       '-',
-
       'null',
       '__proto__',
       'constructor',

@@ -2,7 +2,7 @@ import type { ContractRunner } from './application-contract.js'
 import { feedContract, lostDataContract } from './feed-contract.js'
 import { listContract } from './list-contract.js'
 import { lookupContract, revocationContract } from './revocation-contract.js'
-import { restoreContract } from './restore-contract.js'
+import { restoreAfterLossContract, restoreContract } from './restore-contract.js'
 import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { type StoreTests, type StoreUnderTest, withFixture } from './store-fixture.js'
@@ -12,7 +12,6 @@ import { watermarkContract, wrongClockContract } from './watermark-contract.js'
 export function storeContract(name: string, kind: StoreUnderTest, runner: ContractRunner): void {
   const tests: StoreTests = {
     isShared: kind.isShared,
-    canWipe: kind.wipe !== undefined,
     canCount: kind.count !== undefined,
     test: (title, run) => runner.test(title, () => withFixture(kind, run)),
   }
@@ -25,6 +24,11 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   runner.describe(`${name}: pages of sessions`, () => listContract(tests))
   runner.describe(`${name}: rotation`, () => rotationContract(tests))
   runner.describe(`${name}: presentation`, () => presentContract(tests))
-  if (kind.isReplicable === true) runner.describe(`${name}: replication`, () => restoreContract(tests))
-  if (tests.canWipe) runner.describe(`${name}: lost data`, () => lostDataContract(tests))
+  if (kind.isReplicable === true) {
+    runner.describe(`${name}: replication`, () => {
+      restoreContract(tests)
+      if (kind.wipe !== undefined) restoreAfterLossContract(tests)
+    })
+  }
+  if (kind.wipe !== undefined) runner.describe(`${name}: lost data`, () => lostDataContract(tests))
 }

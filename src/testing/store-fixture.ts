@@ -43,7 +43,6 @@ export interface StoreFixture {
 /** Declares the tests of the contract, and says which of them apply. */
 export interface StoreTests {
   readonly isShared: boolean
-  readonly canWipe: boolean
   readonly canCount: boolean
   readonly test: (title: string, run: (fixture: StoreFixture) => Promise<void>) => void
 }

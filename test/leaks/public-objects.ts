@@ -7,6 +7,7 @@ import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
+import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
 import { createRedisStore } from '../../src/stores/redis.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
@@ -42,6 +43,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     createSqliteStore: createSqliteStore(database),
     createRedisStore: createRedisStore(redis),
     createPostgresStore: createPostgresStore(pool),
+    replicate: replicate(createMemoryStore({ clock })),
   }
   const revocation = stores['createMemoryStore'] as RevocationStore
   const tokens = new TokenManager({ config, clock, revocation })

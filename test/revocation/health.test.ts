@@ -6,7 +6,12 @@ import { createManager, SECRET } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 test('a manager without a store is up', async () => {
-  expect(await createManager().tokens.health()).toEqual({ status: 'up', responseTimeMs: null, error: null })
+  expect(await createManager().tokens.health()).toEqual({
+    status: 'up',
+    responseTimeMs: null,
+    error: null,
+    replica: null,
+  })
 })
 
 test('a store that answers is up', async () => {
@@ -14,6 +19,7 @@ test('a store that answers is up', async () => {
   expect(await tokens.health()).toEqual({
     status: 'up',
     responseTimeMs: expect.any(Number) as number,
+    replica: null,
     error: null,
   })
 })

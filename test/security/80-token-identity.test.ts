@@ -12,7 +12,7 @@ describeAttacks(
   'ATK-80 a token without an id, or with the id of another (RFC 7519 §4.1.7, RFC 9068 §2.2)',
   () => {
     ownAttack('a token without an id is ended by its user, its key, its session and everybody', async () => {
-      const ends: readonly ((tokens: TokenManager) => Promise<void>)[] = [
+      const ends: readonly ((tokens: TokenManager) => Promise<unknown>)[] = [
         (tokens) => tokens.revokeUser('ada'),
         (tokens) => tokens.revokeAll(),
         (tokens) => tokens.revokeKey(tokens.keyId ?? ''),

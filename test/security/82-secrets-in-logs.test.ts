@@ -107,6 +107,9 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
       'refreshed',
       'reuseDetected',
       'storeLostData',
+      'replicaStale',
+      'replicaFresh',
+      'replicaReset',
       'storeUnavailable',
     ] as const
     for (const name of NAMES) subscribe(`tokenlib:${name}`, hear)

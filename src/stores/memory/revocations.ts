@@ -65,15 +65,28 @@ const TABLE_STEPS = 32
 
 /** No revocations yet. `pruneClock` is the clock that entries are dropped by. */
 export function createMemoryRevocations(epoch: string, pruneClock: Clock): MemoryRevocations {
-  const entriesOf: Readonly<Record<RevocationKind, KindEntries>> = {
-    token: createKindEntries('token', createRevocationTable()),
-    session: createKindEntries('session', createRevocationTable()),
-    user: createKindEntries('user', null),
-    key: createKindEntries('key', null),
-    all: createKindEntries('all', null),
-  }
-  const kinds = Object.values(entriesOf)
+  const tokens = createKindEntries('token', createRevocationTable())
+  const sessions = createKindEntries('session', createRevocationTable())
+  const users = createKindEntries('user', null)
+  const keys = createKindEntries('key', null)
+  const all = createKindEntries('all', null)
+  const kinds = [tokens, sessions, users, keys, all]
   const history = createHistory(epoch, kinds.flatMap(toSources))
+
+  const entriesOf = (kind: RevocationKind): KindEntries => {
+    switch (kind) {
+      case 'token':
+        return tokens
+      case 'session':
+        return sessions
+      case 'user':
+        return users
+      case 'key':
+        return keys
+      case 'all':
+        return all
+    }
+  }
 
   // Whether the table took it; a key that it has is nowhere else.
   const mergeIntoTable = (
@@ -104,13 +117,13 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
 
   return {
     find(kind, id) {
-      const { map, table } = entriesOf[kind]
+      const { map, table } = entriesOf(kind)
       if (table !== null && table.size > 0 && table.has(id)) return FOREVER
       return map.size === 0 ? undefined : map.get(id)?.notBefore
     },
     createLookup(asked, start) {
       const prepared = asked.map(({ kind, id }) => {
-        const { map, table } = entriesOf[kind]
+        const { map, table } = entriesOf(kind)
         return { id, map, probe: table?.createProbe(id) ?? null }
       })
       return () => {
@@ -125,7 +138,7 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
       }
     },
     merge({ kind, id, ...given }) {
-      const entries = entriesOf[kind]
+      const entries = entriesOf(kind)
       const { table } = entries
       const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
       const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))

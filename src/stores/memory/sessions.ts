@@ -86,19 +86,6 @@ export function createMemorySessions({
     return [verdict, session]
   }
 
-  // Those of all users are looked through only where a clock was set back.
-  function* startedAfter(user: string | null, moment: number): Iterable<Session> {
-    if (user === null) {
-      for (const session of sessions.values()) if (session.startedAt > moment) yield session
-      return
-    }
-    for (const { sid, startedAt } of order.walk(user, null)) {
-      if (startedAt <= moment) return
-      const session = sessions.get(sid)
-      if (session !== undefined) yield session
-    }
-  }
-
   return {
     async open({ user, nonce, ...rest }) {
       assertOpen()
@@ -163,8 +150,14 @@ export function createMemorySessions({
       return newestOfAll
     },
     revokeAfter(user, moment) {
+      // Those of all users are looked through only where a clock was set back.
       if (user === null && newestOfAll <= moment) return
-      for (const session of startedAfter(user, moment)) revoke(session)
+      for (const { sid, startedAt } of user === null ? sessions.values() : order.walk(user, null)) {
+        const session = sessions.get(sid)
+        if (session !== undefined && startedAt > moment) revoke(session)
+        // Those of one user come newest first.
+        else if (user !== null) return
+      }
     },
     removeRevoked(sid) {
       const session = sessions.get(sid)

@@ -1,4 +1,5 @@
 import { createId, systemRandom } from '../../claims/ids.js'
+import type { LostData } from '../../revocation/store.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
 import type { Database, Value } from './client.js'
@@ -39,10 +40,6 @@ interface Head {
   readonly changes: number
 }
 
-interface RecoverAnswer extends Head {
-  readonly revokedBefore: number
-}
-
 interface EnterAnswer extends Head {
   /** Whether the watermarks that are there are known to last for the longest lifetime. */
   readonly isExtended: boolean
@@ -62,7 +59,7 @@ export function createHistory(
 
   const recover = async (lost: string): Promise<void> => {
     const values = [namespace, createId(systemRandom), lost, readClock(clock), longest]
-    const answer = await database.query<RecoverAnswer>(statements.recover, values)
+    const answer = await database.query<Head & LostData>(statements.recover, values)
     if (answer === null) throw new Error('The PostgreSQL server gave no answer')
     const { revokedBefore, ...head } = answer
     // What is left may have been written for shorter lives. Where this fails, the next call finds the loss again.

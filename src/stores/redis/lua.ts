@@ -235,8 +235,8 @@ local function beginSweep(moment)
 end
 `
 
-/** Ends a script, before it has done anything, that works with an epoch which is not the namespace's. */
-export const SAME_EPOCH = `
+/** What scripts after PREPARE begin with: they end, before they have done anything, where the epoch is another one. */
+export const BEGIN: string = `${HEAD}
 local knownEpoch, knownBatches, knownNonce = string.match(ARGV[1], '^([^|]*)|(%d+)|(.*)$')
 if epoch ~= knownEpoch or not isProven(tonumber(knownBatches), knownNonce) then return false end
 `

@@ -1,6 +1,6 @@
 import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
 import { createScript, type Script } from './client.js'
-import { HEAD, REFUSAL, SAME_EPOCH } from './lua.js'
+import { BEGIN, HEAD, REFUSAL } from './lua.js'
 
 /** How many watermarks one script makes longer. */
 const RAISE_STEPS = 1000
@@ -99,8 +99,7 @@ return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
  * Answers with the position, the moment it was taken, and what SWEEP has to go by, or '' where it has nothing to do.
  */
 export const REVOKE: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local keys, known, merged, raised, taken, removed = {}, {}, {}, {}, now, {}
 local function raise(entry)
@@ -161,44 +160,6 @@ return { epoch, text(batches), state[5] or '', text(changes), text(taken), late 
 `,
 )
 
-/**
- * Merges entries as they are: what a replica still knows. ARGV as for REVOKE.
- *
- * Answers with the position.
- */
-export const RESTORE: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
-  `
-local keys, raised, removed = {}, {}, {}
-for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
-for at, value in ipairs(fetch(keys)) do
-  local member, notBefore, ends = ARGV[1 + 3 * at], tonumber(ARGV[2 + 3 * at]), tonumber(ARGV[3 + 3 * at])
-  local knownBefore, knownEnds = parse(value)
-  if notBefore > knownBefore or ends > knownEnds then
-    raised[#raised + 1] = {
-      member = member,
-      notBefore = math.max(notBefore, knownBefore),
-      ends = math.max(ends, knownEnds),
-    }
-  end
-  if string.sub(member, 1, 1) == 's' then
-    local sid = string.sub(member, 3)
-    local row = session(sid)
-    if row then removed[sid] = row[1] end
-  end
-end
-if #raised > 0 then
-  append(raised, ARGV[3])
-else
-  local refused = refusal()
-  if refused then return refused end
-end
-for sid, user in pairs(removed) do removeSession(sid, user) end
-return { epoch, text(batches), state[5] or '', text(changes) }
-`,
-)
-
 /** How many keys of the server one script looks at, about. */
 const SWEEP_STEPS = 1000
 
@@ -211,8 +172,7 @@ const SWEEP_STEPS = 1000
  * Answers with the position, the cursor to go on with, '0' at the end, and the server.
  */
 export const SWEEP: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
 local before = tonumber(string.match(late, '%d+$'))
@@ -267,8 +227,7 @@ return reply
  * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
  */
 export const FEED: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local refused = refusal()
 if refused then return refused end
@@ -300,8 +259,7 @@ return page
 
 /** ARGV: the epoch, the time, the change to go on from, how many entries to look at, how many to drop. */
 export const PRUNE: Script = createScript(
-  HEAD,
-  SAME_EPOCH,
+  BEGIN,
   `
 local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
 callInParts('ZREM', log, gone)

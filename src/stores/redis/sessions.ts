@@ -9,7 +9,7 @@ import type {
 } from '../../revocation/session-store.js'
 import { type Reply, type Script, createScript } from './client.js'
 import type { Namespace } from './namespace.js'
-import { HEAD, SAME_EPOCH } from './lua.js'
+import { BEGIN } from './lua.js'
 
 /** How many sessions one script looks at, at most. */
 const MAX_STEPS = 1000
@@ -108,9 +108,8 @@ end
  * Of the user's other sessions a few are looked at, by chance, so that the list forgets what has ended.
  */
 export const OPEN: Script = createScript(
-  HEAD,
+  BEGIN,
   UNMARK,
-  SAME_EPOCH,
   `
 local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 local startedAt = now
@@ -175,9 +174,8 @@ end
 
 /** ARGV: those of `DECIDE`, then the ip and the user agent. */
 export const ROTATE: Script = createScript(
-  HEAD,
+  BEGIN,
   UNMARK,
-  SAME_EPOCH,
   DECIDE,
   `
 if isReplay then return refusal() or { 'replayed', text(generation), text(expiresAt) } end
@@ -188,7 +186,7 @@ return { 'rotated', text(presented + 1), text(expiresAt) }
 )
 
 /** ARGV: those of `DECIDE`. */
-export const PRESENT: Script = createScript(HEAD, SAME_EPOCH, DECIDE, `return refusal() or { 'current' }`)
+export const PRESENT: Script = createScript(BEGIN, DECIDE, `return refusal() or { 'current' }`)
 
 const LIVE = `
 local function isLive(row, idle)
@@ -202,9 +200,8 @@ end
 
 /** ARGV: the epoch, the time, the sid, the longest time unused. */
 export const GET: Script = createScript(
-  HEAD,
+  BEGIN,
   LIVE,
-  SAME_EPOCH,
   `
 local refused = refusal()
 if refused then return refused end
@@ -223,9 +220,8 @@ return toReply(sid, row)
  * Answers with the start and the sid to go on after, or twice '' at the end, and those of the sessions that are live.
  */
 export const LIST: Script = createScript(
-  HEAD,
+  BEGIN,
   LIVE,
-  SAME_EPOCH,
   `
 local refused = refusal()
 if refused then return refused end

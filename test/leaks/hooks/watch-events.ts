@@ -13,6 +13,9 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   refreshed: true,
   reuseDetected: true,
   storeLostData: true,
+  replicaStale: true,
+  replicaFresh: true,
+  replicaReset: true,
   storeUnavailable: true,
 }
 

@@ -1,0 +1,39 @@
+import { createScript, type Script } from './client.js'
+import { BEGIN } from './lua.js'
+
+/**
+ * Merges entries as they are: what a replica still knows. ARGV as for REVOKE.
+ *
+ * Answers with the position.
+ */
+export const RESTORE: Script = createScript(
+  BEGIN,
+  `
+local keys, raised, removed = {}, {}, {}
+for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
+for at, value in ipairs(fetch(keys)) do
+  local member, notBefore, ends = ARGV[1 + 3 * at], tonumber(ARGV[2 + 3 * at]), tonumber(ARGV[3 + 3 * at])
+  local knownBefore, knownEnds = parse(value)
+  if notBefore > knownBefore or ends > knownEnds then
+    raised[#raised + 1] = {
+      member = member,
+      notBefore = math.max(notBefore, knownBefore),
+      ends = math.max(ends, knownEnds),
+    }
+  end
+  if string.sub(member, 1, 1) == 's' then
+    local sid = string.sub(member, 3)
+    local row = session(sid)
+    if row then removed[sid] = row[1] end
+  end
+end
+if #raised > 0 then
+  append(raised, ARGV[3])
+else
+  local refused = refusal()
+  if refused then return refused end
+end
+for sid, user in pairs(removed) do removeSession(sid, user) end
+return { epoch, text(batches), state[5] or '', text(changes) }
+`,
+)

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
+import type { FeedPage } from '../../src/store-kit.js'
+
+const config = new TokenConfig({
+  JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0',
+  JWT_REVOCATION_TIMEOUT: '5s',
+})
+const opened: RevocationStore[] = []
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close()
+})
+
+/** A store that two managers share, one of them through a replica; `fail` makes the feed fail. */
+function createShared(options: ReplicaOptions = {}) {
+  const store = createMemoryStore()
+  const fault: { fail: boolean; lookups: number } = { fail: false, lookups: 0 }
+  const { watch: _, ...unwatched } = store
+  const replica = replicate(
+    {
+      ...unwatched,
+      feed: (after, given): Promise<FeedPage> =>
+        fault.fail ? Promise.reject(new Error('The store is down')) : store.feed(after, given),
+      lookup(keys) {
+        fault.lookups++
+        return store.lookup(keys)
+      },
+    },
+    options,
+  )
+  opened.push(replica)
+  return {
+    fault,
+    near: new TokenManager({ config, revocation: replica }),
+    far: new TokenManager({ config, revocation: store }),
+  }
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await sleep(2)
+}
+
+const ask = (tokens: TokenManager, token: string): Promise<string> =>
+  tokens
+    .accessTokenRequired(new Request('http://localhost/', { headers: { authorization: `Bearer ${token}` } }))
+    .then(
+      () => 'passed',
+      (error: { code: string }) => error.code,
+    )
+
+test('checks of a fresh replica call the store for nothing', async () => {
+  const { near, fault } = createShared()
+  await near.ready()
+  const token = near.createAccessToken({ uid: 'ada' })
+  for (let count = 0; count < 5; count++) expect(await ask(near, token)).toBe('passed')
+  expect(fault.lookups).toBe(0)
+})
+
+test('a log-out elsewhere is refused here within the bound', async () => {
+  const { near, far } = createShared({ bound: '100ms' })
+  await near.ready()
+  const { accessToken } = await far.createTokenPair({ uid: 'ada' })
+  expect(await ask(near, accessToken)).toBe('passed')
+  await far.logout(await far.verifyToken(accessToken))
+  const acknowledged = performance.now()
+  while (performance.now() - acknowledged <= 100) await sleep(5)
+  expect(await ask(near, accessToken)).toBe('TOKEN_REVOKED')
+})
+
+test('a log-out here is refused at once', async () => {
+  const { near } = createShared({ bound: '1m' })
+  const { accessToken, refreshToken } = await near.createTokenPair({ uid: 'ada' })
+  await near.logout(await near.verifyToken(accessToken))
+  expect(await ask(near, accessToken)).toBe('TOKEN_REVOKED')
+  await expect(near.refresh(refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+})
+
+test('a reuse that is found here ends the session here at once', async () => {
+  const { near } = createShared({ bound: '1m' })
+  const first = await near.createTokenPair({ uid: 'ada' })
+  const second = await near.refresh(first.refreshToken)
+  const third = await near.refresh(second.refreshToken)
+  await expect(near.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REUSED' })
+  expect(await ask(near, third.accessToken)).toBe('TOKEN_REVOKED')
+})
+
+describe('a revocation elsewhere that has not arrived', () => {
+  test('counts for a check that demands its position', async () => {
+    const { near, far } = createShared({ bound: '1m' })
+    await near.ready()
+    const token = far.createAccessToken({ uid: 'ada' })
+    const { position } = await far.revokeUser('ada')
+    await expect(near.verifyToken(token)).resolves.toMatchObject({ sub: 'ada' })
+    await expect(near.verifyToken(token, { atLeast: position })).rejects.toMatchObject({
+      code: 'TOKEN_REVOKED',
+    })
+  })
+
+  test.each(['revokeToken', 'revokeSession', 'logout'] as const)(
+    '%s returns its position',
+    async (method) => {
+      const { near, far } = createShared({ bound: '1m' })
+      await near.ready()
+      const { accessToken } = await far.createTokenPair({ uid: 'ada' })
+      const { position } = await far[method](await far.verifyToken(accessToken))
+      await expect(near.verifyToken(accessToken, { atLeast: position })).rejects.toMatchObject({
+        code: 'TOKEN_REVOKED',
+      })
+    },
+  )
+
+  test.each([7, '', null])('a position that is none is refused: %s', async (atLeast) => {
+    const { near } = createShared()
+    const token = near.createAccessToken({ uid: 'ada' })
+    await expect(near.verifyToken(token, { atLeast: atLeast as string })).rejects.toThrow(TypeError)
+  })
+})
+
+test('with `everywhere` no process accepts the token once it resolves', async () => {
+  const store = createMemoryStore()
+  const { watch: _, ...unwatched } = store
+  const replicas = [0, 1, 2].map(() => replicate({ ...unwatched }, { bound: '80ms' }))
+  opened.push(...replicas)
+  const managers = replicas.map((revocation) => new TokenManager({ config, revocation }))
+  await Promise.all(managers.map((each) => each.ready()))
+  const [first, ...others] = managers as [TokenManager, ...TokenManager[]]
+  const { accessToken } = await first.createTokenPair({ uid: 'ada' })
+  await first.logout(await first.verifyToken(accessToken), { everywhere: true })
+  for (const other of others) expect(await ask(other, accessToken)).toBe('TOKEN_REVOKED')
+  await expect(first.revokeAll({ everywhere: 'yes' as never })).rejects.toThrow(TypeError)
+})
+
+test('a stale replica refuses with 503, says so in health and events, and recovers', async () => {
+  const { near, fault } = createShared({ bound: '50ms' })
+  const heard: string[] = []
+  for (const name of ['replicaStale', 'replicaFresh', 'replicaReset'] as const) {
+    near.on(name, (event) => heard.push(`${name} ${event.boundMs}`))
+  }
+  await near.ready()
+  const token = near.createAccessToken({ uid: 'ada' })
+  fault.fail = true
+  await until(() => heard.includes('replicaStale 50'))
+  expect(await ask(near, token)).toBe('REVOCATION_UNAVAILABLE')
+  const health = await near.health()
+  expect(health).toMatchObject({ status: 'down', replica: { isFresh: false, boundMs: 50, entries: 0 } })
+  expect(health.replica?.lastError?.message).toBe('The store is down')
+  fault.fail = false
+  expect(await ask(near, token)).toBe('passed')
+  expect(await near.health()).toMatchObject({ status: 'up', error: null, replica: { isFresh: true } })
+  expect(heard).toEqual(['replicaFresh 50', 'replicaStale 50', 'replicaFresh 50'])
+})
+
+test('a socket closes when the revocation arrives, and no other does', async () => {
+  const { near, far } = createShared({ bound: '100ms' })
+  await near.ready()
+  const closed: number[] = []
+  const open = async (at: number) => {
+    const { accessToken } = await far.createTokenPair({ uid: `user ${at}` })
+    const request = new Request('http://localhost/', { headers: { authorization: `Bearer ${accessToken}` } })
+    const upgrade = await near.authenticateUpgrade(request)
+    const socket = { close: () => void closed.push(at), addEventListener: () => undefined }
+    near.closeWhenInvalid(socket, upgrade, { every: '1d' })
+    return upgrade.payload
+  }
+  const [first] = [await open(1), await open(2)]
+  await far.logout(first)
+  await until(() => closed.length > 0)
+  expect(closed).toEqual([1])
+  await far.revokeUser('user 2')
+  await until(() => closed.length > 1)
+  expect(closed).toEqual([1, 2])
+})
