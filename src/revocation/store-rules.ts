@@ -114,8 +114,8 @@ export function createLossReporter(store: string, onWarning: (message: string) =
   }
 }
 
-// The store has done its part: a listener that throws must not make its answer fail.
-function callQuietly(listener: () => void): void {
+/** Calls a listener; one that throws is a warning, and does not make the store's answer fail. */
+export function callQuietly(listener: () => void): void {
   try {
     listener()
   } catch (error) {

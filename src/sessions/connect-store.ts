@@ -1,6 +1,6 @@
 import { readTokenStart } from '../claims/ids.js'
 import type { TokenPayload } from '../claims/payload.js'
-import type { RevocationUnavailableError } from '../errors.js'
+import { RevocationUnavailableError } from '../errors.js'
 import {
   addDuration,
   FOREVER,
@@ -112,7 +112,11 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker),
     async ready() {
       await client.ready()
-      await store.replica?.ready()
+      try {
+        await store.replica?.ready()
+      } catch (cause) {
+        throw new RevocationUnavailableError(cause)
+      }
     },
     async health() {
       const startedAt = monotonicNow()

@@ -11,7 +11,8 @@ import {
   type StoreNeeds,
 } from '../revocation/store.js'
 import type { SessionStore } from '../revocation/session-store.js'
-import { createCautiousClock, type Duration, parseDuration, systemClock } from '../time.js'
+import { createCautiousClock, type Duration, monotonicNow, parseDuration, systemClock } from '../time.js'
+import { callQuietly } from '../revocation/store-rules.js'
 import { createMemoryRevocations } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import { createFreshness } from './replica/freshness.js'
@@ -63,11 +64,11 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   })
 
   const notify = (entries: readonly Revocation[]): void => {
-    for (const listener of listeners) listener(entries)
+    for (const listener of listeners) callQuietly(() => listener(entries))
   }
 
   const report = (kind: ReplicaChange['kind']): void => {
-    for (const listener of needs) listener({ kind, state: readState() })
+    for (const listener of needs) callQuietly(() => listener({ kind, state: readState() }))
   }
 
   const follower = createFollower({
@@ -80,7 +81,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     onReset: () => report('reset'),
     onRead: () => {
       const isFresh = freshness.isFresh()
-      isComplete ||= isFresh
+      isComplete ||= freshness.readAge() !== null
       if (isFresh !== wasFresh) report(isFresh ? 'fresh' : 'stale')
       wasFresh = isFresh
     },
@@ -101,6 +102,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // After the store has taken something that this process must refuse at once.
   const catchUp = async (): Promise<void> => {
+    // A copy that is not fresh answers nothing: it is enough that the next read has to be a new one.
+    if (!freshness.isFresh()) return freshness.expire()
     try {
       await follower.readNow()
     } catch {
@@ -141,7 +144,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       if (isClosed) throw new Error('The replica is closed')
       if (atLeast !== undefined && atLeast !== follower.position) return store.lookup(keys, { atLeast })
       // One read may be all that is missing, for example after the process was paused.
-      if (!freshness.isFresh()) await follower.readNow().catch(() => undefined)
+      if (!freshness.isFresh()) await follower.tryRead().catch(() => undefined)
       if (whenStale === 'ask' && !freshness.isFresh()) return store.lookup(keys)
       assertFresh()
       return keys.map(({ kind, id }) => copy.find(kind, id))
@@ -167,7 +170,15 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       // A replica that has not seen it by then is stale.
       waitForOthers: () => sleep(boundMs),
       async ready() {
-        if (!isComplete) await follower.readNow()
+        const deadline = monotonicNow() + READY_TIMEOUT_MS
+        for (;;) {
+          try {
+            return await (isComplete ? undefined : follower.readNow())
+          } catch (error) {
+            if (monotonicNow() >= deadline) throw error
+            await sleep(READY_INTERVAL_MS)
+          }
+        }
       },
     },
     prune: (limit) => store.prune(limit),
@@ -203,6 +214,10 @@ function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
     ageMs === null ? 'never read its store completely' : `read its store ${Math.round(ageMs)} ms ago`
   return new Error(`The replica ${age}, and may be ${boundMs} ms old`, { cause: lastError ?? undefined })
 }
+
+// A process that starts may wait for its store.
+const READY_TIMEOUT_MS = 5000
+const READY_INTERVAL_MS = 100
 
 const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 

@@ -148,6 +148,7 @@ test('a stale replica refuses with 503, says so in health and events, and recove
   expect(health).toMatchObject({ status: 'down', replica: { isFresh: false, boundMs: 50, entries: 0 } })
   expect(health.replica?.lastError?.message).toBe('The store is down')
   fault.fail = false
+  await until(() => heard.length === 3)
   expect(await ask(near, token)).toBe('passed')
   expect(await near.health()).toMatchObject({ status: 'up', error: null, replica: { isFresh: true } })
   expect(heard).toEqual(['replicaFresh 50', 'replicaStale 50', 'replicaFresh 50'])

@@ -15,7 +15,16 @@ const HOUR = 3_600_000
 
 storeContract(
   'replica of a memory store',
-  { open: (_place, clock) => replicate(createMemoryStore({ clock })), isShared: false, isReplicable: true },
+  {
+    async open(_place, clock) {
+      const store = replicate(createMemoryStore({ clock }))
+      await store.prepare({ longestLifetime: HOUR })
+      await store.replica?.ready()
+      return store
+    },
+    isShared: false,
+    isReplicable: true,
+  },
   { afterAll, beforeAll, describe, test },
 )
 
@@ -151,6 +160,7 @@ describe('when it is stale', () => {
     await expect(replica.lookup(key('b'))).rejects.toThrow('may be 60 ms old')
     expect(isRevokedNow).toThrow('may be 60 ms old')
     faulty.onFeed = null
+    await until(() => replica.replica?.readState().isFresh === true)
     expect(await replica.lookup(key('b'))).toEqual([undefined])
     expect(isRevokedNow?.()).toBe(false)
   })

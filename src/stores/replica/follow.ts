@@ -13,6 +13,8 @@ export interface Follower {
   stop(): void
   /** Resolves when a read that is sent after this call is complete; rejects when it fails. */
   readNow(): Promise<void>
+  /** The same for whoever needs it only if it works: rejects at once where a read has just failed. */
+  tryRead(): Promise<void>
   /** Keeps what could not be written: it is written once the store can be read again. */
   keepUnsent(batch: readonly Revocation[]): void
   readonly position: Position | null
@@ -58,6 +60,7 @@ export function createFollower(options: FollowerOptions): Follower {
   let timer: ReturnType<typeof setTimeout> | undefined
   let unwatch: (() => void) | null = null
   let failures = 0
+  let failedAt = Number.NEGATIVE_INFINITY
   let lastError: Error | null = null
   let isRunning = false
   let entriesAt = Number.NEGATIVE_INFINITY
@@ -88,7 +91,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const read = async (): Promise<void> => {
     copy.sweep(SWEPT_PER_READ)
     // What has ended by a clock that was ahead may have been dropped: everything is read again.
-    if (freshness.hasLostTime()) position = null
+    if (freshness.wasSetBack()) position = null
     let resets = 0
     for (;;) {
       const sentAt = monotonicNow()
@@ -96,8 +99,11 @@ export function createFollower(options: FollowerOptions): Follower {
       if (page.reset) {
         if (++resets > MAX_RESETS) throw new Error('The history of the store was lost again and again')
         position = null
-        given = createMemoryRevocations('given', pruneClock)
-        restoreAt = monotonicNow() + (Math.random() * boundMs) / 2
+        if (store.restore !== undefined) {
+          given = createMemoryRevocations('given', pruneClock)
+          // Not all processes at once: what one restores reaches the others through the feed.
+          restoreAt = monotonicNow() + (Math.random() * boundMs) / 2
+        }
         options.onReset()
         continue
       }
@@ -151,6 +157,7 @@ export function createFollower(options: FollowerOptions): Follower {
         lastError = null
       } catch (error) {
         failures++
+        failedAt = monotonicNow()
         lastError = error instanceof Error ? error : new Error(String(error))
         throw error
       } finally {
@@ -215,7 +222,13 @@ export function createFollower(options: FollowerOptions): Follower {
       unwatch?.()
     },
     readNow,
+    async tryRead() {
+      if (reading === null && monotonicNow() - failedAt < FIRST_RETRY_MS)
+        throw lastError ?? new Error('No read')
+      await readNow()
+    },
     keepUnsent(batch) {
+      if (store.restore === undefined) return
       for (const entry of batch) unsent.set(toName(entry), entry)
     },
     get position() {

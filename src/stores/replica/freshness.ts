@@ -4,13 +4,13 @@ import { type Clock, monotonicNow } from '../../time.js'
 export interface Freshness {
   /** Says that the copy has everything that was there at a moment of the monotonic clock. */
   confirm(at: number): void
-  /** Says that nothing is known of the copy any more. */
+  /** Says that the copy may lack something; only what is confirmed as of a later moment counts. */
   expire(): void
   isFresh(): boolean
   /** In milliseconds; `null` before the first confirmation. */
   readAge(): number | null
-  /** Whether the machine was suspended or its clock was set since the last confirmation. */
-  hasLostTime(): boolean
+  /** Whether the clock of the machine was set back since the last confirmation. */
+  wasSetBack(): boolean
 }
 
 /** How far the two clocks may drift apart between two confirmations, in milliseconds. */
@@ -26,24 +26,27 @@ export function createFreshness(
   steadyClock: Clock = monotonicNow,
 ): Freshness {
   let confirmedAt = Number.NEGATIVE_INFINITY
+  let expiredAt = Number.NEGATIVE_INFINITY
   // By how much the other clock is ahead of the monotonic one.
   let lead = 0
 
-  const hasDrifted = (now: number): boolean => Math.abs(wallClock() - now - lead) > MAX_DRIFT_MS
+  const readDrift = (now: number): number => wallClock() - now - lead
 
   return {
     confirm(at) {
+      if (at < expiredAt) return
       confirmedAt = at
       lead = wallClock() - steadyClock()
     },
     expire() {
+      expiredAt = steadyClock()
       confirmedAt = Number.NEGATIVE_INFINITY
     },
     isFresh() {
       const now = steadyClock()
-      return now - confirmedAt <= boundMs && !hasDrifted(now)
+      return now - confirmedAt <= boundMs && Math.abs(readDrift(now)) <= MAX_DRIFT_MS
     },
     readAge: () => (Number.isFinite(confirmedAt) ? steadyClock() - confirmedAt : null),
-    hasLostTime: () => Number.isFinite(confirmedAt) && hasDrifted(steadyClock()),
+    wasSetBack: () => Number.isFinite(confirmedAt) && readDrift(steadyClock()) < -MAX_DRIFT_MS,
   }
 }
