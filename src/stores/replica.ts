@@ -45,7 +45,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   assertOptions('replicate()', options, OPTIONS)
   const boundMs = parseBound(options.bound ?? '1s')
   const whenStale = parseWhenStale(options.whenStale ?? 'refuse')
-  const pruneClock = createCautiousClock(systemClock)
+  const cautiousClock = createCautiousClock(systemClock)
+  const pruneClock = (): number => cautiousClock() - MARGIN_MS
   const freshness = createFreshness(boundMs, systemClock)
   const copy = createMemoryRevocations(createId(systemRandom), pruneClock)
   const listeners = new Set<(entries: readonly Revocation[]) => void>()
@@ -215,6 +216,8 @@ function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
   return new Error(`The replica ${age}, and may be ${boundMs} ms old`, { cause: lastError ?? undefined })
 }
 
+// How long an entry is kept after its end: clocks of processes differ a little.
+const MARGIN_MS = 60_000
 // A process that starts may wait for its store.
 const READY_TIMEOUT_MS = 5000
 const READY_INTERVAL_MS = 100
