@@ -123,7 +123,9 @@ describeWithPostgres('a replica of a PostgreSQL store', (url) => {
       const keys = [token('a'), token('b'), { kind: 'user', id: 'bob' } as const]
       const known = await replica.lookup(keys)
       await lose()
-      const { rows: none } = await admin.query('select 1 from tokenlib_heads where namespace = $1', [namespace])
+      const { rows: none } = await admin.query('select 1 from tokenlib_heads where namespace = $1', [
+        namespace,
+      ])
       expect(none).toEqual([])
       await until(async () => {
         const { rows } = await admin.query<{ count: string }>(
