@@ -47,7 +47,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const pruneClock = createCautiousClock(systemClock)
   const freshness =
     boundMs === 0
-      ? createVersionFreshness(() => (store.readVersion as () => string).call(store), systemClock)
+      ? createVersionFreshness(() => readStoreVersion(store), systemClock)
       : createFreshness(boundMs, systemClock)
   const copy = createMemoryRevocations(createId(systemRandom), pruneClock)
   const listeners = new Set<() => void>()
@@ -229,10 +229,10 @@ const POLLED_WITHIN_MS = 1000
 
 const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 
-function parseBound(bound: Duration, { readVersion }: RevocationStore): number {
+function parseBound(bound: Duration, store: RevocationStore): number {
   const milliseconds = parseDuration(bound) * 1000
-  if (milliseconds === 0 && readVersion !== undefined) return 0
   if (milliseconds === 0) {
+    if ('readVersion' in store) return 0
     throw new RangeError(
       'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
         'makes; for this one, bound must be between 20 ms and a minute',
@@ -240,6 +240,12 @@ function parseBound(bound: Duration, { readVersion }: RevocationStore): number {
   }
   if (milliseconds >= MIN_BOUND_MS && milliseconds <= MAX_BOUND_MS) return milliseconds
   throw new RangeError('bound must be between 20 ms and a minute')
+}
+
+function readStoreVersion(store: RevocationStore): string {
+  const version = store.readVersion?.()
+  if (typeof version === 'string') return version
+  throw new TypeError('readVersion() must return a string')
 }
 
 function parseWhenStale(whenStale: 'refuse' | 'ask'): 'refuse' | 'ask' {

@@ -151,6 +151,6 @@ function watchSql(sql: ListeningSql, channel: string, listener: () => void): () 
   listening.catch(() => undefined)
   return () => {
     isStopped = true
-    listening.then(({ unlisten }) => unlisten()).catch(() => undefined)
+    listening.then((channels) => channels.unlisten()).catch(() => undefined)
   }
 }
