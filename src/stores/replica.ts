@@ -232,7 +232,7 @@ const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 function parseBound(bound: Duration, store: RevocationStore): number {
   const milliseconds = parseDuration(bound) * 1000
   if (milliseconds === 0) {
-    if ('readVersion' in store) return 0
+    if (typeof store.readVersion === 'function') return 0
     throw new RangeError(
       'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
         'makes; for this one, bound must be between 20 ms and a minute',
