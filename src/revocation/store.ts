@@ -139,6 +139,11 @@ export interface RevocationStore {
    * Only a hint: a call may come for nothing, and may be missing.
    */
   watch?(listener: () => void): () => void
+  /**
+   * A text that is another one as soon as anything was committed, by whichever process. For a store that can tell at
+   * once; others leave it out. It lets a replica have a bound of 0. Throws when it cannot tell.
+   */
+  readVersion?(): string
   /** What is known of the copy in this process, if the store has one. */
   readonly replica?: Replica
   /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */
@@ -157,6 +162,7 @@ const STORE_NAMES: OptionNames<RevocationStore> = {
   feed: true,
   restore: true,
   watch: true,
+  readVersion: true,
   replica: true,
   prune: true,
   close: true,
@@ -212,8 +218,9 @@ export function assertStore(store: RevocationStore): void {
     createLookup: _,
     restore: __,
     watch: ___,
-    replica: ____,
-    sessions: _____,
+    readVersion: ____,
+    replica: _____,
+    sessions: ______,
     ...required
   } = STORE_NAMES
   const missing = findMissing(store, required)

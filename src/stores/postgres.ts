@@ -11,6 +11,7 @@ import {
   readClock,
   toMilliseconds,
 } from './postgres/history.js'
+import { readWatch, toChannel, withoutFailedNotify } from './postgres/notify.js'
 import { createPostgresSessions, createSessionStatements } from './postgres/sessions.js'
 import { createRevocationStatements, PAGE_SIZE } from './postgres/statements.js'
 import {
@@ -83,23 +84,19 @@ export function createPostgresStore(
   assertOptions('createPostgresStore()', options, OPTIONS)
   const { namespace = '', clock, allowVolatile = false } = options
   const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
-  const database = toDatabase(client, options.namedStatements ?? false)
   const tables = toTables(options)
-  const statements = createRevocationStatements(tables)
+  const channel = toChannel(tables, namespace)
+  const database = withoutFailedNotify(toDatabase(client, options.namedStatements ?? false), channel)
+  const watch = readWatch(client)
+  const watches = new Set<() => void>()
+  const statements = createRevocationStatements(tables, channel)
   const losses = createLossReporter('PostgreSQL', onWarning)
   const history = createHistory(database, statements, { namespace, clock, losses })
   const pruneClock = createCautiousClock(clock ?? systemClock)
   let prunedAt = monotonicNow()
 
   const revoke = async (batch: readonly Revocation[]) => {
-    const entries = mergeByKey(batch).map(({ kind, id, notBefore, until }, at) => ({
-      at,
-      kind,
-      id,
-      not_before: toMilliseconds(notBefore),
-      until: toMilliseconds(until),
-    }))
-    const values = [readClock(clock), JSON.stringify(entries), entries.length]
+    const values = [readClock(clock), ...toBatch(batch)]
     const statement = batch.some(({ kind }) => isWatermark(kind))
       ? statements.revokeBefore
       : statements.revoke
@@ -143,6 +140,19 @@ export function createPostgresStore(
       return keys.map((_, at) => found?.[at] ?? undefined)
     },
     feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
+    async restore(batch) {
+      await history.query<HistoryAnswer>(statements.restore, toBatch(batch))
+      afterWrite()
+    },
+    ...(watch !== null && {
+      watch(listener: () => void) {
+        const stop = watch(channel, listener)
+        watches.add(stop)
+        return () => {
+          if (watches.delete(stop)) stop()
+        }
+      },
+    }),
     prune,
     sessions: createPostgresSessions(history, createSessionStatements(tables), {
       clock,
@@ -151,6 +161,8 @@ export function createPostgresStore(
     }),
     async close() {
       prunedAt = Number.POSITIVE_INFINITY
+      for (const stop of watches) stop()
+      watches.clear()
     },
   })
 
@@ -164,6 +176,18 @@ export function createPostgresStore(
 
 const PRUNE_INTERVAL_MS = 60_000
 const PRUNE_BATCH = 10_000
+
+/** The values of a statement that takes a batch: its entries, and how many they are. */
+function toBatch(batch: readonly Revocation[]): [entries: string, count: number] {
+  const entries = mergeByKey(batch).map(({ kind, id, notBefore, until }, at) => ({
+    at,
+    kind,
+    id,
+    not_before: toMilliseconds(notBefore),
+    until: toMilliseconds(until),
+  }))
+  return [JSON.stringify(entries), entries.length]
+}
 
 /** A statement cannot change one row twice, so entries of one key are merged before. */
 function mergeByKey(batch: readonly Revocation[]): Revocation[] {

@@ -15,13 +15,14 @@ import { createCautiousClock, type Duration, monotonicNow, parseDuration, system
 import { callQuietly } from '../revocation/store-rules.js'
 import { createMemoryRevocations } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
-import { createFreshness } from './replica/freshness.js'
+import { createFreshness, createVersionFreshness } from './replica/freshness.js'
 
 /** How a replica behaves. */
 export interface ReplicaOptions {
   /**
    * How long after a revocation was acknowledged this process may still accept what it revokes: 20 ms to a minute, one
-   * second by default. A replica that cannot prove that it is younger refuses, or asks the store.
+   * second by default. A replica that cannot prove that it is younger refuses, or asks the store. 0 is for a store that
+   * has `readVersion`, such as the one of SQLite: every check asks whether the store has changed, and reads that first.
    */
   readonly bound?: Duration
   /** What a check does while the replica is older than that; `refuse` by default. */
@@ -43,11 +44,14 @@ const OPTIONS: OptionNames<ReplicaOptions> = { bound: true, whenStale: true }
 export function replicate(store: RevocationStore, options: ReplicaOptions = {}): RevocationStore {
   assertStore(store)
   assertOptions('replicate()', options, OPTIONS)
-  const boundMs = parseBound(options.bound ?? '1s')
+  const boundMs = parseBound(options.bound ?? '1s', store)
   const whenStale = parseWhenStale(options.whenStale ?? 'refuse')
   const cautiousClock = createCautiousClock(systemClock)
   const pruneClock = (): number => cautiousClock() - MARGIN_MS
-  const freshness = createFreshness(boundMs, systemClock)
+  const freshness =
+    boundMs === 0
+      ? createVersionFreshness(() => readStoreVersion(store), systemClock)
+      : createFreshness(boundMs, systemClock)
   const copy = createMemoryRevocations(createId(systemRandom), pruneClock)
   const listeners = new Set<(entries: readonly Revocation[]) => void>()
   const needs = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
@@ -55,8 +59,12 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   let wasFresh = false
   let isClosed = false
 
+  // With a bound of 0 a change is read by the next check: only a read that failed keeps that from answering.
+  const canAnswer = (): boolean =>
+    boundMs === 0 ? freshness.readAge() !== null && follower.lastError === null : freshness.isFresh()
+
   const readState = (): ReplicaState => ({
-    isFresh: freshness.isFresh(),
+    isFresh: canAnswer(),
     ageMs: freshness.readAge(),
     boundMs,
     entries: copy.size,
@@ -76,12 +84,12 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     store,
     copy,
     freshness,
-    boundMs,
+    boundMs: boundMs === 0 ? POLLED_WITHIN_MS : boundMs,
     pruneClock,
     onEntries: notify,
     onReset: () => report('reset'),
     onRead: () => {
-      const isFresh = freshness.isFresh()
+      const isFresh = canAnswer()
       isComplete ||= freshness.readAge() !== null
       if (isFresh !== wasFresh) report(isFresh ? 'fresh' : 'stale')
       wasFresh = isFresh
@@ -96,9 +104,25 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   // One function for all calls of `prepare`: the store keeps each once.
   const canRestore = (): boolean => isComplete && store.restore !== undefined
 
-  const assertFresh = (): void => {
+  // Its copy is empty by then, and must not answer "not revoked".
+  const assertOpen = (): void => {
     if (isClosed) throw new Error('The replica is closed')
+  }
+
+  const assertFresh = (): void => {
+    assertOpen()
     if (!freshness.isFresh()) throw describeStale(readState())
+  }
+
+  // Whether a read that is sent now makes the copy fresh. Without a bound there is nothing that could pass meanwhile, and
+  // what changes while it is read was not acknowledged when the check began.
+  const isReadNow = async (): Promise<boolean> => {
+    try {
+      await follower.tryRead()
+      return boundMs === 0 || freshness.isFresh()
+    } catch {
+      return false
+    }
   }
 
   // After the store has taken something that this process must refuse at once.
@@ -124,7 +148,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   return defineStore({
     async prepare(given) {
-      if (isClosed) throw new Error('The replica is closed')
+      assertOpen()
       if (given.onReplicaChange !== undefined) needs.add(given.onReplicaChange)
       await store.prepare({ ...given, canRestore })
       follower.start()
@@ -142,12 +166,15 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       }
     },
     async lookup(keys, { atLeast } = {}) {
-      if (isClosed) throw new Error('The replica is closed')
+      assertOpen()
       if (atLeast !== undefined && atLeast !== follower.position) return store.lookup(keys, { atLeast })
       // One read may be all that is missing, for example after the process was paused.
-      if (!freshness.isFresh()) await follower.tryRead().catch(() => undefined)
-      if (whenStale === 'ask' && !freshness.isFresh()) return store.lookup(keys)
-      assertFresh()
+      if (!freshness.isFresh()) {
+        const isRead = await isReadNow()
+        assertOpen()
+        if (!isRead && whenStale === 'ask') return store.lookup(keys)
+        if (!isRead) assertFresh()
+      }
       return keys.map(({ kind, id }) => copy.find(kind, id))
     },
     createLookup(keys, start) {
@@ -213,7 +240,8 @@ function followSessions(sessions: SessionStore, catchUp: () => Promise<void>): S
 function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
   const age =
     ageMs === null ? 'never read its store completely' : `read its store ${Math.round(ageMs)} ms ago`
-  return new Error(`The replica ${age}, and may be ${boundMs} ms old`, { cause: lastError ?? undefined })
+  const limit = boundMs === 0 ? 'the store has changed since' : `may be ${boundMs} ms old`
+  return new Error(`The replica ${age}, and ${limit}`, { cause: lastError ?? undefined })
 }
 
 // How long an entry is kept after its end: clocks of processes differ a little.
@@ -221,13 +249,28 @@ const MARGIN_MS = 60_000
 // A process that starts may wait for its store.
 const READY_TIMEOUT_MS = 5000
 const READY_INTERVAL_MS = 100
+// With a bound of 0, reads without a reason are only for what no version shows, such as a history to restore.
+const POLLED_WITHIN_MS = 1000
 
 const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 
-function parseBound(bound: Duration): number {
+function parseBound(bound: Duration, store: RevocationStore): number {
   const milliseconds = parseDuration(bound) * 1000
+  if (milliseconds === 0) {
+    if (typeof store.readVersion === 'function') return 0
+    throw new RangeError(
+      'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
+        'makes; for this one, bound must be between 20 ms and a minute',
+    )
+  }
   if (milliseconds >= MIN_BOUND_MS && milliseconds <= MAX_BOUND_MS) return milliseconds
   throw new RangeError('bound must be between 20 ms and a minute')
+}
+
+function readStoreVersion(store: RevocationStore): string {
+  const version = store.readVersion?.()
+  if (typeof version === 'string') return version
+  throw new TypeError('readVersion() must return a string')
 }
 
 function parseWhenStale(whenStale: 'refuse' | 'ask'): 'refuse' | 'ask' {

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
+import { createLossReporter, type LossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
@@ -15,11 +15,12 @@ import {
   type SqliteDatabase,
   transact,
 } from './sqlite/database.js'
-import { createHistory, type HistoryOptions } from './sqlite/history.js'
+import { createHistory } from './sqlite/history.js'
 import { createPruner, createTrustedTime } from './sqlite/pruner.js'
-import { createFeedReader, createLookup, createRevoke } from './sqlite/revocations.js'
+import { createFeedReader, createLookup, createRestore, createRevoke } from './sqlite/revocations.js'
 import { createTables, type Tables, toTables } from './sqlite/schema.js'
 import { createSqliteSessions } from './sqlite/sessions.js'
+import { createWatchers } from './sqlite/watchers.js'
 
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite/database.js'
 
@@ -59,7 +60,7 @@ export function createSqliteStore(
   const setUp = (): Promise<OpenDatabase> =>
     retryWhileBusy(() => {
       try {
-        return openDatabase(database, tables, { clock, onWarning, onLost: losses.report })
+        return openDatabase(database, tables, { clock, onWarning, losses })
       } catch (error) {
         throw isReadOnly(error) ? cannotWrite(error) : error
       }
@@ -70,10 +71,21 @@ export function createSqliteStore(
     return opened
   }
 
+  const readVersion = (): string => use().history.readVersion()
+  const watchers = createWatchers(readVersion)
+
   const afterWrite = <T>(result: T): T => {
     opened?.pruner.afterWrite()
     return result
   }
+
+  const afterRevoking = <T>(result: T): T => {
+    watchers.notify()
+    return afterWrite(result)
+  }
+
+  const afterReuse = <Answer extends { readonly outcome: string }>(answer: Answer): Answer =>
+    answer.outcome === 'reused' ? afterRevoking(answer) : answer
 
   return defineStore({
     async prepare(needs) {
@@ -85,24 +97,29 @@ export function createSqliteStore(
       }
       await opened.history.raiseLongestLifetime(needs.longestLifetime)
     },
-    revoke: async (batch) => afterWrite(await use().revoke(batch)),
+    revoke: async (batch) => afterRevoking(await use().revoke(batch)),
     lookup: async (keys) => use().lookup(keys),
     createLookup: (keys, start) => () => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {
       const ready = use()
       return pollFeed(() => ready.readFeed(after), wait)
     },
+    restore: async (batch) => afterRevoking(await use().restore(batch)),
+    watch: watchers.watch,
+    readVersion,
     prune: async (limit) => use().pruner.prune(limit),
     sessions: {
       open: async (session) => afterWrite(await use().sessions.open(session)),
       rotate: async (sid, generation, rules) =>
-        afterWrite(await use().sessions.rotate(sid, generation, rules)),
-      present: async (sid, generation, rules) => use().sessions.present(sid, generation, rules),
+        afterWrite(afterReuse(await use().sessions.rotate(sid, generation, rules))),
+      present: async (sid, generation, rules) =>
+        afterReuse(await use().sessions.present(sid, generation, rules)),
       list: async (user, page) => use().sessions.list(user, page),
       get: async (sid, rules) => use().sessions.get(sid, rules),
     },
     async close() {
       opened?.pruner.stop()
+      watchers.stop()
     },
   })
 }
@@ -121,12 +138,16 @@ function cannotWrite(cause: unknown): ConfigurationError {
   )
 }
 
-type OpenOptions = Required<Pick<SqliteStoreOptions, 'clock' | 'onWarning'>> & Pick<HistoryOptions, 'onLost'>
+interface OpenOptions {
+  readonly clock: Clock
+  readonly onWarning: (message: string) => void
+  readonly losses: LossReporter
+}
 
 type OpenDatabase = ReturnType<typeof openDatabase>
 
 /** Makes a database ready: its settings, its tables, and every statement that will be needed. */
-function openDatabase(database: SqliteDatabase, tables: Tables, { clock, onWarning, onLost }: OpenOptions) {
+function openDatabase(database: SqliteDatabase, tables: Tables, { clock, onWarning, losses }: OpenOptions) {
   const path = readPath(database)
   if (path === null) onWarning(IN_MEMORY)
   else assertLocal(path)
@@ -140,11 +161,12 @@ function openDatabase(database: SqliteDatabase, tables: Tables, { clock, onWarni
   const history = createHistory(database, tables, {
     now,
     file: path === null ? NO_FILE : createFileCheck(path),
-    onLost,
+    losses,
   })
   return {
     history,
     revoke: createRevoke(database, tables, history),
+    restore: createRestore(database, tables, history),
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),
     sessions: createSqliteSessions(database, tables, history, now),

@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import type { LostData, RevocationStore } from '../revocation/store.js'
 import { entry } from './feed-contract.js'
@@ -55,12 +56,13 @@ export function restoreContract({ test, isShared }: StoreTests): void {
 
   test('whoever watches is called after a revocation, until it stops', async ({ store, another, now }) => {
     const other = isShared ? await another() : store
-    let calls = 0
-    const stop = watch(other, () => calls++)
+    const calls: true[] = []
+    const stop = watch(other, () => calls.push(true))
     // A connection of its own may take a moment: what comes before that is not announced.
-    for (let at = 0; calls === 0; at++) {
+    for (let at = 0; calls.length === 0; at++) {
       await store.revoke([entry('token', `t${at}`, now() + HOUR)])
-      await other.feed(null, { waitMs: 0 })
+      // A store in this process answers without a turn of the event loop, which timers need.
+      await nextTurn()
     }
     stop()
   })
@@ -92,11 +94,13 @@ export function restoreAfterLossContract({ test }: StoreTests): void {
 }
 
 function restore(store: RevocationStore, batch: readonly Revocation[]): Promise<void> {
-  ok(store.restore, 'The store has no restore')
-  return store.restore(batch)
+  const restoring = store.restore?.(batch)
+  ok(restoring, 'The store has no restore')
+  return restoring
 }
 
 function watch(store: RevocationStore, listener: () => void): () => void {
-  ok(store.watch, 'The store has no watch')
-  return store.watch(listener)
+  const stop = store.watch?.(listener)
+  ok(stop, 'The store has no watch')
+  return stop
 }

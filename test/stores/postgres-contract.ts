@@ -8,6 +8,8 @@ import { describeWithPostgres } from '../helpers/servers/describe-with-servers.j
 export interface Connection {
   readonly client: PostgresClient
   readonly options?: PostgresStoreOptions
+  /** A single connection cannot listen as well. */
+  readonly canWatch?: false
   open?(): Promise<unknown>
   end(): Promise<void>
 }
@@ -46,6 +48,7 @@ export function describePostgres(name: string, connect: (url: string) => Connect
             onWarning: () => undefined,
           }),
         isShared: true,
+        isReplicable: connection.canWatch ?? true,
         async wipe(place) {
           for (const table of ['heads', 'revocations', 'sessions']) {
             await admin.query(`delete from tokenlib_${table} where namespace = $1`, [place])

@@ -1,5 +1,4 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import type { LostData } from '../../revocation/store.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
 import type { Database, Value } from './client.js'
@@ -20,7 +19,8 @@ export interface History {
    * Asks a statement about the history, given the values from $4 on, and tells the epoch that the answer is of.
    *
    * Where the history is not the one that this process knew, revocations are lost, nobody can say which, and the
-   * tokens they were about would be good again: everything that began before now is revoked, and then it asks again.
+   * tokens they were about would be good again: everything that began before now is revoked, unless a replica restores
+   * them, and then it asks again.
    */
   query<Answer extends HistoryAnswer>(
     statement: string,
@@ -38,6 +38,11 @@ export interface HistoryOptions {
 interface Head {
   readonly epoch: string
   readonly changes: number
+}
+
+interface RecoverAnswer extends Head {
+  /** `null` where nothing was revoked. */
+  readonly revokedBefore: number | null
 }
 
 interface EnterAnswer extends Head {
@@ -58,14 +63,15 @@ export function createHistory(
   let recovering: Promise<void> | null = null
 
   const recover = async (lost: string): Promise<void> => {
-    const values = [namespace, createId(systemRandom), lost, readClock(clock), longest]
-    const answer = await database.query<Head & LostData>(statements.recover, values)
+    const isRestored = losses.canRestore() ? 1 : 0
+    const values = [namespace, createId(systemRandom), lost, readClock(clock), longest, isRestored]
+    const answer = await database.query<RecoverAnswer>(statements.recover, values)
     if (answer === null) throw new Error('The PostgreSQL server gave no answer')
     const { revokedBefore, ...head } = answer
     // What is left may have been written for shorter lives. Where this fails, the next call finds the loss again.
     await database.query(statements.extend, [namespace, head.epoch, head.changes])
     known = head
-    losses.report(revokedBefore)
+    if (revokedBefore !== null) losses.report(revokedBefore)
   }
 
   // Many calls find out at once; one of them sees to it, and those that were asked before it ask again.

@@ -1,4 +1,5 @@
 import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
+import { notifySql } from './notify.js'
 import { leadSql, type Tables } from './tables.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
@@ -22,14 +23,15 @@ export type RevocationStatements = RevokeStatements &
 /** How many entries a page of the feed has. */
 export const PAGE_SIZE = 1000
 
-/** Writes the statements for a store's tables. */
-export function createRevocationStatements(tables: Tables): RevocationStatements {
+/** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
+export function createRevocationStatements(tables: Tables, channel: string): RevocationStatements {
   const { heads, revocations, sessions } = tables
   const insert = insertSql(tables)
   const lastChange = lastChangeSql(tables)
+  const notify = notifySql(channel)
 
   return {
-    ...createRevokeStatements(tables),
+    ...createRevokeStatements(tables, notify),
 
     // $2: an epoch for a namespace that has none, $3: the longest lifetime.
     enter: `with head as (
@@ -67,7 +69,7 @@ select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exist
   update ${revocations} m set not_before = greatest(m.not_before, g.longest_lifetime) from head, goal g
   where m.namespace = $1 and m.kind = 'epoch' and m.id = $2
 )
-select json_build_object('changes', changes)::text from head`,
+select json_build_object('changes', changes${notify})::text from head`,
 
     // $4: the keys, as pairs. One look at the index for each, whatever the planner believes of the table.
     lookup: `select json_build_object('changes', h.changes, 'found', (
@@ -115,7 +117,7 @@ function dropSql(table: string): string {
   returning 1`
 }
 
-type RevokeStatements = Readonly<Record<'recover' | 'revoke' | 'revokeBefore', string>>
+type RevokeStatements = Readonly<Record<'recover' | 'restore' | 'revoke' | 'revokeBefore', string>>
 
 /** The number of the last change of the namespace in $1. */
 function lastChangeSql({ revocations }: Tables): string {
@@ -124,7 +126,7 @@ function lastChangeSql({ revocations }: Tables): string {
 }
 
 // The statements that write revocations.
-function createRevokeStatements(tables: Tables): RevokeStatements {
+function createRevokeStatements(tables: Tables, notify: string): RevokeStatements {
   const { heads, sessions } = tables
   const insert = insertSql(tables)
   const merge = `on conflict (namespace, kind, id) do update set
@@ -158,12 +160,14 @@ function createRevokeStatements(tables: Tables): RevokeStatements {
 
   return {
     // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
-    // $5: the longest lifetime. Whoever comes second finds the epoch of the first, and keeps it.
+    // $5: the longest lifetime, $6: 1 where the caller restores what is lost, so that nothing else is revoked. Whoever
+    // comes second finds the epoch of the first, and keeps it.
     recover: `with asked as materialized (
   select $1::text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
 ), late as materialized (
   select s.sid, s.until, row_number() over () as step
   from asked a, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'a.namespace')}`, 'a.bound')}
+  where $6::bigint <> 1
 ), head as (
   insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
   values ($1, $2, ${lastChangeSql(tables)} + 1 + (select count(*) from late), $5::bigint)
@@ -179,10 +183,21 @@ function createRevokeStatements(tables: Tables): RevokeStatements {
 ), entries as materialized (
   select namespace, 'all' as kind, '' as id, at as not_before, least(${FOREVER}, at + longest_lifetime) as until,
     changes as change
-  from head, moment
+  from head, moment where $6::bigint <> 1
   union all select namespace, 'session', sid, ${FOREVER}, until, changes - step from head, late
 ), ${takeEntries}
-select json_build_object('epoch', epoch, 'changes', changes, 'revokedBefore', at)::text from head, moment`,
+select json_build_object('epoch', epoch, 'changes', changes,
+  'revokedBefore', case when $6::bigint <> 1 then at end${notify})::text from head, moment`,
+
+    // $4: the batch, each key once, $5: how many. Entries as they are; the lock of the head is held as by the next one.
+    restore: `with head as (
+  update ${heads} h set changes = changes + $5::bigint where ${isKnownHead(tables, 'h')}
+  returning namespace, changes
+), entries as materialized (
+  select namespace, g.kind, g.id, g.not_before, g.until, changes - g.at as change
+  from head, json_to_recordset($4::text::json) as g(${BATCH_COLUMNS})
+), ${takeEntries}
+select json_build_object('changes', changes${notify})::text from head`,
 
     // $4: a clock, $5: the batch, each key once and without watermarks, $6: how many. The lock of the head's row is held
     // until the commit, so the order of changes is the order of commits, and a reader of the feed never meets a gap that
@@ -196,7 +211,7 @@ select json_build_object('epoch', epoch, 'changes', changes, 'revokedBefore', at
   from head, ${batch} as g(${BATCH_COLUMNS})
 ), ${takeEntries}
 select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now,
-  'removed', (select count(*) from removed))::text from head`,
+  'removed', (select count(*) from removed)${notify})::text from head`,
 
     // The same for a batch with watermarks. The time is read when the lock is held: a watermark covers every session
     // that was opened before. What started later than it reaches becomes entries of its own; the bound for that is from
@@ -236,7 +251,7 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now
 ), ${takeEntries}
 select json_build_object('changes', changes, 'timeline', ${TIMELINE},
   'now', greatest(now, (select max(moment) from raised where is_watermark)),
-  'removed', (select count(*) from removed))::text from head`,
+  'removed', (select count(*) from removed)${notify})::text from head`,
   }
 }
 

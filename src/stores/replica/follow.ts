@@ -94,7 +94,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (freshness.wasSetBack()) position = null
     let resets = 0
     for (;;) {
-      const sentAt = monotonicNow()
+      const sentAt = freshness.begin()
       const page = await fetchPage()
       if (page.reset) {
         if (++resets > MAX_RESETS) throw new Error('The history of the store was lost again and again')

@@ -2,6 +2,8 @@ import { type Clock, monotonicNow } from '../../time.js'
 
 /** How long ago a copy was known to be complete. */
 export interface Freshness {
+  /** To be called before a read is sent; returns the moment by the monotonic clock. */
+  begin(): number
   /** Says that the copy has everything that was there at a moment of the monotonic clock. */
   confirm(at: number): void
   /** Says that the copy may lack something; only what is confirmed as of a later moment counts. */
@@ -33,6 +35,7 @@ export function createFreshness(
   const readDrift = (now: number): number => wallClock() - now - lead
 
   return {
+    begin: steadyClock,
     confirm(at) {
       if (at < expiredAt) return
       confirmedAt = at
@@ -48,5 +51,37 @@ export function createFreshness(
     },
     readAge: () => (Number.isFinite(confirmedAt) ? steadyClock() - confirmedAt : null),
     wasSetBack: () => Number.isFinite(confirmedAt) && readDrift(steadyClock()) < -MAX_DRIFT_MS,
+  }
+}
+
+/**
+ * The freshness of a copy whose store can tell at once whether it has changed: fresh until it has, and not a moment
+ * longer. Reads come one after the other.
+ */
+export function createVersionFreshness(
+  readVersion: () => string,
+  wallClock: Clock,
+  steadyClock: Clock = monotonicNow,
+): Freshness {
+  const age = createFreshness(Number.POSITIVE_INFINITY, wallClock, steadyClock)
+  let sent: string | null = null
+  let confirmed: string | null = null
+
+  return {
+    ...age,
+    begin() {
+      // Before the read: what is committed meanwhile may be missing in it.
+      sent = readVersion()
+      return age.begin()
+    },
+    confirm(at) {
+      age.confirm(at)
+      confirmed = sent
+    },
+    expire() {
+      age.expire()
+      confirmed = null
+    },
+    isFresh: () => confirmed !== null && readVersion() === confirmed,
   }
 }

@@ -1,5 +1,6 @@
 import { createId, systemRandom } from '../../claims/ids.js'
 import { addDuration, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
+import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
 import {
   type FileCheck,
@@ -44,6 +45,8 @@ export interface History {
   read<T>(attempt: (known: KnownHistory) => T | null | undefined): T
   /** The known history as it is by now, or `null` when it is another one; for an `attempt`, after it has read. */
   readKnown(): KnownHistory | null
+  /** Another text as soon as anything was committed to the database, by this connection or another one. */
+  readVersion(): string
   /** Takes note of a count of changes that was read along with the known epoch. */
   recordChanges(changes: number): void
 }
@@ -56,15 +59,14 @@ interface Meta extends KnownHistory {
 export interface HistoryOptions {
   readonly now: Clock
   readonly file: FileCheck
-  /** Called when data was lost, after everything up to a moment is revoked; epoch milliseconds. */
-  readonly onLost: (revokedBefore: number) => void
+  readonly losses: Pick<LossReporter, 'canRestore' | 'report'>
 }
 
 /** The history of a database. */
 export function createHistory(
   database: SqliteDatabase,
   tables: Tables,
-  { now, file, onLost }: HistoryOptions,
+  { now, file, losses }: HistoryOptions,
 ): History {
   const { meta, revocations } = tables
   const readMeta = database.prepare(
@@ -76,6 +78,8 @@ export function createHistory(
   const checkMeta = database.prepare(
     `SELECT changes FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`,
   )
+  const readDataVersion = database.prepare('PRAGMA data_version')
+  const readOwnChanges = database.prepare('SELECT total_changes() AS changes')
   const readLastChange = database.prepare(`SELECT coalesce(max(change), 0) AS changes FROM ${revocations}`)
   const upsert = database.prepare(
     `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
@@ -123,7 +127,7 @@ export function createHistory(
       }
       const context = { now: at, longestLifetime, merge }
       const isLost = known !== null && known.epoch !== epoch
-      const lostBefore = isLost ? revokeBefore(ALL, context) : null
+      const lostBefore = isLost && !losses.canRestore() ? revokeBefore(ALL, context) : null
       // A copy from before an upgrade lacks the tables that came with it.
       if (isLost) createTables(database, tables)
       const answer = work({
@@ -137,7 +141,7 @@ export function createHistory(
       return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore }
     })
     known = after
-    if (revokedBefore !== null) onLost(revokedBefore)
+    if (revokedBefore !== null) losses.report(revokedBefore)
     // What went into a file that is gone by now must not be acknowledged.
     file.assertInPlace()
     return result
@@ -189,6 +193,14 @@ export function createHistory(
       if (!row) return null
       recordChanges(row.changes)
       return known
+    },
+    readVersion() {
+      assertNoTransaction()
+      file.assertInPlaceLately()
+      // The first one changes with the commits of all other connections, the second one with those of this one.
+      const { data_version: version } = readDataVersion.get() as { readonly data_version: number }
+      const { changes } = readOwnChanges.get() as { readonly changes: number }
+      return `${version}:${changes}`
     },
     recordChanges,
   }

@@ -85,6 +85,23 @@ export function createRevoke(
     })
 }
 
+/** Merges batches of revocations as they are. */
+export function createRestore(
+  database: SqliteDatabase,
+  { sessions }: Tables,
+  history: History,
+): (batch: readonly Revocation[]) => Promise<void> {
+  const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
+
+  return (batch) =>
+    history.write(({ merge }) => {
+      for (const revocation of batch) {
+        merge(revocation)
+        if (revocation.kind === 'session') remove.run(revocation.id, revocation.notBefore)
+      }
+    })
+}
+
 const PAGE_SIZE = 1000
 
 interface FeedRow extends Revocation {
