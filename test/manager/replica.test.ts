@@ -134,7 +134,7 @@ test('with `everywhere` no process accepts the token once it resolves', async ()
 })
 
 test('a stale replica refuses with 503, says so in health and events, and recovers', async () => {
-  const { near, fault } = createShared({ bound: '50ms' })
+  const { near, fault } = createShared({ bound: '200ms' })
   const heard: string[] = []
   for (const name of ['replicaStale', 'replicaFresh', 'replicaReset'] as const) {
     near.on(name, (event) => heard.push(`${name} ${event.boundMs}`))
@@ -142,16 +142,18 @@ test('a stale replica refuses with 503, says so in health and events, and recove
   await near.ready()
   const token = near.createAccessToken({ uid: 'ada' })
   fault.fail = true
-  await until(() => heard.includes('replicaStale 50'))
+  await until(() => heard.at(-1) === 'replicaStale 200')
   expect(await ask(near, token)).toBe('REVOCATION_UNAVAILABLE')
   const health = await near.health()
-  expect(health).toMatchObject({ status: 'down', replica: { isFresh: false, boundMs: 50, entries: 0 } })
+  expect(health).toMatchObject({ status: 'down', replica: { isFresh: false, boundMs: 200, entries: 0 } })
   expect(health.replica?.lastError?.message).toBe('The store is down')
   fault.fail = false
-  await until(() => heard.length === 3)
+  await until(() => heard.at(-1) === 'replicaFresh 200')
   expect(await ask(near, token)).toBe('passed')
   expect(await near.health()).toMatchObject({ status: 'up', error: null, replica: { isFresh: true } })
-  expect(heard).toEqual(['replicaFresh 50', 'replicaStale 50', 'replicaFresh 50'])
+  // On a busy machine it may have been stale before. Each event means a change.
+  expect(heard[0]).toBe('replicaFresh 200')
+  expect(heard.some((name, at) => name === heard[at + 1])).toBe(false)
 })
 
 test('a socket closes when the revocation arrives, and no other does', async () => {

@@ -190,11 +190,12 @@ describe('when it is stale', () => {
 
   test('a stalled event loop is noticed by the first check after it', async () => {
     const faulty = createFaulty()
-    const replica = await open(faulty.store, { bound: '50ms' })
+    const replica = await open(faulty.store, { bound: '500ms' })
     const isRevokedNow = replica.createLookup?.(key('b'), 1)
+    await until(() => replica.replica?.readState().isFresh === true)
     expect(isRevokedNow?.()).toBe(false)
-    for (const from = performance.now(); performance.now() - from < 60;);
-    expect(isRevokedNow).toThrow('may be 50 ms old')
+    for (const from = performance.now(); performance.now() - from < 501;);
+    expect(isRevokedNow).toThrow('may be 500 ms old')
     expect(await replica.lookup(key('b'))).toEqual([undefined])
   })
 
@@ -212,13 +213,15 @@ describe('when it is stale', () => {
   test('changes are reported, each once', async () => {
     const changes: string[] = []
     const faulty = createFaulty()
-    const replica = await open(faulty.store, { bound: '40ms' }, ({ kind }) => void changes.push(kind))
+    const replica = await open(faulty.store, { bound: '200ms' }, ({ kind }) => void changes.push(kind))
     faulty.onFeed = down
-    await until(() => changes.length === 2)
+    await until(() => changes.at(-1) === 'stale')
     faulty.onFeed = null
-    await until(() => changes.length === 3)
-    expect(changes).toEqual(['fresh', 'stale', 'fresh'])
-    expect(replica.replica?.readState()).toMatchObject({ isFresh: true, boundMs: 40, lastError: null })
+    await until(() => changes.at(-1) === 'fresh')
+    // On a busy machine it may have been stale before.
+    expect(changes[0]).toBe('fresh')
+    expect(changes.some((kind, at) => kind === changes[at + 1])).toBe(false)
+    expect(replica.replica?.readState()).toMatchObject({ boundMs: 200, lastError: null })
   })
 })
 
@@ -294,7 +297,7 @@ describe('after a reset', () => {
   test('it goes on refusing what it knows, and restores it', async () => {
     const faulty = createFaulty()
     const [ended, user] = [
-      entry('ended', { until: Date.now() - 1 }),
+      entry('ended', { until: Date.now() - 61_000 }),
       { kind: 'user' as const, id: 'ada', notBefore: 5, until: Date.now() + HOUR },
     ]
     const changes: string[] = []

@@ -47,7 +47,8 @@ const MAX_RESETS = 3
 const RESTORE_BATCH = 500
 // How many entries are compared before others have their turn: about two milliseconds.
 const LOOKED_PER_TURN = 2000
-const SWEPT_PER_READ = 64
+const SWEEP_INTERVAL_MS = 1000
+const SWEPT_AT_ONCE = 256
 
 /** Follows the feed of a store. Nothing is read before `start`. */
 export function createFollower(options: FollowerOptions): Follower {
@@ -60,6 +61,7 @@ export function createFollower(options: FollowerOptions): Follower {
   let timer: ReturnType<typeof setTimeout> | undefined
   let unwatch: (() => void) | null = null
   let failures = 0
+  let sweptAt = monotonicNow()
   let failedAt = Number.NEGATIVE_INFINITY
   let lastError: Error | null = null
   let isRunning = false
@@ -89,7 +91,10 @@ export function createFollower(options: FollowerOptions): Follower {
 
   // Complete as of the moment when its last page was asked for: the store answered after that.
   const read = async (): Promise<void> => {
-    copy.sweep(SWEPT_PER_READ)
+    if (monotonicNow() - sweptAt >= SWEEP_INTERVAL_MS) {
+      sweptAt = monotonicNow()
+      copy.sweep(SWEPT_AT_ONCE)
+    }
     // What has ended by a clock that was ahead may have been dropped: everything is read again.
     if (freshness.wasSetBack()) position = null
     let resets = 0
