@@ -424,9 +424,16 @@ export class TokenManager<
     revoke: (revoker: Revoker, origin: EventOrigin) => Promise<Answer>,
     request?: RequestSource,
   ): Promise<Answer> {
-    const store = this.#requireStore(method)
-    const answer = await revoke(store.revoker, parseActor(`${method}()`, options, request))
-    if (options.everywhere === true) await store.waitForOthers()
+    const { revoker, waitForOthers } = this.#requireStore(method)
+    const origin = parseActor(`${method}()`, options, request)
+    if (options.everywhere === true && waitForOthers === null) {
+      throw new ConfigurationError(
+        'everywhere needs to know the bound of the replicas: new TokenManager({ revocation: replicate(store) }). ' +
+          'Where no process has a replica, a revocation holds everywhere without it',
+      )
+    }
+    const answer = await revoke(revoker, origin)
+    if (options.everywhere === true) await waitForOthers?.()
     return answer
   }
 

@@ -50,7 +50,7 @@ export interface Replica {
   /** Calls a listener with the revocations that arrive; returns a function that ends that. */
   subscribe(listener: (entries: readonly Revocation[]) => void): () => void
   /** Resolves when no replica of the same bound can answer without what was acknowledged before this call. */
-  waitForOthers(): Promise<void>
+  readonly waitForOthers: () => Promise<void>
 }
 
 /** What a store did about lost data. */

@@ -33,8 +33,8 @@ export interface StoreConnection {
   ready(): Promise<void>
   /** Asks the store now, within the deadline; never rejects. */
   health(): Promise<StoreHealth>
-  /** Resolves when every process refuses what this one has revoked before. */
-  waitForOthers(): Promise<void>
+  /** Resolves when every process refuses what this one has revoked before; `null` where the bound is not known. */
+  readonly waitForOthers: (() => Promise<void>) | null
   /** Calls a listener when a revocation of a token arrives, where the store has a replica; returns a function that ends that. */
   watchToken(token: RevocableToken, listener: () => void): () => void
   /** Announces a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
@@ -128,9 +128,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
         replica: store.replica?.readState() ?? null,
       }
     },
-    async waitForOthers() {
-      await store.replica?.waitForOthers()
-    },
+    waitForOthers: store.replica === undefined ? null : store.replica.waitForOthers,
     watchToken: (token, listener) => watchers.add((token.lookup ??= toLookup(token)).keys, listener),
     expect: (expiresAt) =>
       client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),

@@ -133,6 +133,15 @@ test('with `everywhere` no process accepts the token once it resolves', async ()
   await expect(first.revokeAll({ everywhere: 'yes' as never })).rejects.toThrow(TypeError)
 })
 
+test('`everywhere` without a replica is refused before anything is revoked', async () => {
+  const { near, far } = createShared()
+  const token = far.createAccessToken({ uid: 'ada' })
+  await expect(far.revokeUser('ada', { everywhere: true })).rejects.toMatchObject({
+    code: 'CONFIGURATION_INVALID',
+  })
+  expect(await ask(near, token)).toBe('passed')
+})
+
 test('a stale replica refuses with 503, says so in health and events, and recovers', async () => {
   const { near, fault } = createShared({ bound: '200ms' })
   const heard: string[] = []
