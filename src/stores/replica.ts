@@ -1,10 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createId, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { isWatermark, type Revocation } from '../revocation/revocation.js'
+import {
+  isWatermark,
+  type LookupAnswer,
+  parseAnswers,
+  type Revocation,
+  type RevocationKey,
+} from '../revocation/revocation.js'
 import {
   assertStore,
   defineStore,
+  type LookupOptions,
   type ReplicaChange,
   type ReplicaState,
   type RevocationStore,
@@ -125,6 +132,15 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     }
   }
 
+  // What this process knows counts all the same: the store may have lost it, or refused to take it.
+  const askStore = async (keys: readonly RevocationKey[], given?: LookupOptions): Promise<LookupAnswer> => {
+    const answers = parseAnswers(await store.lookup(keys, given), keys)
+    return keys.map(({ kind, id }, at) => {
+      const [answer, known] = [answers[at], copy.find(kind, id)]
+      return answer === undefined || known === undefined ? (answer ?? known) : Math.max(answer, known)
+    })
+  }
+
   // After the store has taken something that this process must refuse at once.
   const catchUp = async (): Promise<void> => {
     // A copy that is not fresh answers nothing: it is enough that the next read has to be a new one.
@@ -167,12 +183,14 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
     async lookup(keys, { atLeast } = {}) {
       assertOpen()
-      if (atLeast !== undefined && atLeast !== follower.position) return store.lookup(keys, { atLeast })
+      if (atLeast !== undefined && atLeast !== follower.position) return askStore(keys, { atLeast })
       // One read may be all that is missing, for example after the process was paused.
       if (!freshness.isFresh()) {
+        // The store may answer sooner than its feed does.
+        if (whenStale === 'ask' && boundMs > 0) return askStore(keys)
         const isRead = await isReadNow()
         assertOpen()
-        if (!isRead && whenStale === 'ask') return store.lookup(keys)
+        if (!isRead && whenStale === 'ask') return askStore(keys)
         if (!isRead) assertFresh()
       }
       return keys.map(({ kind, id }) => copy.find(kind, id))

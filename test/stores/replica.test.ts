@@ -278,6 +278,25 @@ describe('own revocations', () => {
   })
 })
 
+test('what this process knows counts, also where the store is asked and does not know it', async () => {
+  const faulty = createFaulty()
+  const replica = await open({ ...faulty.store, revoke: down, restore: down }, { whenStale: 'ask' })
+  await expect(replica.revoke([entry('a')])).rejects.toThrow('The store is down')
+  expect(await replica.lookup(key('a'), { atLeast: 'elsewhere' })).toEqual([FOREVER])
+  faulty.onFeed = down
+  await until(() => replica.replica?.readState().isFresh === false)
+  expect(await replica.lookup([...key('a'), ...key('b')])).toEqual([FOREVER, undefined])
+})
+
+test('a stale replica that asks does not wait for a feed that does not answer', async () => {
+  const faulty = createFaulty()
+  faulty.onFeed = () => new Promise(() => undefined)
+  const replica = replicate(faulty.store, { whenStale: 'ask' })
+  opened.push(replica)
+  await replica.prepare({ longestLifetime: HOUR })
+  expect(await replica.lookup(key('a'))).toEqual([undefined])
+})
+
 describe('after a reset', () => {
   /** The history of the store is another one from now on, and has nothing. */
   async function lose(faulty: Faulty): Promise<RevocationStore> {

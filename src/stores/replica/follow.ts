@@ -40,7 +40,7 @@ export interface FollowerOptions {
 // A page that takes longer is given up: a frozen server keeps its connections open.
 const MIN_TIMEOUT_MS = 1000
 // While entries arrive, reads are not closer to each other than this.
-const COALESCE_MS = 5
+const COALESCE_MS = 15
 const FIRST_RETRY_MS = 50
 // More resets within one read are no accident.
 const MAX_RESETS = 3
