@@ -98,12 +98,11 @@ export function parseOptions(args: readonly string[]): StartOptions {
 /** The command line of one of several processes. */
 export function toArguments(options: StartOptions): string[] {
   const { framework, port, profile, handleErrors, store, replica } = options
-  return [
-    ...['--framework', framework, '--port', String(port), '--profile', profile],
-    ...(handleErrors ? ['--handle-errors'] : []),
-    ...['--store', describeChoice(store)],
-    ...(replica ? ['--replica'] : []),
-  ]
+  const args = ['--framework', framework, '--port', String(port), '--profile', profile]
+  if (handleErrors) args.push('--handle-errors')
+  args.push('--store', describeChoice(store))
+  if (replica) args.push('--replica')
+  return args
 }
 
 function describeChoice(store: StoreChoice): string {

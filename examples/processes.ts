@@ -79,9 +79,6 @@ export async function startProcesses(
 
 /** In a process that was started: reports where it listens and what it refuses, until it is disconnected. */
 export function reportToParent({ application, store }: OpenApplication, url: string): void {
-  const send = (report: Report): void => {
-    if (process.connected) process.send?.(report)
-  }
   store?.replica?.subscribe((entries) => {
     send({ kind: 'refuses', ids: entries.map(({ id }) => id), at: readMilliseconds() })
   })
@@ -89,6 +86,10 @@ export function reportToParent({ application, store }: OpenApplication, url: str
     send({ kind: 'acknowledged', id: sid ?? jti ?? '', at: readMilliseconds() })
   })
   send({ kind: 'listening', url })
+}
+
+function send(report: Report): void {
+  if (process.connected) process.send?.(report)
 }
 
 /** What is known of one revocation: when each process began to refuse, and who revoked. */
