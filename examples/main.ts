@@ -1,7 +1,8 @@
 import { RevocationUnavailableError } from 'tokenlib'
 import { START } from './frameworks.js'
-import { type OpenApplication, openApplication } from './open-application.js'
+import { type OpenApplication, openApplication, REPLICA_BOUND } from './open-application.js'
 import { parseOptions, type StartOptions, USAGE, wantsHelp } from './options.js'
+import { isOneOfSeveral, reportToParent, type RunningProcesses, startProcesses } from './processes.js'
 import type { RunningServer } from './server.js'
 import { describeStore, withoutSecrets } from './stores.js'
 
@@ -13,9 +14,29 @@ async function main(args: readonly string[]): Promise<void> {
   } catch (error) {
     return fail(2, toReason(error))
   }
+  await (options.processes > 1 ? runProcesses(options) : runServer(options))
+}
+
+async function runProcesses(options: StartOptions): Promise<void> {
+  let processes: RunningProcesses
+  try {
+    processes = await startProcesses(options, console.log)
+  } catch {
+    // It has said why.
+    process.exitCode = 1
+    return
+  }
+  console.log(describeProcesses(processes.urls, options))
+  process.once('SIGINT', () => processes.stop())
+  process.once('SIGTERM', () => processes.stop())
+  await processes.ended
+  console.log('Stopped.')
+}
+
+async function runServer(options: StartOptions): Promise<void> {
   let opened: OpenApplication
   try {
-    opened = await openApplication(options.store)
+    opened = await openApplication(options)
   } catch (error) {
     return fail(1, `Cannot start with revocations in ${describeStore(options.store)}: ${toReason(error)}`)
   }
@@ -26,14 +47,24 @@ async function main(args: readonly string[]): Promise<void> {
     await opened.close()
     return fail(1, `Cannot listen on port ${options.port}: ${toReason(error)}. Choose another with --port.`)
   }
-  console.log(describeServer(server.url, options))
   const stop = async (): Promise<void> => {
     await server.close()
     await opened.close()
+  }
+  if (isOneOfSeveral) {
+    // Ctrl-C reaches every process of a terminal; the one that started this one decides.
+    process.on('SIGINT', () => undefined)
+    process.once('disconnect', () => void stop())
+    if (!process.connected) return stop()
+    return reportToParent(opened, server.url)
+  }
+  console.log(describeServer(server.url, options))
+  const end = async (): Promise<void> => {
+    await stop()
     console.log('Stopped.')
   }
-  process.once('SIGINT', () => void stop())
-  process.once('SIGTERM', () => void stop())
+  process.once('SIGINT', () => void end())
+  process.once('SIGTERM', () => void end())
 }
 
 function fail(exitCode: number, line: string): void {
@@ -54,12 +85,7 @@ function describeServer(url: string, options: StartOptions): string {
   return `
 tokenlib example application (${options.framework}) listening on ${url}
 
-Revocations are kept in ${describeStore(options.store)}.${describeKey()}
-${
-  options.handleErrors
-    ? 'Errors are handled: refused requests get RFC 6750 responses.'
-    : 'Errors are not handled: a refused request is a 500. Try --handle-errors.'
-}
+${describeOptions(options)}
 
   TOKEN=$(curl -s ${url}/token | sed 's/.*access_token":"\\([^"]*\\)".*/\\1/')
   REFRESH_TOKEN=$(curl -s -X POST ${url}/login | sed 's/.*refresh_token":"\\([^"]*\\)".*/\\1/')
@@ -74,6 +100,38 @@ ${
   curl -X POST -H "Authorization: Bearer $REFRESH_TOKEN" ${url}/refresh
 
 Stop with Ctrl-C.`
+}
+
+function describeProcesses(urls: readonly string[], options: StartOptions): string {
+  const [first = '', second = ''] = urls
+  const bearer = '-H "Authorization: Bearer $TOKEN"'
+  return `
+tokenlib example application (${options.framework}) in ${urls.length} processes
+
+${urls.map((url, at) => `  process ${at + 1}  ${url}`).join('\n')}
+
+${describeOptions(options)}
+
+Log in at one process, use the token at another, and log out; the lines below say when each process refuses.
+
+  TOKEN=$(curl -s -X POST ${first}/login | sed 's/.*access_token":"\\([^"]*\\)".*/\\1/')
+  curl ${bearer} ${second}/me
+  curl -X DELETE ${bearer} ${first}/logout
+  curl ${bearer} ${second}/me
+
+Stop with Ctrl-C.
+`
+}
+
+function describeOptions({ store, replica, handleErrors }: StartOptions): string {
+  const lines = [`Revocations are kept in ${describeStore(store)}.${describeKey()}`]
+  if (replica) lines.push(`Checks are answered from a replica in memory, with a bound of ${REPLICA_BOUND}.`)
+  lines.push(
+    handleErrors
+      ? 'Errors are handled: refused requests get RFC 6750 responses.'
+      : 'Errors are not handled: a refused request is a 500. Try --handle-errors.',
+  )
+  return lines.join('\n')
 }
 
 function describeKey(): string {

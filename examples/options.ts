@@ -33,6 +33,10 @@ export type StoreChoice =
 /** What `npm start -- …` can choose. */
 export interface StartOptions extends ExampleOptions {
   readonly store: StoreChoice
+  /** Whether checks are answered from a copy of the store in the memory of the process. */
+  readonly replica: boolean
+  /** How many processes share the store. */
+  readonly processes: number
 }
 
 const OPTIONS = {
@@ -41,8 +45,12 @@ const OPTIONS = {
   profile: { type: 'string', default: 'message' },
   'handle-errors': { type: 'boolean', default: false },
   store: { type: 'string', default: 'sqlite:tokenlib-example.sqlite' },
+  replica: { type: 'boolean', default: false },
+  processes: { type: 'string', default: '1' },
   help: { type: 'boolean', short: 'h' },
 } as const
+
+const MAX_PROCESSES = 16
 
 const STORES = 'sqlite:PATH, redis://… (or rediss://), postgres://… (or postgresql://), memory, callback'
 
@@ -57,6 +65,9 @@ export const USAGE = `npm start -- [options]
   --store STORE      where revocations are kept, one of:
                      ${STORES}
                      (default ${OPTIONS.store.default})
+  --replica          answers revocation checks from a copy of the store in memory, with a bound of 1 second
+  --processes NUMBER starts 2 to ${MAX_PROCESSES} processes that share the store, each with a replica and a port of its own,
+                     and prints how long a log-out at one of them takes to arrive at the others
   -h, --help         prints this text
 
 JWT_SECRET_KEY is read from the environment; without it, a key is generated at each start.`
@@ -70,12 +81,46 @@ export function wantsHelp(args: readonly string[]): boolean {
 export function parseOptions(args: readonly string[]): StartOptions {
   assertKnownOptions(args)
   const { values } = parseArgs({ args: [...args], options: OPTIONS })
-  return {
+  const processes = parseProcesses(values.processes)
+  const options: StartOptions = {
     framework: oneOf('--framework', values.framework, FRAMEWORKS),
     port: parsePort(values.port),
     profile: oneOf('--profile', values.profile, ['message', 'payload']),
     handleErrors: values['handle-errors'],
     store: parseStore(values.store),
+    replica: values.replica || processes > 1,
+    processes,
+  }
+  assertCompatible(options)
+  return options
+}
+
+/** The command line of one of several processes. */
+export function toArguments(options: StartOptions): string[] {
+  const { framework, port, profile, handleErrors, store, replica } = options
+  const args = ['--framework', framework, '--port', String(port), '--profile', profile]
+  if (handleErrors) args.push('--handle-errors')
+  args.push('--store', describeChoice(store))
+  if (replica) args.push('--replica')
+  return args
+}
+
+function describeChoice(store: StoreChoice): string {
+  if (store.kind === 'sqlite') return `sqlite:${store.path}`
+  return 'url' in store ? store.url : store.kind
+}
+
+function assertCompatible({ store, replica, processes, port }: StartOptions): void {
+  const isShared = store.kind !== 'memory' && store.kind !== 'callback'
+  if (processes > 1 && !isShared) {
+    throw new Error(
+      '--processes needs a store that processes can share: sqlite:PATH, redis://… or postgres://…',
+    )
+  }
+  if (replica && store.kind === 'callback')
+    throw new Error('--replica needs a store: --store callback has none')
+  if (port + processes - 1 > MAX_PORT) {
+    throw new Error(`--port must be at most ${MAX_PORT + 1 - processes} for ${processes} processes`)
   }
 }
 
@@ -117,12 +162,23 @@ function oneOf<Value extends string>(option: string, given: string, allowed: rea
   return value
 }
 
+const MAX_PORT = 65_535
+
 function parsePort(given: string): number {
   const port = Number(given)
-  if (given === '' || !Number.isInteger(port) || port < 0 || port > 65_535) {
+  if (given === '' || !Number.isInteger(port) || port < 0 || port > MAX_PORT) {
     throw new Error('--port takes a number from 0 to 65535 (0 for any free one)')
   }
   return port
+}
+
+function parseProcesses(given: string): number {
+  if (given === OPTIONS.processes.default) return 1
+  const processes = Number(given)
+  if (given === '' || !Number.isInteger(processes) || processes < 2 || processes > MAX_PROCESSES) {
+    throw new Error(`--processes takes a number from 2 to ${MAX_PROCESSES}`)
+  }
+  return processes
 }
 
 function parseStore(given: string): StoreChoice {

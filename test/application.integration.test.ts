@@ -17,7 +17,7 @@ const runner = { afterAll, beforeAll, describe, test }
 const startIn =
   (framework: Framework, choose: () => StoreChoice): StartApplication =>
   async (options) => {
-    const opened = await openApplication(choose(), PATIENT)
+    const opened = await openApplication({ store: choose() }, PATIENT)
     const { application } = opened
     const server = await START[framework](application, { ...options, framework, port: 0 })
     return {
@@ -84,7 +84,7 @@ describe('a log-in', () => {
   test.each(FRAMEWORKS)(
     'in %s is listed with its browser, and its address where there is one',
     async (framework) => {
-      const { application } = await openApplication({ kind: 'memory' })
+      const { application } = await openApplication({ store: { kind: 'memory' } })
       const options = { framework, port: 0, profile: 'message', handleErrors: false } as const
       const server = await START[framework](application, options)
       try {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { applicationContract } from 'tokenlib/testing'
-import { parseOptions } from '../examples/options.js'
+import { parseOptions, toArguments } from '../examples/options.js'
 import { describeStore } from '../examples/stores.js'
 import { describeWithOwnServer } from './helpers/servers/describe-with-servers.js'
 import { findFreePort } from './helpers/servers/free-port.js'
@@ -109,6 +109,14 @@ describe('the command line', () => {
     [['--store', 'sqlite::memory:'], STORES],
     [['--store', 'redis://'], STORES],
     [['--store', 'mysql://ada:hunter2@127.0.0.1/tokens.db'], STORES],
+    [['--replica', '--store', 'callback'], /^--replica needs a store/],
+    [['--processes', '0'], /^--processes takes a number from 2 to 16$/],
+    [['--processes', '17'], /^--processes takes a number from 2 to 16$/],
+    [['--processes', '2.5'], /^--processes takes a number from 2 to 16$/],
+    [['--processes', ''], /^--processes takes a number from 2 to 16$/],
+    [['--processes', '2', '--store', 'memory'], /^--processes needs a store that processes can share/],
+    [['--processes', '2', '--store', 'callback'], /^--processes needs a store that processes can share/],
+    [['--processes', '16', '--port', '65521'], /^--port must be at most 65520 for 16 processes$/],
   ])('%j is refused', (args, message) => {
     expect(() => parseOptions(args)).toThrow(message)
   })
@@ -126,11 +134,46 @@ describe('the command line', () => {
     expect(describeStore(parseOptions(['--store', store]).store)).toMatch(place)
   })
 
+  test.each([
+    [['--replica', '--store', 'memory'], { replica: true, processes: 1 }],
+    [['--processes', '1'], { replica: false, processes: 1 }],
+    [['--processes', '16', '--port', '65520'], { replica: true, processes: 16 }],
+    [['--processes', '2', '--port', '0', '--store', 'redis://host'], { replica: true, processes: 2 }],
+  ])('%j is taken', (args, options) => {
+    expect(parseOptions(args)).toMatchObject(options)
+  })
+
+  test('the command line of one of several processes says the same, for a port of its own', () => {
+    const args = [
+      '--processes',
+      '3',
+      '--store',
+      'postgres://host/tokens',
+      '--handle-errors',
+      '--profile=payload',
+    ]
+    const options = parseOptions(args)
+    expect(parseOptions(toArguments({ ...options, port: 3002 }))).toEqual({
+      ...options,
+      port: 3002,
+      processes: 1,
+    })
+  })
+
   test.concurrent.each(['--help', '-h'])('%s prints every option, and starts nothing', async (option) => {
     const { child, heard } = run(['--framework', 'fastify', option])
     const [code] = (await once(child, 'close')) as [number]
     expect({ code, errors: heard.errors }).toEqual({ code: 0, errors: '' })
-    for (const name of ['framework', 'port', 'profile', 'handle-errors', 'store', 'help']) {
+    for (const name of [
+      'framework',
+      'port',
+      'profile',
+      'handle-errors',
+      'store',
+      'replica',
+      'processes',
+      'help',
+    ]) {
       expect(heard.output).toMatch(new RegExp(`^ .*--${name} `, 'm'))
     }
     expect(heard.output).not.toContain('listening')
@@ -207,3 +250,98 @@ describeWithOwnServer('redis', 'while Redis is gone', () => {
     }
   })
 })
+
+describeWithOwnServer('redis', 'with --replica', () => {
+  let redis: RunningServer
+  beforeAll(async () => void (redis = await startRedis()))
+  afterAll(() => redis.stop())
+
+  test('requests are refused once the replica is too old, and pass again when Redis is back', async () => {
+    const app = await start('--framework', 'fetch', '--handle-errors', '--store', redis.url, '--replica')
+    try {
+      expect(app.heard.output).toContain('Checks are answered from a replica in memory')
+      const token = await login(app.url)
+      expect(await getMe(app.url, token)).toBe(200)
+
+      await redis.kill('SIGSTOP')
+      await vi.waitFor(async () => expect(await getMe(app.url, token)).toBe(503), PATIENT)
+      await redis.kill('SIGCONT')
+      await vi.waitFor(async () => expect(await getMe(app.url, token)).toBe(200), PATIENT)
+    } finally {
+      await app.close()
+    }
+  })
+})
+
+describe('with --processes', () => {
+  /** Logs out at the second of three processes, and expects the others to report it and to refuse. */
+  async function logOutAtOne(store: string): Promise<void> {
+    const app = await start('--framework', 'fetch', '--handle-errors', '--store', store, '--processes', '3')
+    try {
+      const urls = Array.from(app.heard.output.matchAll(/process \d {2}(http\S+)/g), ([, url = '']) => url)
+      expect(new Set(urls).size).toBe(3)
+      const [first = '', second = ''] = urls
+      const token = await login(first)
+      for (const url of urls) expect(await getMe(url, token)).toBe(200)
+
+      const headers = { authorization: `Bearer ${token}` }
+      expect((await fetch(`${second}/logout`, { method: 'DELETE', headers })).status).toBe(200)
+      const report =
+        /^Log-out at process 2, acknowledged by the store after [\d.]+ ms:\n {2}process 1 refuses after [\d.]+ ms\n {2}process 3 refuses after [\d.]+ ms$/m
+      await vi.waitFor(() => expect(app.heard.output).toMatch(report), PATIENT)
+      for (const url of urls) expect(await getMe(url, token)).toBe(401)
+
+      app.child.kill('SIGINT')
+      const [code] = (await once(app.child, 'close')) as [number]
+      expect({ code, errors: app.heard.errors }).toEqual({ code: 0, errors: '' })
+      expect(app.heard.output).toMatch(/Stopped\.\n$/)
+      for (const url of urls) await expect(fetch(url)).rejects.toThrow()
+    } finally {
+      app.child.kill('SIGKILL')
+    }
+  }
+
+  test('a log-out at one process is reported and refused by the others, on a SQLite file', async () => {
+    await logOutAtOne('sqlite:processes.sqlite')
+  })
+
+  describeWithOwnServer('redis', 'on Redis', () => {
+    let redis: RunningServer
+    beforeAll(async () => void (redis = await startRedis()))
+    afterAll(() => redis.stop())
+
+    test('a log-out at one process is reported and refused by the others', async () => {
+      await logOutAtOne(redis.url)
+    })
+  })
+
+  test('a store that cannot be used is reported once, and nothing stays behind', async () => {
+    const { child, heard } = run(['--processes', '3', '--store', 'sqlite:no/folder.sqlite'])
+    const [code] = (await once(child, 'close')) as [number]
+    expect({ code, errors: heard.errors }).toEqual({
+      code: 1,
+      errors: expect.stringMatching(/^Cannot start with revocations in .*\n$/) as string,
+    })
+  })
+
+  test('when the process that started them is killed, they end too', async () => {
+    const app = await start('--framework', 'fetch', '--processes', '2')
+    const urls = Array.from(app.heard.output.matchAll(/process \d {2}(http\S+)/g), ([, url = '']) => url)
+    expect(urls).toHaveLength(2)
+    app.child.kill('SIGKILL')
+    for (const url of urls) await vi.waitFor(() => expect(fetch(url)).rejects.toThrow(), PATIENT)
+  })
+})
+
+const PATIENT = { timeout: 20_000, interval: 50 }
+
+async function login(url: string): Promise<string> {
+  const response = await fetch(`${url}/login`, { method: 'POST' })
+  return ((await response.json()) as { access_token: string }).access_token
+}
+
+async function getMe(url: string, token: string): Promise<number> {
+  const response = await fetch(`${url}/me`, { headers: { authorization: `Bearer ${token}` } })
+  await response.text()
+  return response.status
+}
