@@ -53,9 +53,13 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
 }
 
-// By the headers too: `bodyLimit` and validated handlers replace the request with a proxy, which has the same ones.
+// By the headers too: `bodyLimit` and validated handlers replace the request with a proxy, which has the same ones. A
+// request with another method or address is another one, whatever it shares.
 const requestReader: RequestReader<Request> = {
   ...fetchRequestReader,
   toView: (request) =>
-    rememberView(request, ({ headers }) => rememberView(headers, () => new FetchView(request))),
+    rememberView(request, ({ headers, method, url }) => {
+      const known = rememberView(headers, () => new FetchView(request))
+      return known.method === method && known.url === url ? known : new FetchView(request)
+    }),
 }

@@ -149,7 +149,15 @@ function assertRouterOf(ctx: object): void {
 /** `layers` are those with one middleware. An exclusive router runs only the last layer that matches: the route. */
 function assertNotBypassed(layers: readonly Layer[], route: Layer, isExclusive: boolean): void {
   const spellings = spell(route)
-  const open = spellings.filter((path) => !layers.some(({ regexp }) => regexp.test(path)))
+  const matches = (path: string, { regexp }: Layer): boolean => regexp.test(path)
+  // Several layers may share the spellings of a path. What a regular expression matches is not known: one layer must
+  // run for every path.
+  const open =
+    typeof route.path === 'string'
+      ? spellings.filter((path) => !layers.some((layer) => matches(path, layer)))
+      : layers.some((layer) => spellings.every((path) => matches(path, layer)))
+        ? []
+        : spellings
   const runsForNone = typeof route.path === 'string' && open.length === spellings.length
   if (runsForNone && !layers.some((layer) => isMeantFor(layer, route))) return
   if (open.length === 0 && !isExclusive) return
@@ -167,7 +175,7 @@ function isMeantFor({ path, regexp }: Layer, route: Layer): boolean {
   return route.path !== path && route.path.startsWith(below) && !regexp.test(`${below}x`)
 }
 
-// What a regular expression matches is not known: for such a route the middleware must run for every path.
+// For a route whose paths are not known.
 const ANY_PATHS = ['/', '/Any', '/any/Path', '/0/any/path/']
 
 // The path of a route as requests may spell it, its parameters as they are: a name fits where a value does.

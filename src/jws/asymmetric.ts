@@ -21,7 +21,7 @@ export function importPublicKey(field: string, material: KeyMaterial): KeyObject
 
 /** The public part of a private key: from its JWK, unverified, or else derived by Node. */
 export function readPublicPart(field: string, material: KeyMaterial, key: KeyObject): KeyObject {
-  if (!isJwk(material)) return createPublicKey(key)
+  if (!isJwk(material)) return detach(createPublicKey(key))
   try {
     return createPublicKey({ key: material as JsonWebKey, format: 'jwk' })
   } catch {
@@ -31,7 +31,7 @@ export function readPublicPart(field: string, material: KeyMaterial, key: KeyObj
 
 function importKey(field: string, material: KeyMaterial, type: 'private' | 'public'): KeyObject {
   if (material instanceof KeyObject) {
-    if (material.type === type) return material
+    if (material.type === type) return detach(material)
     throw new ConfigurationError(`${field} must be a ${type} key, not a ${material.type} one`)
   }
   const source = isJwk(material) ? material : toPem(field, material)
@@ -45,6 +45,18 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
     // Without a cause: its message may quote members of a JWK.
     throw new ConfigurationError(`${field} is not a key that Node.js can import`)
   }
+}
+
+/**
+ * A copy of a key, through its DER form.
+ *
+ * In Node 20 a key from `generateKeyPairSync` shares a lock with the work that made it. When that work is collected as
+ * garbage while the details or the JWK of the key are read, the thread waits for itself for ever. A copy has its own lock.
+ */
+function detach(key: KeyObject): KeyObject {
+  return key.type === 'private'
+    ? createPrivateKey({ key: key.export({ format: 'der', type: 'pkcs8' }), format: 'der', type: 'pkcs8' })
+    : createPublicKey({ key: key.export({ format: 'der', type: 'spki' }), format: 'der', type: 'spki' })
 }
 
 // RFC 7468 §2: a label, base64 text and the label again. The headers of an encrypted block have hyphens (RFC 1421 §4.6):

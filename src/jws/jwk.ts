@@ -1,4 +1,4 @@
-import { createHash, createHmac, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import type { Algorithm } from './algorithms.js'
 
@@ -78,18 +78,13 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   OKP: ['crv', 'kty', 'x'],
 }
 
-// Node cannot export an RSA-PSS key as a JWK; its DER form identifies it as well. Of all others a copy is exported: in
-// Node 20 a key from `generateKeyPairSync` shares a lock with the work that made it, and when that work is collected as
-// garbage while the JWK is written, the thread waits for itself for ever.
 function thumbprint(publicKey: KeyObject): string {
-  const der = publicKey.export({ format: 'der', type: 'spki' })
-  const isPssKey = publicKey.asymmetricKeyType === 'rsa-pss'
-  const form = isPssKey ? der : toThumbprintJson(importDer(der).export({ format: 'jwk' }))
+  // Node cannot export an RSA-PSS key as a JWK; its DER form identifies it as well.
+  const form =
+    publicKey.asymmetricKeyType === 'rsa-pss'
+      ? publicKey.export({ format: 'der', type: 'spki' })
+      : toThumbprintJson(publicKey.export({ format: 'jwk' }))
   return createHash('sha256').update(form).digest('base64url')
-}
-
-function importDer(key: Buffer): KeyObject {
-  return createPublicKey({ key, format: 'der', type: 'spki' })
 }
 
 function toThumbprintJson(jwk: Readonly<Record<string, unknown>>): string {

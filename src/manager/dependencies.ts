@@ -163,8 +163,10 @@ function passLanes<Source>(
       found?.push(payload)
     }
     // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
-    const method = reader.readMethod(source)
-    if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
+    if (reader.readMethod !== undefined) {
+      const method = reader.readMethod(source)
+      if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
+    }
     return true
   } catch {
     return false

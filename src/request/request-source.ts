@@ -13,14 +13,12 @@ export function toRequestView(source: RequestSource): RequestView {
 /** Reads Node requests. */
 export const nodeRequestReader: RequestReader<NodeRequest> = {
   readHeader: readSingleHeader,
-  readMethod: (request) => request.method,
   toView: toRequestView,
 }
 
 /** Reads Fetch requests. Headers of one name come joined with commas, which no header with one token has. */
 export const fetchRequestReader: RequestReader<Request> = {
   readHeader: (request, name) => request.headers.get(name),
-  readMethod: (request) => request.method,
   toView: toRequestView,
 }
 

@@ -19,7 +19,8 @@ export interface RequestView {
 export interface RequestReader<Source> {
   /** The value of a header if it came once, else `null`; `name` is in lower case. Creates no object. */
   readonly readHeader: (source: Source, name: string) => string | null
-  readonly readMethod: (source: Source) => string | undefined
+  /** For an adapter whose views find a body that the request itself does not have any more. */
+  readonly readMethod?: (source: Source) => string | undefined
   /** The view of the request, the same one each time. */
   readonly toView: (source: Source) => RequestView
 }

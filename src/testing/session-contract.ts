@@ -85,6 +85,14 @@ export function sessionContract(tests: StoreTests): void {
     deepEqual(untils, { long: 9 * HOUR, short: HOUR })
   })
 
+  withSession('of one batch, each session is kept until its own end', async (sid, _, { store, now }) => {
+    const { position } = await store.revoke([])
+    await store.revoke([entry('session', sid, 0), entry('session', 'unknown', now() + 9 * HOUR)])
+    const { entries } = await store.feed(position, { waitMs: 0 })
+    const untils = Object.fromEntries(entries.map(({ id, until }) => [id, until - now()]))
+    deepEqual(untils, { [sid]: HOUR + 1000, unknown: 9 * HOUR })
+  })
+
   for (const given of [1, 9 * HOUR]) {
     withSession(
       `revoked for ${given} ms, a session is kept until its end`,

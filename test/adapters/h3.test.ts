@@ -89,6 +89,28 @@ describe('a middleware that replaces event.req with another request', () => {
   })
 })
 
+test('a request with another method is another one, also with the same headers', async () => {
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+  const withMethod = (request: Request, method: string): Request =>
+    new Proxy(request, {
+      get(target, name) {
+        const value: unknown = name === 'method' ? method : Reflect.get(target, name, target)
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      },
+    })
+  const app = createApp()
+    .use(handleErrors())
+    .use(enforce(tokens.accessTokenRequired))
+    .use((event) => void Object.assign(event, { req: withMethod(event.req, 'POST') }))
+    .get(
+      '/',
+      inject({ payload: tokens.accessTokenRequired }, () => 'transferred'),
+    )
+  const headers = { cookie: `access_token_cookie=${tokens.createAccessToken({ uid: 'ada' })}` }
+  const response = await app.request('/', { headers })
+  expect(await response.json()).toMatchObject({ code: 'CSRF_MISSING' })
+})
+
 describe('a token in a JSON body', () => {
   const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json' })
   const TOKEN = tokens.createAccessToken({ uid: 'ada' })

@@ -68,6 +68,11 @@ const OPEN: readonly [string, (guard: Middleware) => Router, string][] = [
     '/users',
   ],
   [
+    'a regular expression as route, and paths that share its samples',
+    (guard) => new Router().use(['/', '/Any', '/any/Path', '/0'], guard).get(/^\/users$/, answer),
+    '/users',
+  ],
+  [
     'a slash at the end of a route',
     (guard) => new Router().use(/^\/admin\/users$/i, guard).get('/admin/users', answer),
     '/admin/users/',

@@ -1,4 +1,4 @@
-import { Controller, Get, Param, Post, Req, UseGuards } from '@nestjs/common'
+import { Controller, type ExecutionContext, Get, Param, Post, Req, UseGuards } from '@nestjs/common'
 import { describe, expect, test, vi } from 'vitest'
 import {
   AccessTokenGuard,
@@ -35,6 +35,32 @@ function countChecks(): () => number {
   tokens.setCallbackTokenBlocklist(isRevoked)
   return () => isRevoked.mock.calls.length
 }
+
+test('a guard takes the request from switchToHttp, as the context of a unit test has it', async () => {
+  const request = {
+    method: 'GET',
+    url: '/',
+    headers: { authorization: `Bearer ${TOKEN}` },
+    rawHeaders: ['authorization', `Bearer ${TOKEN}`],
+  }
+  const contextOf = (given: object) =>
+    ({
+      getType: () => 'http',
+      getHandler: () => contextOf,
+      getClass: () => Object,
+      switchToHttp: () => ({ getRequest: () => given }),
+    }) as unknown as ExecutionContext
+  const guard = new AccessTokenGuard(tokens as never)
+  // The second and third time from the fast lane.
+  for (let times = 0; times < 3; times++) {
+    await expect(guard.canActivate(contextOf({ ...request }))).resolves.toBe(true)
+  }
+  await expect(
+    guard.canActivate(contextOf({ ...request, headers: {}, rawHeaders: [] })),
+  ).rejects.toMatchObject({
+    code: 'TOKEN_MISSING',
+  })
+})
 
 describe.each(PLATFORMS)('on %s', (platform) => {
   test('RefreshTokenGuard refuses a refresh token that was used before, and its session ends', async () => {

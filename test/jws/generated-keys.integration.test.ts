@@ -4,13 +4,17 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
 // A process of its own: it would not end by itself. It takes the built library, and little memory for young objects,
-// so that garbage is collected at every moment. Four thousand keys are enough to hang it twice in three runs.
+// so that garbage is collected at every moment. Without copies of the keys, most runs never end.
 const PROGRAM = `
   import { generateKeyPairSync } from 'node:crypto'
   import { TokenConfig, TokenManager } from './dist/index.js'
+  const kinds = [
+    ['EdDSA', () => generateKeyPairSync('ed25519')],
+    ['ES256', () => generateKeyPairSync('ec', { namedCurve: 'P-256' })],
+  ]
   for (let count = 0; count < 4000; count++) {
-    const { privateKey } = generateKeyPairSync('ed25519')
-    new TokenManager({ config: new TokenConfig({ JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: privateKey }) })
+    const [JWT_ALGORITHM, generate] = kinds[count % 2]
+    new TokenManager({ config: new TokenConfig({ JWT_ALGORITHM, JWT_PRIVATE_KEY: generate().privateKey }) })
   }
   process.stdout.write('done')
 `

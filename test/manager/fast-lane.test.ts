@@ -420,11 +420,19 @@ test.each<[string, number]>([
   const request = { ...bearer(await create()), method }
   const dependency = tokens.accessTokenRequired
   const toView = vi.fn(nodeRequestReader.toView)
-  const reader = { ...nodeRequestReader, toView }
+  const reader = { ...nodeRequestReader, readMethod: (given: typeof request) => given.method, toView }
   expect(createEnforcer([dependency, dependency], reader).passesNow(request)).toBe(true)
   expect(toView).toHaveBeenCalledTimes(count)
   expect(createInjector({ a: dependency, b: dependency }, reader).resolveNow(request)).not.toBeNull()
   expect(toView).toHaveBeenCalledTimes(2 * count)
+})
+
+test('a reader that names no method creates no view for what passes at once', async () => {
+  const { tokens, create } = createLane()
+  const toView = vi.fn(nodeRequestReader.toView)
+  const enforcer = createEnforcer([tokens.accessTokenRequired], { ...nodeRequestReader, toView })
+  expect(enforcer.passesNow({ ...bearer(await create()), method: 'POST' })).toBe(true)
+  expect(toView).not.toHaveBeenCalled()
 })
 
 test('a view that cannot be created: the request does not pass at once, and is refused', async () => {
@@ -432,6 +440,7 @@ test('a view that cannot be created: the request does not pass at once, and is r
   const request = { ...bearer(await create()), method: 'POST' }
   const reader = {
     ...nodeRequestReader,
+    readMethod: () => 'POST',
     toView: () => {
       throw new TypeError('No view')
     },

@@ -26,7 +26,7 @@ export function toView(context: ExecutionContext): RequestView {
 /** Node's own request behind an HTTP handler, or `null` on other transports. */
 export function readNodeRequest(context: ExecutionContext): NodeRequest | null {
   if (context.getType<string>() !== 'http') return null
-  const request = context.getArgByIndex<HttpRequest>(0)
+  const request = context.switchToHttp().getRequest<HttpRequest>()
   return 'raw' in request ? request.raw : request
 }
 
