@@ -20,5 +20,8 @@ export function now() {
  */
 export async function openStore({ url }) {
   const client = new Redis(url)
-  return { store: createRedisStore(client, { namespace: 'bench', allowVolatile: true }), close: () => client.quit() }
+  return {
+    store: createRedisStore(client, { namespace: 'bench', allowVolatile: true }),
+    close: () => client.quit(),
+  }
 }

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createId, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import {
@@ -12,7 +11,7 @@ import {
 } from '../revocation/store.js'
 import type { SessionStore } from '../revocation/session-store.js'
 import { createCautiousClock, type Duration, parseDuration, systemClock } from '../time.js'
-import { createMemoryRevocations } from './memory/revocations.js'
+import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import { createFreshness } from './replica/freshness.js'
 
@@ -46,7 +45,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const whenStale = parseWhenStale(options.whenStale ?? 'refuse')
   const pruneClock = createCautiousClock(systemClock)
   const freshness = createFreshness(boundMs, systemClock)
-  const copy = createMemoryRevocations(createId(systemRandom), pruneClock)
+  const copy = createRevocationCopy(pruneClock)
   const listeners = new Set<(entries: readonly Revocation[]) => void>()
   const needs = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
   let isComplete = false

@@ -3,7 +3,8 @@ import { withDeadline } from '../../revocation/call-limit.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
-import { createMemoryRevocations, type MemoryRevocations } from '../memory/revocations.js'
+import { runWithPauses } from '../memory/history.js'
+import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
 import type { Freshness } from './freshness.js'
 
 /** Keeps a copy of a store's revocations up to date. */
@@ -22,7 +23,7 @@ export interface Follower {
 /** What a follower works with. */
 export interface FollowerOptions {
   readonly store: RevocationStore
-  readonly copy: MemoryRevocations
+  readonly copy: RevocationCopy
   readonly freshness: Freshness
   readonly boundMs: number
   /** The clock that entries are dropped by. */
@@ -46,6 +47,7 @@ const RESTORE_BATCH = 500
 // How many entries are compared before others have their turn: about two milliseconds.
 const LOOKED_PER_TURN = 2000
 const SWEPT_PER_READ = 64
+const MERGED_PER_STEP = 8
 
 /** Follows the feed of a store. Nothing is read before `start`. */
 export function createFollower(options: FollowerOptions): Follower {
@@ -62,22 +64,29 @@ export function createFollower(options: FollowerOptions): Follower {
   let isRunning = false
   let entriesAt = Number.NEGATIVE_INFINITY
   // What the store has given since its history was lost; the rest of the copy has to be restored.
-  let given: MemoryRevocations | null = null
+  let given: RevocationCopy | null = null
   let restoreAt = Number.POSITIVE_INFINITY
 
-  const merge = (entries: readonly Revocation[]): void => {
-    for (const entry of entries) {
-      copy.merge(entry)
-      given?.merge(entry)
-    }
+  // A table that grows moves its entries: most pages take a millisecond, some take many.
+  const merge = async (entries: readonly Revocation[]): Promise<void> => {
     if (entries.length === 0) return
+    await runWithPauses(mergeInSteps(entries))
     entriesAt = monotonicNow()
     options.onEntries(entries)
   }
 
-  const fetchPage = async (): Promise<FeedPage> => {
+  function* mergeInSteps(entries: readonly Revocation[]): Iterable<number> {
+    for (let at = 0; at < entries.length; at++) {
+      const entry = entries[at] as Revocation
+      copy.merge(entry)
+      given?.merge(entry)
+      if (at % MERGED_PER_STEP === MERGED_PER_STEP - 1) yield MERGED_PER_STEP
+    }
+  }
+
+  const fetchPage = async (after: Position | null): Promise<FeedPage> => {
     const answer = withDeadline(
-      store.feed(position, { waitMs: 0 }),
+      store.feed(after, { waitMs: 0 }),
       timeoutMs,
       () => new Error(`The feed of the store did not answer within ${timeoutMs} ms`),
     )
@@ -90,26 +99,30 @@ export function createFollower(options: FollowerOptions): Follower {
     // What has ended by a clock that was ahead may have been dropped: everything is read again.
     if (freshness.hasLostTime()) position = null
     let resets = 0
+    let sentAt = monotonicNow()
+    let answer = fetchPage(position)
     for (;;) {
-      const sentAt = monotonicNow()
-      const page = await fetchPage()
+      const page = await answer
+      const completeAt = sentAt - page.ageMs
       if (page.reset) {
         if (++resets > MAX_RESETS) throw new Error('The history of the store was lost again and again')
         position = null
-        given = createMemoryRevocations('given', pruneClock)
+        given = createRevocationCopy(pruneClock)
         restoreAt = monotonicNow() + (Math.random() * boundMs) / 2
         options.onReset()
-        continue
       }
-      merge(page.entries)
+      // The next page is on its way while this one is merged.
+      if (page.reset || page.more) {
+        sentAt = monotonicNow()
+        answer = fetchPage(page.reset ? null : page.next)
+        answer.catch(() => undefined)
+      }
+      if (page.reset) continue
+      // Reading a page took its time, and a store in memory answers without a pause of its own.
+      if (page.more) await nextTurn()
+      await merge(page.entries)
       position = page.next
-      if (page.more) {
-        // A store in memory answers without a pause of its own.
-        await nextTurn()
-        continue
-      }
-      freshness.confirm(sentAt - page.ageMs)
-      break
+      if (!page.more) return freshness.confirm(completeAt)
     }
   }
 
@@ -233,8 +246,8 @@ function toName({ kind, id }: Revocation): string {
 
 // Entries that one copy has and the other does not, or not to the same extent; those that have ended are left out.
 async function* listMissing(
-  copy: MemoryRevocations,
-  given: MemoryRevocations,
+  copy: RevocationCopy,
+  given: RevocationCopy,
   now: number,
 ): AsyncIterable<readonly Revocation[]> {
   let batch: Revocation[] = []
