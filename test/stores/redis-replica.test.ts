@@ -18,7 +18,6 @@ import { bundleReplicaChild, startReplicaChild } from './redis-replica-process.j
 
 /** Before the first poll of a replica whose bound is a minute. */
 const BEFORE_POLL = { timeout: 10_000 }
-const CHANNEL = '{tokenlib:tokenlib}:news'
 const key = (id: string) => [{ kind: 'token' as const, id }]
 
 type Connect = (server: RunningServer) => Promise<RedisClient>
@@ -111,10 +110,16 @@ async function untilRefused({ store }: Replica, id: string): Promise<void> {
   await until(async () => (await store.lookup(key(id)))[0] === FOREVER)
 }
 
-/** Until so many connections wait for news. */
-async function untilWatched(server: RunningServer, count = 1): Promise<void> {
+/** Until a connection waits for news, another one than that of an id; returns its id. */
+async function untilWatched(server: RunningServer, before = ''): Promise<string> {
   const client = await connectIoredis(server)
-  await until(async () => Number((await client.pubsub('NUMSUB', CHANNEL))[1]) === count)
+  let id = ''
+  await until(async () => {
+    const found = /^id=(\d+) .* sub=1 /m.exec(String(await client.client('LIST', 'TYPE', 'PUBSUB')))
+    id = found?.[1] ?? ''
+    return id !== '' && id !== before
+  })
+  return id
 }
 
 /** What a replica says when its bound has passed since a moment. */
@@ -144,10 +149,9 @@ function watchesNews(connectors: Record<string, Connect>, server: () => RunningS
       await redisCommand(server().url, 'FLUSHALL')
       const replica = await open(await connect(server()), { bound: '1m' })
       const other = await openOther(server())
-      await untilWatched(server())
+      const before = await untilWatched(server())
       await redisCommand(server().url, 'CLIENT', 'KILL', 'TYPE', 'pubsub')
-      await untilWatched(server(), 0)
-      await untilWatched(server())
+      await untilWatched(server(), before)
       await other.revoke([token('a')])
       await untilRefused(replica, 'a')
       expect(replica.calls()).toBeGreaterThan(0)
@@ -369,6 +373,28 @@ describeWithOwnServer('redis', 'A process with a replica of a Redis store', () =
       expect(await child.ended).toEqual([0, null])
       expect(child.errors()).toBe('')
     })
+  })
+})
+
+describeWithOwnServer('redis', 'A replica of a Redis store whose client gives up', () => {
+  test.each(['before it has connected', 'after a while'])('can be closed: %s', async (when) => {
+    const { server } = await start()
+    const client = createClient({ url: server.url, socket: { reconnectStrategy: false } })
+    client.on('error', () => undefined)
+    await client.connect()
+    const store = replicate(createRedisStore(client as RedisClient), { bound: '100ms' })
+    const changes: string[] = []
+    if (when === 'after a while') {
+      await store.prepare({ longestLifetime: HOUR, onReplicaChange: ({ kind }) => void changes.push(kind) })
+      await store.replica?.ready()
+      await untilWatched(server)
+      await server.kill()
+      await until(() => changes.includes('stale'))
+    } else {
+      await store.prepare({ longestLifetime: HOUR })
+    }
+    await expect(store.close()).resolves.toBeUndefined()
+    await expect(store.close()).resolves.toBeUndefined()
   })
 })
 
