@@ -1,31 +1,45 @@
 // How a replica starts with a million revocations in Redis: the time, the longest pause of the event loop, and memory.
 // npm run build && node benchmarks/replica/measure-start.js [entries] [rounds]
 import { startChild } from '../child.js'
-import { startRedis } from '../programs.js'
+import { describeRows } from '../figures.js'
 import { createIdBatches, revokeIds } from '../tokens.js'
-import { openStore } from './stores.js'
+import { openStore, startServer } from './stores.js'
 
 const REPLICA = new URL('replica-process.js', import.meta.url)
-const entries = Number(process.argv[2] ?? 1_000_000)
-const rounds = Number(process.argv[3] ?? 5)
+const [entries = '1000000', rounds = '5'] = process.argv.slice(2)
 
-const redis = await startRedis(console.log)
-if (redis === null) process.exit(1)
+const place = await startServer('redis')
 try {
-  const place = { kind: 'redis', url: redis.url }
-  const { store, close } = await openStore(place)
-  await store.prepare({ longestLifetime: 3_600_000 })
-  for (const ids of createIdBatches(entries)) await revokeIds(store, ids)
-  await close()
-  for (let round = 0; round < rounds; round++) {
-    const child = await startChild(REPLICA, { place, bound: '1s' }, ['--expose-gc'])
-    const { milliseconds, longestPause, bytes, entries: found } = child.ready
-    await child.stop()
-    console.log(
-      `${found} entries: ready after ${(milliseconds / 1000).toFixed(2)} s, longest pause ` +
-        `${longestPause.toFixed(1)} ms, ${(bytes / found).toFixed(1)} bytes per entry`,
-    )
-  }
+  await fill(Number(entries))
+  const rows = []
+  for (let round = 0; round < Number(rounds); round++) rows.push(await measure())
+  console.log(describeRows(rows))
 } finally {
-  await redis.stop()
+  await place.stop()
+}
+
+async function fill(count) {
+  const { store, close } = openStore(place)
+  await store.prepare({ longestLifetime: 3_600_000 })
+  for (const ids of createIdBatches(count)) await revokeIds(store, ids)
+  await close()
+}
+
+async function measure() {
+  const { kind, url } = place
+  const child = await startChild(REPLICA, { place: { kind, url }, bound: '1s' }, ['--expose-gc'])
+  await child.stop()
+  const { entries: found, seconds, cpuSeconds, longestPause, longestTurn, bytes } = child.ready
+  return {
+    entries: found,
+    'ready after, s': round(seconds, 2),
+    'CPU, s': round(cpuSeconds, 2),
+    'longest pause, ms': round(longestPause, 1),
+    'longest turn, ms of CPU': longestTurn === null ? '-' : round(longestTurn, 1),
+    'bytes each': round(bytes / found, 1),
+  }
+}
+
+function round(value, digits) {
+  return Number(value.toFixed(digits))
 }
