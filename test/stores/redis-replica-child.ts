@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
@@ -13,9 +12,8 @@ const KEYS = [{ kind: 'token' as const, id: 'a' }]
 
 const { client, end } = name === 'ioredis' ? connectIoredis() : connectNodeRedis()
 const store = replicate(createRedisStore(client), { bound: '500ms' })
-let isClosing = false
-const closing = once(process, 'message')
-void closing.then(() => (isClosing = true))
+const closing = new AbortController()
+process.once('message', () => closing.abort())
 
 const isReady = await Promise.race([
   store.prepare({ longestLifetime: 3_600_000 }).then(
@@ -27,14 +25,14 @@ const isReady = await Promise.race([
 await store.replica?.ready().catch(() => undefined)
 process.send?.(isReady ? 'ready' : 'not ready')
 let last = ''
-while (!isClosing) {
+while (!closing.signal.aborted) {
   const seen = await store.lookup(KEYS).then(
     ([notBefore]) => (notBefore === undefined ? 'passed' : 'refused'),
     () => 'stale',
   )
   if (seen !== last) process.send?.(seen)
   last = seen
-  await Promise.race([sleep(10), closing])
+  await sleep(10)
 }
 await store.close()
 end()
@@ -51,5 +49,5 @@ function connectNodeRedis(): { readonly client: RedisClient; end(): void } {
   redis.on('error', () => undefined)
   // It rejects when the client is destroyed first.
   redis.connect().catch(() => undefined)
-  return { client: redis as RedisClient, end: () => redis.destroy() }
+  return { client: redis, end: () => redis.destroy() }
 }

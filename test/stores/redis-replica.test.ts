@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 import { createRedisStore, type RedisClient } from 'tokenlib/stores/redis'
 import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
@@ -22,7 +22,10 @@ const key = (id: string) => [{ kind: 'token' as const, id }]
 
 type Connect = (server: RunningServer) => Promise<RedisClient>
 
-async function connectIoredis(server: RunningServer, options: RedisOptions = {}): Promise<Redis> {
+async function connectIoredis(
+  server: RunningServer,
+  options: { readonly lazyConnect?: boolean; readonly enableOfflineQueue?: boolean } = {},
+): Promise<Redis> {
   const client = new Redis(server.url, {
     maxRetriesPerRequest: null,
     retryStrategy: () => 20,
@@ -44,7 +47,7 @@ async function connectNodeRedis(
   client.on('error', () => undefined)
   await client.connect()
   onTestFinished(() => client.destroy())
-  return client as RedisClient
+  return client
 }
 
 const CLIENTS: Record<string, Connect> = {
@@ -65,7 +68,7 @@ const CLUSTERS: Record<string, Connect> = {
     const cluster = createCluster({ rootNodes: [{ url }] })
     await cluster.connect()
     onTestFinished(() => cluster.destroy())
-    return cluster as RedisClient
+    return cluster
   },
 }
 
@@ -382,7 +385,7 @@ describeWithOwnServer('redis', 'A replica of a Redis store whose client gives up
     const client = createClient({ url: server.url, socket: { reconnectStrategy: false } })
     client.on('error', () => undefined)
     await client.connect()
-    const store = replicate(createRedisStore(client as RedisClient), { bound: '100ms' })
+    const store = replicate(createRedisStore(client), { bound: '100ms' })
     const changes: string[] = []
     if (when === 'after a while') {
       await store.prepare({ longestLifetime: HOUR, onReplicaChange: ({ kind }) => void changes.push(kind) })

@@ -73,15 +73,18 @@ const TABLE_STEPS = 32
 export function createMemoryRevocations(epoch: string, pruneClock: Clock): MemoryRevocations {
   const copy = createRevocationCopy(pruneClock, (entry) => history.add(entry))
   const history = createHistory(epoch, copy.sources)
-  const clearCopy = copy.clear
-  return Object.assign(copy, {
+  return {
+    ...copy,
+    get size() {
+      return copy.size
+    },
     position: () => history.position(),
-    read: (after: Position | null) => history.read(after),
+    read: (after) => history.read(after),
     clear() {
       history.clear()
-      clearCopy()
+      copy.clear()
     },
-  })
+  }
 }
 
 /** No revocations yet. `onChange` is called with every entry that is new or raised, and returns the number of the change. */
@@ -174,7 +177,8 @@ export function createRevocationCopy(
     *entries() {
       for (const { kind, map, table } of kinds) {
         for (const { change: _, ...entry } of map.values()) yield entry
-        for (let part = 0; table !== null && part < PARTS; part++) {
+        if (table === null) continue
+        for (let part = 0; part < PARTS; part++) {
           for (const { id, until } of table.read(part)) yield { kind, id, notBefore: FOREVER, until }
         }
       }
