@@ -26,10 +26,8 @@ async function fill(count) {
 }
 
 async function measure() {
-  const { kind, url } = place
-  const child = await startChild(REPLICA, { place: { kind, url }, bound: '1s' }, ['--expose-gc'])
-  await child.stop()
-  const { entries: found, seconds, cpuSeconds, longestPause, longestTurn, bytes } = child.ready
+  const { entries: found, seconds, cpuSeconds, longestPause, bytes } = await startReplica(false)
+  const { longestTurn } = await startReplica(true)
   return {
     entries: found,
     'ready after, s': round(seconds, 2),
@@ -38,6 +36,15 @@ async function measure() {
     'longest turn, ms of CPU': longestTurn === null ? '-' : round(longestTurn, 1),
     'bytes each': round(bytes / found, 1),
   }
+}
+
+async function startReplica(watchesTurns) {
+  const { kind, url } = place
+  const child = await startChild(REPLICA, { place: { kind, url }, bound: '1s', watchesTurns }, [
+    '--expose-gc',
+  ])
+  await child.stop()
+  return child.ready
 }
 
 function round(value, digits) {

@@ -8,6 +8,7 @@ import { now, openStore } from './stores.js'
  * @typedef {object} ReplicaSetUp
  * @property {import('./stores.js').StorePlace} place
  * @property {string} bound
+ * @property {boolean} [watchesTurns] Whether to read the CPU time of turns, which takes CPU time itself.
  */
 
 /**
@@ -17,16 +18,16 @@ import { now, openStore } from './stores.js'
  * @property {number} cpuSeconds Of all threads of the process.
  * @property {number} longestPause Of the event loop, in milliseconds.
  * @property {number | null} longestTurn The CPU time of the longest turn of the event loop, in milliseconds: the longest
- *   pause on a machine that has nothing else to do. Null where the system does not tell.
+ *   pause on a machine that has nothing else to do. Null where nobody has watched, or the system does not tell.
  * @property {number} bytes What it holds after a garbage collection.
  */
 
 // One replica in a process of its own. Needs `--expose-gc`. Answers with the moments at which entries arrived, by id.
-serveParent(async (/** @type {ReplicaSetUp} */ { place, bound }) => {
+serveParent(async (/** @type {ReplicaSetUp} */ { place, bound, watchesTurns }) => {
   const arrivals = new Map()
   const { store } = openStore(place)
   const replica = replicate(store, { bound })
-  const figures = await start(replica)
+  const figures = await start(replica, watchesTurns === true)
   replica.replica.subscribe((entries) => {
     const at = now()
     for (const { kind, id } of entries) {
@@ -39,10 +40,10 @@ serveParent(async (/** @type {ReplicaSetUp} */ { place, bound }) => {
 })
 
 /** @returns {Promise<StartFigures>} */
-async function start(replica) {
+async function start(replica, watchesTurns) {
   const held = readHeld()
   const delay = monitorEventLoopDelay({ resolution: 1 })
-  const turns = watchTurns()
+  const turns = watchesTurns ? watchTurns() : null
   const [from, cpu] = [performance.now(), readCpu()]
   delay.enable()
   await replica.prepare({ longestLifetime: 3_600_000 })
@@ -50,7 +51,7 @@ async function start(replica) {
   delay.disable()
   const seconds = (performance.now() - from) / 1000
   const cpuSeconds = (readCpu() - cpu) / 1e6
-  const longestTurn = turns.stop()
+  const longestTurn = turns?.stop() ?? null
   const { entries, isFresh } = replica.replica.readState()
   if (!isFresh) throw new Error('The replica is ready, and not fresh')
   // The histogram records the time between two ticks of a millisecond.
@@ -87,6 +88,8 @@ function readThreadTime() {
 }
 
 function readHeld() {
+  // What the first one finds is freed by the second at the latest.
+  globalThis.gc()
   globalThis.gc()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers

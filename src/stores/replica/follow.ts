@@ -76,11 +76,13 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   function* mergeInSteps(entries: readonly Revocation[]): Iterable<number> {
-    for (let at = 0; at < entries.length; at++) {
-      const entry = entries[at] as Revocation
-      copy.merge(entry)
-      given?.merge(entry)
-      if (at % MERGED_PER_STEP === MERGED_PER_STEP - 1) yield MERGED_PER_STEP
+    for (let from = 0; from < entries.length; from += MERGED_PER_STEP) {
+      const [now, end] = [pruneClock(), Math.min(from + MERGED_PER_STEP, entries.length)]
+      for (let at = from; at < end; at++) {
+        copy.merge(entries[at] as Revocation, now)
+        given?.merge(entries[at] as Revocation, now)
+      }
+      yield end - from
     }
   }
 
