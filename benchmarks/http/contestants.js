@@ -19,7 +19,7 @@
  * @property {string} framework
  * @property {'bare' | 'empty' | 'ours' | 'hook' | 'peer'} kind
  * @property {string} [peer]
- * @property {'none' | 'Set' | 'memory' | 'Redis'} revocation
+ * @property {'none' | 'Set' | 'memory' | 'Redis' | 'replica'} revocation A replica is one of a Redis store.
  * @property {boolean} [hasKeyObject] A peer whose secret is a `KeyObject` instead of a text.
  * @property {boolean} [seldom] Measured in every third round: no target compares it.
  * @property {boolean} [isExtra] In neither a target nor the chart: only a whole run measures it.
@@ -39,8 +39,15 @@ const EMPTY = { name: 'bare, empty hook', kind: 'empty', revocation: 'none' }
 const OURS = { name: 'tokenlib', kind: 'ours', revocation: 'none' }
 const IN_MEMORY = { name: 'tokenlib, a million revoked in memory', kind: 'ours', revocation: 'memory' }
 const IN_REDIS = { name: 'tokenlib, Redis store', kind: 'ours', revocation: 'Redis' }
+const IN_REPLICA = {
+  name: 'tokenlib, Redis through a replica, a million revoked',
+  kind: 'ours',
+  revocation: 'replica',
+}
 const SELDOM = { seldom: true }
 const EXTRA = { seldom: true, isExtra: true }
+
+const NEEDS_REDIS = new Set(['Redis', 'replica'])
 
 const GROUPS = [
   {
@@ -50,6 +57,7 @@ const GROUPS = [
       EMPTY,
       OURS,
       IN_MEMORY,
+      IN_REPLICA,
       IN_REDIS,
       toPeer('@fastify/jwt', 'Redis', {}),
       { ...OURS, name: 'tokenlib as a hook', kind: 'hook', ...EXTRA },
@@ -117,7 +125,7 @@ export function listGroups({ quick, isWhole, hasRedis }) {
     framework: framework ?? group.title,
     contestants: contestants
       .filter(isChosen)
-      .filter(({ revocation }) => hasRedis || revocation !== 'Redis')
+      .filter(({ revocation }) => hasRedis || !NEEDS_REDIS.has(revocation))
       .map((contestant) => ({ ...contestant, framework: framework ?? group.title })),
   }))
 }

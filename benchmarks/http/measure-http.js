@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { startChild } from '../child.js'
 import { alternate, createGroup } from '../figures.js'
-import { createKeys, createManager, createTokenFactory, createTokens, readId, tamper } from '../tokens.js'
+import { openRedisStore } from '../replica/stores.js'
+import {
+  createIdBatches,
+  createKeys,
+  createManager,
+  createTokenFactory,
+  createTokens,
+  readId,
+  revokeIds,
+  tamper,
+} from '../tokens.js'
 import { listGroups } from './contestants.js'
 
 const SERVER = new URL('server.js', import.meta.url)
@@ -12,6 +22,7 @@ const NEW_TOKENS = 20_000
 const QUICK = { rounds: 3, turns: 2, turnMs: 60, warmUpRequests: 8000, warmUpMs: 1500 }
 const FULL = { rounds: 12, turns: 3, turnMs: 100, warmUpRequests: 25_000, warmUpMs: 3000 }
 const COPIES = 3
+const MILLION = 1_000_000
 // Servers that had been idle for a minute used twice the CPU time in their next turn. V8 may drop compiled code and
 // shrink the heap of an idle process; these options keep it from doing so.
 const NODE_OPTIONS = ['--expose-gc', '--no-flush-bytecode', '--no-memory-reducer']
@@ -28,6 +39,7 @@ export async function measureHttp(run) {
   const groups = listGroups({ quick, isWhole, hasRedis: redis !== null })
   const site = await createSite(run, redis?.url ?? null)
   for (const { title, contestants, hasNewTokens } of groups.filter(({ title }) => isWanted(title))) {
+    if (contestants.some(({ revocation }) => revocation === 'replica')) await revokeMillion(site)
     const servers = await startServers(site, contestants, quick ? 1 : COPIES)
     try {
       const load = await (hasNewTokens ? site.createNewLoad() : site.createLoad())
@@ -68,8 +80,17 @@ export async function createSite({ createLoad }, redisUrl) {
       revokedId: readId(revoked),
       redisUrl,
       namespace: `bench-${randomUUID()}`,
+      replicaNamespace: `bench-${randomUUID()}`,
     },
   }
+}
+
+// For the replicas, which read them when they start.
+async function revokeMillion({ setUp: { redisUrl, replicaNamespace } }) {
+  const { store, close } = openRedisStore(redisUrl, replicaNamespace)
+  await store.prepare({ longestLifetime: 3_600_000 })
+  for (const ids of createIdBatches(MILLION)) await revokeIds(store, ids)
+  await close()
 }
 
 /**

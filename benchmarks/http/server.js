@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { TokenConfig, TokenManager } from '../../dist/index.js'
 import { createMemoryStore } from '../../dist/stores/memory.js'
 import { createRedisStore } from '../../dist/stores/redis.js'
+import { replicate } from '../../dist/stores/replica.js'
 import { readCpu, readMemory, serveParent } from '../child.js'
 import { createIdBatches, revokeIds } from '../tokens.js'
 
@@ -13,6 +14,7 @@ import { createIdBatches, revokeIds } from '../tokens.js'
  * @property {string} revokedId The token that a check will send.
  * @property {string | null} redisUrl
  * @property {string} namespace
+ * @property {string} replicaNamespace Of the store that replicas follow; a million tokens are revoked there.
  */
 
 const MILLION = 1_000_000
@@ -76,11 +78,18 @@ async function createManager(setUp) {
   return tokens
 }
 
-function createStore({ contestant, redisUrl, namespace }) {
-  if (contestant.revocation === 'memory') return createMemoryStore({ allowInProduction: true })
-  if (contestant.revocation === 'Redis')
-    return createRedisStore(new Redis(redisUrl), { namespace, allowVolatile: true })
-  return null
+function createStore({ contestant, redisUrl, namespace, replicaNamespace }) {
+  const openRedis = (name) => createRedisStore(new Redis(redisUrl), { namespace: name, allowVolatile: true })
+  switch (contestant.revocation) {
+    case 'memory':
+      return createMemoryStore({ allowInProduction: true })
+    case 'Redis':
+      return openRedis(namespace)
+    case 'replica':
+      return replicate(openRedis(replicaNamespace))
+    default:
+      return null
+  }
 }
 
 /** The check that users of a library write. */

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createId, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import {
   isWatermark,
@@ -20,7 +19,7 @@ import {
 import type { SessionStore } from '../revocation/session-store.js'
 import { createCautiousClock, type Duration, monotonicNow, parseDuration, systemClock } from '../time.js'
 import { callQuietly } from '../revocation/store-rules.js'
-import { createMemoryRevocations } from './memory/revocations.js'
+import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import { createFreshness, createVersionFreshness } from './replica/freshness.js'
 
@@ -59,7 +58,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     boundMs === 0
       ? createVersionFreshness(() => readStoreVersion(store), systemClock)
       : createFreshness(boundMs, systemClock)
-  const copy = createMemoryRevocations(createId(systemRandom), pruneClock)
+  const copy = createRevocationCopy(pruneClock)
   const listeners = new Set<(entries: readonly Revocation[]) => void>()
   const needs = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
   let isComplete = false

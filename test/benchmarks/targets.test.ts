@@ -58,6 +58,6 @@ test.each([true, false])(
 test('without Redis, nobody who needs it takes part', () => {
   const groups = listGroups({ quick: false, isWhole: true, hasRedis: false })
   const contestants = groups.flatMap(({ contestants }) => contestants)
-  expect(contestants.filter(({ revocation }) => revocation === 'Redis')).toEqual([])
+  expect(contestants.filter(({ revocation }) => ['Redis', 'replica'].includes(revocation))).toEqual([])
   expect(contestants.every(({ framework }) => framework.length > 0)).toBe(true)
 })

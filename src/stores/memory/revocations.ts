@@ -16,25 +16,32 @@ import { toKeptUntil } from '../../revocation/table-segment.js'
 import type { Clock } from '../../time.js'
 import { createSweeper, pruneMap, type Sweeper, createHistory, type Source } from './history.js'
 
-/** The revocations of a memory store. */
-export interface MemoryRevocations {
+/** A copy of the revocations of a store, without their history. */
+export interface RevocationCopy {
   /** The `notBefore` of a key, or `undefined`. */
   find(kind: RevocationKind, id: string): number | undefined
   /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
   createLookup(keys: readonly RevocationKey[], start: number): () => boolean
-  merge(entry: Revocation): void
+  /** `now` is the time of `pruneClock`, for those who merge many at once: reading it takes as long as the rest. */
+  merge(entry: Revocation, now?: number): void
   /** How many there are. */
   readonly size: number
   /** All of them, in no order. */
   entries(): Iterable<Revocation>
+  /** The same, from place to place. */
+  readonly sources: readonly Source[]
   watermarks(): readonly Revocation[]
-  position(): Position
-  read(after: Position | null): FeedPage
   /** Drops a few of those that have ended, if there are any where it looks; `writes` say how far. */
   sweep(writes: number): void
   /** Drops what has ended, a bounded step at a time; each step tells how many went. */
   prune(limit: number): Iterable<number>
   clear(): void
+}
+
+/** The revocations of a memory store. */
+export interface MemoryRevocations extends RevocationCopy {
+  position(): Position
+  read(after: Position | null): FeedPage
 }
 
 interface Entry extends Revocation {
@@ -63,15 +70,35 @@ interface PreparedKey {
 const MAP_STEPS = 4
 const TABLE_STEPS = 32
 
-/** No revocations yet. `pruneClock` is the clock that entries are dropped by. */
+/** No revocations yet, and their history. `pruneClock` is the clock that entries are dropped by. */
 export function createMemoryRevocations(epoch: string, pruneClock: Clock): MemoryRevocations {
+  const copy = createRevocationCopy(pruneClock, (entry) => history.add(entry))
+  const history = createHistory(epoch, copy.sources)
+  return {
+    ...copy,
+    get size() {
+      return copy.size
+    },
+    position: () => history.position(),
+    read: (after) => history.read(after),
+    clear() {
+      history.clear()
+      copy.clear()
+    },
+  }
+}
+
+/** No revocations yet. `onChange` is called with every entry that is new or raised, and returns the number of the change. */
+export function createRevocationCopy(
+  pruneClock: Clock,
+  onChange?: (entry: Revocation) => number,
+): RevocationCopy {
   const tokens = createKindEntries('token', createRevocationTable())
   const sessions = createKindEntries('session', createRevocationTable())
   const users = createKindEntries('user', null)
   const keys = createKindEntries('key', null)
   const all = createKindEntries('all', null)
   const kinds = [tokens, sessions, users, keys, all]
-  const history = createHistory(epoch, kinds.flatMap(toSources))
 
   const entriesOf = (kind: RevocationKind): KindEntries => {
     switch (kind) {
@@ -93,12 +120,13 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
     table: RevocationTable,
     { map }: KindEntries,
     { kind, id, until }: Revocation,
+    now: number,
   ): boolean => {
     const latest = toKeptUntil(Math.max(until, map.get(id)?.until ?? 0))
-    const hasChanged = table.put(id, latest, pruneClock())
+    const hasChanged = table.put(id, latest, now)
     if (hasChanged === null) return false
     map.delete(id)
-    if (hasChanged) history.add({ kind, id, notBefore: FOREVER, until: latest })
+    if (hasChanged) onChange?.({ kind, id, notBefore: FOREVER, until: latest })
     return true
   }
 
@@ -112,7 +140,7 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
       until: Math.max(until, known?.until ?? 0),
     }
     map.delete(id)
-    map.set(id, { ...entry, change: history.add(entry) })
+    map.set(id, { ...entry, change: onChange?.(entry) ?? 0 })
   }
 
   return {
@@ -137,12 +165,13 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
         return false
       }
     },
-    merge({ kind, id, ...given }) {
+    merge(given, now = pruneClock()) {
+      const { kind, id } = given
       const entries = entriesOf(kind)
       const { table } = entries
       const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
       const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))
-      if (!isForTable || !mergeIntoTable(table, entries, entry)) mergeIntoMap(entries, entry)
+      if (!isForTable || !mergeIntoTable(table, entries, entry, now)) mergeIntoMap(entries, entry)
     },
     get size() {
       return kinds.reduce((sum, { map, table }) => sum + map.size + (table?.size ?? 0), 0)
@@ -150,7 +179,8 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
     *entries() {
       for (const { kind, map, table } of kinds) {
         for (const { change: _, ...entry } of map.values()) yield entry
-        for (let part = 0; table !== null && part < PARTS; part++) {
+        if (table === null) continue
+        for (let part = 0; part < PARTS; part++) {
           for (const { id, until } of table.read(part)) yield { kind, id, notBefore: FOREVER, until }
         }
       }
@@ -158,8 +188,7 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
     watermarks() {
       return kinds.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])
     },
-    position: () => history.position(),
-    read: (after) => history.read(after),
+    sources: kinds.flatMap(toSources),
     sweep(writes) {
       const now = pruneClock()
       for (const { sweep, table } of kinds) {
@@ -183,7 +212,6 @@ export function createMemoryRevocations(epoch: string, pruneClock: Clock): Memor
       }
     },
     clear() {
-      history.clear()
       for (const { map, table } of kinds) {
         map.clear()
         table?.clear()

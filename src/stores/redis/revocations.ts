@@ -76,10 +76,13 @@ const PAGE_SIZE = 1000
 export async function readFeed(namespace: Namespace, after: Position | null): Promise<FeedPage> {
   const from = after === null ? ['', '', '', ''] : readPosition(after)
   const reply = await namespace.run(FEED, ['log', 'past', 'marks'], [String(PAGE_SIZE), ...from])
-  const [outcome, ...rest] = reply.slice(4)
+  const [outcome, found] = reply.slice(4)
+  const texts = found === undefined ? [] : (JSON.parse(String(found)) as string[])
   const entries: Revocation[] = []
-  for (let at = 0; at < rest.length; at += 2) {
-    entries.push({ ...fromMember(String(rest[at])), ...readEntry(String(rest[at + 1])) })
+  for (let at = 0; at < texts.length; at += 2) {
+    const { kind, id } = fromMember(texts[at] as string)
+    const { notBefore, until } = readEntry(texts[at + 1] as string)
+    entries.push({ kind, id, notBefore, until })
   }
   return {
     entries,
@@ -97,8 +100,9 @@ export function toPosition(reply: readonly Reply[]): Position {
 
 /** The `notBefore` and the `until` of an entry as the scripts write them. */
 export function readEntry(value: string): Pick<Revocation, 'notBefore' | 'until'> {
-  const [first, second] = value.split(':').map(Number) as [number, number | undefined]
-  return second === undefined ? { notBefore: FOREVER, until: first } : { notBefore: first, until: second }
+  const colon = value.indexOf(':')
+  if (colon === -1) return { notBefore: FOREVER, until: Number(value) }
+  return { notBefore: Number(value.slice(0, colon)), until: Number(value.slice(colon + 1)) }
 }
 
 const POSITION = /^([\w-]+)\|(\d{1,16})\|([\w-]*)\|(\d{1,16})$/

@@ -3,7 +3,8 @@ import { withDeadline } from '../../revocation/call-limit.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
-import { createMemoryRevocations, type MemoryRevocations } from '../memory/revocations.js'
+import { runWithPauses } from '../memory/history.js'
+import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
 import type { Freshness } from './freshness.js'
 
 /** Keeps a copy of a store's revocations up to date. */
@@ -24,7 +25,7 @@ export interface Follower {
 /** What a follower works with. */
 export interface FollowerOptions {
   readonly store: RevocationStore
-  readonly copy: MemoryRevocations
+  readonly copy: RevocationCopy
   readonly freshness: Freshness
   readonly boundMs: number
   /** The clock that entries are dropped by. */
@@ -49,6 +50,7 @@ const RESTORE_BATCH = 500
 const LOOKED_PER_TURN = 2000
 const SWEEP_INTERVAL_MS = 1000
 const SWEPT_AT_ONCE = 256
+const MERGED_PER_STEP = 8
 
 /** Follows the feed of a store. Nothing is read before `start`. */
 export function createFollower(options: FollowerOptions): Follower {
@@ -67,22 +69,31 @@ export function createFollower(options: FollowerOptions): Follower {
   let isRunning = false
   let entriesAt = Number.NEGATIVE_INFINITY
   // What the store has given since its history was lost; the rest of the copy has to be restored.
-  let given: MemoryRevocations | null = null
+  let given: RevocationCopy | null = null
   let restoreAt = Number.POSITIVE_INFINITY
 
-  const merge = (entries: readonly Revocation[]): void => {
-    for (const entry of entries) {
-      copy.merge(entry)
-      given?.merge(entry)
-    }
+  // A table that grows moves its entries: most pages take a millisecond, some take many.
+  const merge = async (entries: readonly Revocation[]): Promise<void> => {
     if (entries.length === 0) return
+    await runWithPauses(mergeInSteps(entries))
     entriesAt = monotonicNow()
     options.onEntries(entries)
   }
 
-  const fetchPage = async (): Promise<FeedPage> => {
+  function* mergeInSteps(entries: readonly Revocation[]): Iterable<number> {
+    for (let from = 0; from < entries.length; from += MERGED_PER_STEP) {
+      const [now, end] = [pruneClock(), Math.min(from + MERGED_PER_STEP, entries.length)]
+      for (let at = from; at < end; at++) {
+        copy.merge(entries[at] as Revocation, now)
+        given?.merge(entries[at] as Revocation, now)
+      }
+      yield end - from
+    }
+  }
+
+  const fetchPage = async (after: Position | null): Promise<FeedPage> => {
     const answer = withDeadline(
-      store.feed(position, { waitMs: 0 }),
+      store.feed(after, { waitMs: 0 }),
       timeoutMs,
       () => new Error(`The feed of the store did not answer within ${timeoutMs} ms`),
     )
@@ -98,29 +109,33 @@ export function createFollower(options: FollowerOptions): Follower {
     // What has ended by a clock that was ahead may have been dropped: everything is read again.
     if (freshness.wasSetBack()) position = null
     let resets = 0
+    let sentAt = freshness.begin()
+    let answer = fetchPage(position)
     for (;;) {
-      const sentAt = freshness.begin()
-      const page = await fetchPage()
+      const page = await answer
+      const completeAt = sentAt - page.ageMs
       if (page.reset) {
         if (++resets > MAX_RESETS) throw new Error('The history of the store was lost again and again')
         position = null
         if (store.restore !== undefined) {
-          given = createMemoryRevocations('given', pruneClock)
+          given = createRevocationCopy(pruneClock)
           // Not all processes at once: what one restores reaches the others through the feed.
           restoreAt = monotonicNow() + (Math.random() * boundMs) / 2
         }
         options.onReset()
-        continue
       }
-      merge(page.entries)
+      // The next page is on its way while this one is merged.
+      if (page.reset || page.more) {
+        sentAt = freshness.begin()
+        answer = fetchPage(page.reset ? null : page.next)
+        answer.catch(() => undefined)
+      }
+      if (page.reset) continue
+      // Reading a page took its time, and a store in memory answers without a pause of its own.
+      if (page.more) await nextTurn()
+      await merge(page.entries)
       position = page.next
-      if (page.more) {
-        // A store in memory answers without a pause of its own.
-        await nextTurn()
-        continue
-      }
-      freshness.confirm(sentAt - page.ageMs)
-      break
+      if (!page.more) return freshness.confirm(completeAt)
     }
   }
 
@@ -251,8 +266,8 @@ function toName({ kind, id }: Revocation): string {
 
 // Entries that one copy has and the other does not, or not to the same extent; those that have ended are left out.
 async function* listMissing(
-  copy: MemoryRevocations,
-  given: MemoryRevocations,
+  copy: RevocationCopy,
+  given: RevocationCopy,
   now: number,
 ): AsyncIterable<readonly Revocation[]> {
   let batch: Revocation[] = []
