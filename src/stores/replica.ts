@@ -1,10 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createId, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { isWatermark, type Revocation } from '../revocation/revocation.js'
+import {
+  isWatermark,
+  type LookupAnswer,
+  type Revocation,
+  type RevocationKey,
+} from '../revocation/revocation.js'
 import {
   assertStore,
   defineStore,
+  type LookupOptions,
   type ReplicaChange,
   type ReplicaState,
   type RevocationStore,
@@ -108,6 +114,16 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     }
   }
 
+  // What the store has lost and this process still knows is revoked all the same.
+  const ask = async (keys: readonly RevocationKey[], lookup: LookupOptions): Promise<LookupAnswer> => {
+    const answer = await store.lookup(keys, lookup)
+    return keys.map(({ kind, id }, at) => {
+      const known = copy.find(kind, id)
+      const found = answer[at]
+      return known === undefined || found === undefined ? (found ?? known) : Math.max(found, known)
+    })
+  }
+
   // A watermark no further than this process is sure of: the store decides how far it reaches.
   const mergeOwn = (batch: readonly Revocation[]): void => {
     const now = systemClock()
@@ -139,10 +155,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
     async lookup(keys, { atLeast } = {}) {
       if (isClosed) throw new Error('The replica is closed')
-      if (atLeast !== undefined && atLeast !== follower.position) return store.lookup(keys, { atLeast })
+      if (atLeast !== undefined && atLeast !== follower.position) return ask(keys, { atLeast })
       // One read may be all that is missing, for example after the process was paused.
       if (!freshness.isFresh()) await follower.readNow().catch(() => undefined)
-      if (whenStale === 'ask' && !freshness.isFresh()) return store.lookup(keys)
+      if (whenStale === 'ask' && !freshness.isFresh()) return ask(keys, {})
       assertFresh()
       return keys.map(({ kind, id }) => copy.find(kind, id))
     },

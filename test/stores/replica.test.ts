@@ -312,6 +312,20 @@ describe('after a reset', () => {
     expect(changes).toContain('reset')
   })
 
+  test.each([
+    ['it asks for a position', 'refuse', { atLeast: 'another' }],
+    ['it is stale and asks', 'ask', {}],
+  ] as const)('it goes on refusing what it knows where %s', async (_, whenStale, lookup) => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m', whenStale })
+    await replica.revoke([entry('a')])
+    await lose(faulty)
+    Object.assign(faulty.store, { feed: down })
+    // The read after it fails, so the replica is stale.
+    await replica.revoke([entry('b')])
+    expect(await replica.lookup([...key('a'), ...key('c')], lookup)).toEqual([FOREVER, undefined])
+  })
+
   test('what others have restored is not restored again', async () => {
     const faulty = createFaulty()
     const replica = await open(faulty.store, { bound: '200ms' })
