@@ -58,6 +58,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   let isComplete = false
   let wasFresh = false
   let isClosed = false
+  let isUsed = false
 
   const readState = (): ReplicaState => ({
     isFresh: freshness.isFresh(),
@@ -97,8 +98,9 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     return () => void listeners.delete(listener)
   }
 
-  // One function for all calls of `prepare`: the store keeps each once.
-  const canRestore = (): boolean => isComplete && store.restore !== undefined
+  // One function for all calls of `prepare`: the store keeps each once. A process that has not used the store yet knows
+  // no more than one that starts after the loss, which revokes nothing either: it leaves that to those who know.
+  const canRestore = (): boolean => store.restore !== undefined && (isComplete || !isUsed)
 
   const assertFresh = (): void => {
     if (isClosed) throw new Error('The replica is closed')
@@ -116,6 +118,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // What the store has lost and this process still knows is revoked all the same.
   const ask = async (keys: readonly RevocationKey[], lookup: LookupOptions): Promise<LookupAnswer> => {
+    isUsed = true
     const answer = await store.lookup(keys, lookup)
     return keys.map(({ kind, id }, at) => {
       const known = copy.find(kind, id)
@@ -142,6 +145,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       follower.start()
     },
     async revoke(batch) {
+      isUsed = true
       // Before it is sent: whatever becomes of the call, this process has been told.
       mergeOwn(batch)
       try {

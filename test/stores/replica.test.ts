@@ -336,6 +336,34 @@ describe('after a reset', () => {
     expect(faulty.restored.map(({ id }) => id)).toEqual(['b'])
   })
 
+  test('a process that has not used its store yet leaves a loss to those who know what was there', async () => {
+    const { store } = createFaulty()
+    let canRestore = (): boolean | undefined => undefined
+    const open = async (): Promise<RevocationStore> => {
+      const replica = replicate(
+        {
+          ...store,
+          feed: down,
+          async prepare(needs) {
+            canRestore = () => needs.canRestore?.()
+            await store.prepare(needs)
+          },
+        },
+        { whenStale: 'ask' },
+      )
+      opened.push(replica)
+      await replica.prepare({ longestLifetime: HOUR })
+      return replica
+    }
+    const asking = await open()
+    expect(canRestore()).toBe(true)
+    await asking.lookup(key('a'))
+    expect(canRestore()).toBe(false)
+    const revoking = await open()
+    await revoking.revoke([entry('a')])
+    expect(canRestore()).toBe(false)
+  })
+
   test('a store that cannot be restored is told so', async () => {
     const needs: (boolean | undefined)[] = []
     const { restore: _, ...inner } = createMemoryStore()
