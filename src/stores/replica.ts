@@ -120,6 +120,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const ask = async (keys: readonly RevocationKey[], lookup: LookupOptions): Promise<LookupAnswer> => {
     isUsed = true
     const answer = await store.lookup(keys, lookup)
+    // What is refused now must not be accepted from memory a moment later.
+    if (keys.some(({ kind, id }, at) => (answer[at] ?? -1) > (copy.find(kind, id) ?? -1))) await catchUp()
     return keys.map(({ kind, id }, at) => {
       const known = copy.find(kind, id)
       const found = answer[at]

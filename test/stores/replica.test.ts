@@ -117,6 +117,18 @@ describe('while it is fresh', () => {
     expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
     expect(faulty.lookups).toBe(1)
   })
+
+  test('what the store was asked for and has refused is refused from memory too', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m' })
+    const isRevokedNow = replica.createLookup?.(key('a'), 1)
+    const { position } = await faulty.store.revoke([entry('a')])
+    expect(isRevokedNow?.()).toBe(false)
+    expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
+    expect(isRevokedNow?.()).toBe(true)
+    expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
+    expect(faulty.lookups).toBe(1)
+  })
 })
 
 describe('when it is stale', () => {
