@@ -22,20 +22,25 @@ interface Step extends Script {
 const BOUND_MS = 200
 // Longer than the bound, by more than a timer can be off.
 const TOO_LONG_MS = 300
+const LATE_ANSWERS = 5
+const LIMIT_MS = 5000
 
 /** What happens to replicas in a scripted run, each on a server of its own. */
 const STEPS: Readonly<Record<string, (step: Step) => Promise<void>>> = {
   'an answer takes longer than the bound, and something is revoked meanwhile': async (step) => {
     const { server, boundMs } = step
     const node = await startNode(step, 'verifier', server)
-    let asked = 0
+    const asked: string[] = []
     node.connection.onFeed = async (read) => {
       const page = read()
-      await revokeElsewhere(step, server, [`token:late/${asked++}`])
+      asked.push(`token:late/${asked.length}`)
+      await revokeElsewhere(step, server, asked.slice(-1))
       await sleep(TOO_LONG_MS)
       return page
     }
-    await node.watch(['token:late/0', 'token:late/1'], 3 * boundMs)
+    // A busy machine may let the moment pass that shows it; there are several.
+    const from = machineMs()
+    while (asked.length <= LATE_ANSWERS && machineMs() - from < LIMIT_MS) await node.watch(asked, boundMs)
     await node.close()
   },
   'the event loop stalls, and something is revoked meanwhile': async (step) => {
