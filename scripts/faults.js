@@ -1,5 +1,6 @@
 // Hurts real servers and processes, and holds what comes of it against the promises: exit 1 if one is broken.
 // npm run faults [-- --only <scenario>] [-- --quick]
+// npm run faults -- --only replica [--seeds 10] [--first-seed 1] [--seconds 20] [--store redis|postgres]
 import { importTypeScript } from './import-typescript.js'
 
 const { runFaults } = await importTypeScript('test/faults/run-faults.ts')

@@ -64,6 +64,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   let isComplete = false
   let wasFresh = false
   let isClosed = false
+  let isUsed = false
 
   // With a bound of 0 a change is read by the next check: only a read that failed keeps that from answering.
   const canAnswer = (): boolean =>
@@ -107,8 +108,9 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     return () => void listeners.delete(listener)
   }
 
-  // One function for all calls of `prepare`: the store keeps each once.
-  const canRestore = (): boolean => isComplete && store.restore !== undefined
+  // One function for all calls of `prepare`: the store keeps each once. A process that has not used the store yet knows
+  // no more than one that starts after the loss, which revokes nothing either: it leaves that to those who know.
+  const canRestore = (): boolean => store.restore !== undefined && (isComplete || !isUsed)
 
   // Its copy is empty by then, and must not answer "not revoked".
   const assertOpen = (): void => {
@@ -133,7 +135,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // What this process knows counts all the same: the store may have lost it, or refused to take it.
   const askStore = async (keys: readonly RevocationKey[], given?: LookupOptions): Promise<LookupAnswer> => {
+    isUsed = true
     const answers = parseAnswers(await store.lookup(keys, given), keys)
+    // What is refused now must not be accepted from memory a moment later.
+    if (keys.some(({ kind, id }, at) => (answers[at] ?? -1) > (copy.find(kind, id) ?? -1))) await catchUp()
     return keys.map(({ kind, id }, at) => {
       const [answer, known] = [answers[at], copy.find(kind, id)]
       return answer === undefined || known === undefined ? (answer ?? known) : Math.max(answer, known)
@@ -169,6 +174,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       follower.start()
     },
     async revoke(batch) {
+      isUsed = true
       // Before it is sent: whatever becomes of the call, this process has been told.
       mergeOwn(batch)
       try {

@@ -6,7 +6,7 @@ import { ensureServer } from '../helpers/servers/missing-server.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
 import { startPostgres } from '../helpers/servers/start-postgres.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
-import { bundleWorker } from './harness/bundle-worker.js'
+import { bundleWorker, REPLICA_PROCESS } from './harness/bundle-worker.js'
 import { DURABLE_REDIS } from './harness/durable-redis.js'
 import type { FigureLine } from './harness/figures.js'
 import { type Equipment, FULL, QUICK, SCENARIOS, type Sizes } from './scenarios.js'
@@ -15,12 +15,27 @@ import { type Equipment, FULL, QUICK, SCENARIOS, type Sizes } from './scenarios.
 export async function runFaults(args: string[]): Promise<number> {
   const { values } = parseArgs({
     args,
-    options: { only: { type: 'string', multiple: true }, quick: { type: 'boolean', default: false } },
+    options: {
+      only: { type: 'string', multiple: true },
+      quick: { type: 'boolean', default: false },
+      // Of the scenario `replica`.
+      seeds: { type: 'string' },
+      'first-seed': { type: 'string' },
+      seconds: { type: 'string' },
+      store: { type: 'string' },
+    },
   })
   const names = values.only ?? Object.keys(SCENARIOS)
   const unknown = names.filter((name) => !(name in SCENARIOS))
   if (unknown.length > 0) {
     console.log(`There is no ${unknown.join(', ')}. There are: ${Object.keys(SCENARIOS).join(', ')}`)
+    return 1
+  }
+  const sizes = readSizes(values)
+  if (sizes === null) {
+    console.log(
+      '--store must be redis or postgres; --seeds, --first-seed and --seconds must be positive numbers',
+    )
     return 1
   }
   for (const kind of ['redis', 'postgres'] as const) {
@@ -36,7 +51,7 @@ export async function runFaults(args: string[]): Promise<number> {
   process.on('unhandledRejection', notice)
   const startedAt = performance.now()
   const lines: FigureLine[] = []
-  for (const name of names) lines.push(...(await runScenario(name, values.quick ? QUICK : FULL)))
+  for (const name of names) lines.push(...(await runScenario(name, sizes)))
   process.off('unhandledRejection', notice)
   const promised = lines.filter(({ isKept }) => isKept !== null)
   const broken = promised.filter(({ isKept }) => isKept === false)
@@ -46,6 +61,27 @@ export async function runFaults(args: string[]): Promise<number> {
   for (const { where, label, result } of broken) console.log(`BROKEN  ${where}: ${label}: ${result}`)
   return broken.length + unhandled
 }
+
+interface SizeArguments {
+  readonly quick: boolean
+  readonly seeds?: string
+  readonly 'first-seed'?: string
+  readonly seconds?: string
+  readonly store?: string
+}
+
+function readSizes({ quick, store, ...given }: SizeArguments): Sizes | null {
+  const base = quick ? QUICK : FULL
+  const { replica } = base
+  const kind = store === undefined ? replica.store : STORE_KINDS.find((name) => name === store)
+  const seeds = Number(given.seeds ?? replica.seeds)
+  const firstSeed = Number(given['first-seed'] ?? replica.firstSeed)
+  const seconds = Number(given.seconds ?? replica.seconds)
+  if (kind === undefined || !(seeds > 0 && firstSeed > 0 && seconds > 0)) return null
+  return { ...base, replica: { ...replica, store: kind, seeds, firstSeed, seconds } }
+}
+
+const STORE_KINDS = ['redis', 'postgres'] as const
 
 async function runScenario(name: string, sizes: Sizes): Promise<FigureLine[]> {
   const lines: FigureLine[] = []
@@ -82,6 +118,7 @@ function print(lines: readonly FigureLine[]): void {
 /** Servers of its own for each scenario: what one leaves behind is no part of the next. */
 async function withEquipment(use: (equipment: Equipment) => Promise<void>): Promise<void> {
   const worker = await bundleWorker()
+  const replicaProcess = await bundleWorker(REPLICA_PROCESS)
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-faults-'))
   const removeFolder = (): void => {
     process.off('exit', removeFolder)
@@ -96,6 +133,7 @@ async function withEquipment(use: (equipment: Equipment) => Promise<void>): Prom
   try {
     await use({
       program: worker.path,
+      replicaProgram: replicaProcess.path,
       folder,
       redis: keep(await startRedis()),
       durableRedis: keep(await startRedis(DURABLE_REDIS)),
@@ -104,6 +142,7 @@ async function withEquipment(use: (equipment: Equipment) => Promise<void>): Prom
   } finally {
     await Promise.all(running.map((server) => server.stop()))
     worker.remove()
+    replicaProcess.remove()
     removeFolder()
   }
 }

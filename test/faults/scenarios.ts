@@ -10,12 +10,15 @@ import { killStoreFigures, runKillStore } from './kill-store.js'
 import { millionFigures, runMillionInMemory, runMillionInRedis, runMillionInTables } from './million.js'
 import { raceLogoutFigures, runRaceLogout } from './race-logout.js'
 import { refreshRaceFigures, runRefreshRace } from './refresh-race.js'
+import { FULL_REPLICA, type ReplicaSizes, runReplica, toReplicaLines } from './replica.js'
 import { runStoppedStore, stoppedStoreFigures } from './stopped-store.js'
 
 /** What a scenario runs on. */
 export interface Equipment {
   /** The program of the child processes. */
   readonly program: string
+  /** The program of the processes that have a replica. */
+  readonly replicaProgram: string
   /** A folder for SQLite files. */
   readonly folder: string
   readonly redis: RunningServer
@@ -33,6 +36,7 @@ export interface Sizes {
   readonly flaps: number
   readonly schedules: number
   readonly entries: number
+  readonly replica: ReplicaSizes
 }
 
 /** The sizes that the promises are made for. */
@@ -44,6 +48,7 @@ export const FULL: Sizes = {
   flaps: 20,
   schedules: 2000,
   entries: 1_000_000,
+  replica: FULL_REPLICA,
 }
 
 /** Sizes for a first look. */
@@ -55,6 +60,7 @@ export const QUICK: Sizes = {
   flaps: 4,
   schedules: 200,
   entries: 20_000,
+  replica: { ...FULL_REPLICA, seeds: 2, seconds: 8 },
 }
 
 /** Runs one thing after the other, and gives the figures of each as they come. */
@@ -124,6 +130,16 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       yield toLines(where(place.client), outcome, raceLogoutFigures())
     }
   },
+  replica: async function* ({ replicaProgram }, { replica }) {
+    // One line of figures for each seed would be too many, and none before the end of a long run too few.
+    for (let done = 0; done < replica.seeds; done += SEEDS_PER_TABLE) {
+      const seeds = Math.min(SEEDS_PER_TABLE, replica.seeds - done)
+      const firstSeed = replica.firstSeed + done
+      const outcome = await runReplica(replicaProgram, { ...replica, seeds, firstSeed })
+      const name = replica.store === 'redis' ? where('ioredis') : where('pg')
+      yield toReplicaLines(`${name}, ${seeds} x ${replica.seconds} s from seed ${firstSeed}`, outcome)
+    }
+  },
   million: async function* ({ program, folder, redis, postgres }, { entries }) {
     const sizes = { count: entries, batch: 1000, pruneLimit: 10_000 }
     const figures = millionFigures(sizes)
@@ -136,6 +152,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
 }
 
+const SEEDS_PER_TABLE = 10
 /** The deadline of a check unless the application sets another, in milliseconds. */
 const DEADLINE = 250
 const REDIS_CLIENTS = ['ioredis', 'redis'] as const

@@ -126,6 +126,18 @@ describe('while it is fresh', () => {
     expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
     expect(faulty.lookups).toBe(1)
   })
+
+  test('what the store was asked for and has refused is refused from memory too', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m' })
+    const isRevokedNow = replica.createLookup?.(key('a'), 1)
+    const { position } = await faulty.store.revoke([entry('a')])
+    expect(isRevokedNow?.()).toBe(false)
+    expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
+    expect(isRevokedNow?.()).toBe(true)
+    expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
+    expect(faulty.lookups).toBe(1)
+  })
 })
 
 describe('when it is stale', () => {
@@ -344,6 +356,20 @@ describe('after a reset', () => {
     expect(changes).toContain('reset')
   })
 
+  test.each([
+    ['it asks for a position', 'refuse', { atLeast: 'another' }],
+    ['it is stale and asks', 'ask', {}],
+  ] as const)('it goes on refusing what it knows where %s', async (_, whenStale, lookup) => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m', whenStale })
+    await replica.revoke([entry('a')])
+    await lose(faulty)
+    Object.assign(faulty.store, { feed: down })
+    // The read after it fails, so the replica is stale.
+    await replica.revoke([entry('b')])
+    expect(await replica.lookup([...key('a'), ...key('c')], lookup)).toEqual([FOREVER, undefined])
+  })
+
   test('what others have restored is not restored again', async () => {
     const faulty = createFaulty()
     const replica = await open(faulty.store, { bound: '200ms' })
@@ -352,6 +378,34 @@ describe('after a reset', () => {
     await next.revoke([entry('a')])
     await until(() => faulty.restored.length > 0)
     expect(faulty.restored.map(({ id }) => id)).toEqual(['b'])
+  })
+
+  test('a process that has not used its store yet leaves a loss to those who know what was there', async () => {
+    const { store } = createFaulty()
+    let canRestore = (): boolean | undefined => undefined
+    const open = async (): Promise<RevocationStore> => {
+      const replica = replicate(
+        {
+          ...store,
+          feed: down,
+          async prepare(needs) {
+            canRestore = () => needs.canRestore?.()
+            await store.prepare(needs)
+          },
+        },
+        { whenStale: 'ask' },
+      )
+      opened.push(replica)
+      await replica.prepare({ longestLifetime: HOUR })
+      return replica
+    }
+    const asking = await open()
+    expect(canRestore()).toBe(true)
+    await asking.lookup(key('a'))
+    expect(canRestore()).toBe(false)
+    const revoking = await open()
+    await revoking.revoke([entry('a')])
+    expect(canRestore()).toBe(false)
   })
 
   test('a store that cannot be restored is told so', async () => {

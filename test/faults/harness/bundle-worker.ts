@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 /** The program of the child processes, in plain JavaScript. */
 export interface WorkerProgram {
@@ -9,8 +9,14 @@ export interface WorkerProgram {
   readonly remove: () => void
 }
 
-/** Bundles the program of the child processes from the sources as they are. */
-export async function bundleWorker(): Promise<WorkerProgram> {
+/** The program of the processes that have a replica. */
+export const REPLICA_PROCESS = 'test/faults/replica/process.ts'
+
+/** Bundles a program of child processes, from the sources as they are unless `plugins` change them. */
+export async function bundleWorker(
+  entry = 'test/faults/harness/worker.ts',
+  plugins: Plugin[] = [],
+): Promise<WorkerProgram> {
   const root = findRoot(fileURLToPath(import.meta.url))
   mkdirSync(join(root, 'build'), { recursive: true })
   // Inside of the repository, so that the packages it imports are found.
@@ -22,13 +28,14 @@ export async function bundleWorker(): Promise<WorkerProgram> {
   process.on('exit', remove)
   const path = join(folder, 'worker.mjs')
   await build({
-    entryPoints: [join(root, 'test/faults/harness/worker.ts')],
+    entryPoints: [join(root, entry)],
     outfile: path,
     bundle: true,
     packages: 'external',
     platform: 'node',
     format: 'esm',
     logLevel: 'error',
+    plugins,
   })
   return { path, remove }
 }

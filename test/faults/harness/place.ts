@@ -28,6 +28,8 @@ export interface OpenOptions {
   readonly connections?: number
   /** For how long a call may wait for a connection of the pool of `pg`, in milliseconds; 0, for ever, as it has it. */
   readonly poolWaitMs?: number
+  /** The longest pause before `ioredis` connects again, in milliseconds; 2000, as it has it. */
+  readonly reconnectMs?: number
 }
 
 /** A store on a client of its own. */
@@ -38,14 +40,20 @@ export interface OpenStore {
 
 /** Opens a client as an application would, with the defaults of its package, and a store on it. */
 export async function openStore({ client, url }: Place, options: OpenOptions = {}): Promise<OpenStore> {
-  const { clock, connections: max = 10, poolWaitMs: connectionTimeoutMillis = 0 } = options
+  const {
+    clock,
+    connections: max = 10,
+    poolWaitMs: connectionTimeoutMillis = 0,
+    reconnectMs = 2000,
+  } = options
   const given = clock === undefined ? {} : { clock }
   // A client that loses its server says so by an event, and a process that does not listen ends.
   const ignore = (): void => undefined
   switch (client) {
     case 'ioredis': {
       const { Redis } = await import('ioredis')
-      const redis = new Redis(url).on('error', ignore)
+      const retryStrategy = (times: number): number => Math.min(times * 50, reconnectMs)
+      const redis = new Redis(url, { retryStrategy }).on('error', ignore)
       return { store: createRedisStore(redis, given), close: async () => redis.disconnect() }
     }
     case 'redis': {

@@ -1,0 +1,171 @@
+import type { Condition } from './check-history.js'
+import type { StoreMistakes } from './scripted-store.js'
+
+/** A change of the sources. */
+export interface SourceChange {
+  /** Below `src/stores`. */
+  readonly file: string
+  /** Must be there exactly once. */
+  readonly from: string
+  readonly to: string
+}
+
+/** A replica, or the store below it, with a mistake. */
+export interface BrokenReplica {
+  /** The conditions that its histories break; others may be broken too. */
+  readonly breaks: readonly Condition[]
+  readonly changes?: readonly SourceChange[]
+  readonly mistakes?: StoreMistakes
+}
+
+const FOLLOW = 'replica/follow.ts'
+const FRESHNESS = 'replica/freshness.ts'
+const REPLICA = 'replica.ts'
+
+/** Mistakes that have been made elsewhere, or nearly were here. The checker must see every one of them. */
+export const BROKEN_REPLICAS: Readonly<Record<string, BrokenReplica>> = {
+  'freshness counts from when the answer arrives': {
+    breaks: ['C1', 'C8'],
+    changes: [
+      {
+        file: FOLLOW,
+        from: 'freshness.confirm(sentAt - page.ageMs)',
+        to: 'freshness.confirm(monotonicNow() - page.ageMs)',
+      },
+    ],
+  },
+  'a coarse clock that a timer sets': {
+    breaks: ['C1', 'C8'],
+    changes: [
+      { file: FRESHNESS, from: 'steadyClock: Clock = monotonicNow', to: 'steadyClock: Clock = readCoarse' },
+      {
+        file: FRESHNESS,
+        from: '/** How far the two clocks may drift apart',
+        to: `let coarse = monotonicNow()
+setInterval(() => (coarse = monotonicNow()), 10).unref()
+const readCoarse = (): number => coarse
+/** How far the two clocks may drift apart`,
+      },
+    ],
+  },
+  'the table is cleared on a reset': {
+    breaks: ['C2'],
+    changes: [{ file: FOLLOW, from: 'options.onReset()', to: 'copy.clear(); options.onReset()' }],
+  },
+  'a page that is not the last one counts as complete': {
+    breaks: ['C1', 'C8'],
+    changes: [{ file: FOLLOW, from: 'if (page.more) {', to: 'if (page.more && resets < 0) {' }],
+  },
+  'a reset is not noticed, and reading goes on where it was': {
+    breaks: ['C1', 'C5'],
+    changes: [{ file: FOLLOW, from: 'if (page.reset) {', to: 'if (page.reset && resets < 0) {' }],
+  },
+  'positions are numbers, without a link to what came before': {
+    breaks: ['C1', 'C5'],
+    mistakes: { hasNoLinks: true },
+  },
+  'numbers are given before the commit': {
+    breaks: ['C1', 'C5'],
+    mistakes: { numbersEarly: true },
+  },
+  'nothing is restored': {
+    breaks: ['C5'],
+    changes: [
+      { file: FOLLOW, from: 'if (store.restore === undefined) return', to: 'if (boundMs > 0) return' },
+    ],
+  },
+  'what was lost is revoked once more instead of restored': {
+    breaks: ['C3'],
+    changes: [
+      {
+        file: FOLLOW,
+        from: "(store.restore as NonNullable<RevocationStore['restore']>).call(store, batch)",
+        to: 'store.revoke(batch).then(() => undefined)',
+      },
+    ],
+  },
+  'a watermark is compared with whole seconds, as in `iat`': {
+    breaks: ['C3'],
+    changes: [
+      {
+        file: REPLICA,
+        from: 'copy.createLookup(keys, start)',
+        to: 'copy.createLookup(keys, Math.floor(start / 1000) * 1000)',
+      },
+    ],
+  },
+  'a watermark is compared with when the token was issued, not with the start of its session': {
+    breaks: ['C1'],
+    changes: [
+      {
+        file: REPLICA,
+        from: 'copy.createLookup(keys, start)',
+        to: 'copy.createLookup(keys, systemClock() + 60_000)',
+      },
+    ],
+  },
+  'it accepts while it is stale': {
+    breaks: ['C1', 'C8'],
+    changes: [{ file: REPLICA, from: 'if (!freshness.isFresh()) throw', to: 'if (boundMs < 0) throw' }],
+  },
+  'it is fresh before its first read': {
+    breaks: ['C1', 'C8'],
+    changes: [
+      {
+        file: FRESHNESS,
+        from: 'now - confirmedAt <= boundMs',
+        to: '!(now - confirmedAt > boundMs && lead !== 0)',
+      },
+      { file: FRESHNESS, from: '> MAX_DRIFT_MS', to: '> MAX_DRIFT_MS && lead !== 0' },
+    ],
+  },
+  'a failed read counts as one': {
+    breaks: ['C1', 'C8'],
+    changes: [
+      { file: FOLLOW, from: 'failures++\n', to: 'failures++\n        freshness.confirm(monotonicNow())\n' },
+    ],
+  },
+  'the age that a relay reports is ignored': {
+    breaks: ['C1', 'C8'],
+    changes: [
+      { file: FOLLOW, from: 'freshness.confirm(sentAt - page.ageMs)', to: 'freshness.confirm(sentAt)' },
+    ],
+  },
+  'own revocations come only by the feed': {
+    breaks: ['C4'],
+    changes: [
+      { file: REPLICA, from: '      mergeOwn(batch)\n', to: '' },
+      { file: REPLICA, from: 'await catchUp()\n        return revoked', to: 'return revoked' },
+    ],
+  },
+  'a question to the store ignores what the replica knows': {
+    breaks: ['C2', 'C4'],
+    changes: [
+      { file: REPLICA, from: 'return ask(keys, { atLeast })', to: 'return store.lookup(keys, { atLeast })' },
+    ],
+  },
+  'what the store was asked for is forgotten': {
+    breaks: ['C2'],
+    changes: [
+      {
+        file: REPLICA,
+        from: '(copy.find(kind, id) ?? -1))) await catchUp()',
+        to: 'Infinity)) return answer',
+      },
+    ],
+  },
+  'entries are dropped by a clock that is ahead': {
+    breaks: ['C1', 'C2'],
+    changes: [
+      {
+        file: REPLICA,
+        from: 'const pruneClock = createCautiousClock(systemClock)',
+        to: 'const pruneClock = (): number => createCautiousClock(systemClock)() + 7_200_000',
+      },
+    ],
+  },
+  'it reads less often than the bound': {
+    breaks: ['C7'],
+    changes: [{ file: FOLLOW, from: '(boundMs / 4)', to: '(boundMs * 30)' }],
+  },
+}
