@@ -16,12 +16,12 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
-import type { SessionStore } from '../revocation/session-store.js'
 import { createCautiousClock, type Duration, monotonicNow, parseDuration, systemClock } from '../time.js'
 import { callQuietly } from '../revocation/store-rules.js'
 import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import { createFreshness, createVersionFreshness } from './replica/freshness.js'
+import { followSessions } from './replica/sessions.js'
 
 /** How a replica behaves. */
 export interface ReplicaOptions {
@@ -241,23 +241,6 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       await store.close()
     },
   })
-}
-
-// A session that ends by a reuse is refused by this process before it answers.
-function followSessions(sessions: SessionStore, catchUp: () => Promise<void>): SessionStore {
-  const catchUpAfterReuse = async <Answer extends { readonly outcome: string }>(
-    answer: Answer,
-  ): Promise<Answer> => {
-    if (answer.outcome === 'reused') await catchUp()
-    return answer
-  }
-  return {
-    open: (session) => sessions.open(session),
-    rotate: async (...given) => catchUpAfterReuse(await sessions.rotate(...given)),
-    present: async (...given) => catchUpAfterReuse(await sessions.present(...given)),
-    list: (user, options) => sessions.list(user, options),
-    get: (sid, options) => sessions.get(sid, options),
-  }
 }
 
 function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
