@@ -29,15 +29,19 @@ export const BROKEN_REPLICAS: Readonly<Record<string, BrokenReplica>> = {
     changes: [
       {
         file: FOLLOW,
-        from: 'freshness.confirm(sentAt - page.ageMs)',
-        to: 'freshness.confirm(monotonicNow() - page.ageMs)',
+        from: 'const completeAt = sentAt - page.ageMs',
+        to: 'const completeAt = monotonicNow() - page.ageMs',
       },
     ],
   },
   'a coarse clock that a timer sets': {
     breaks: ['C1', 'C8'],
     changes: [
-      { file: FRESHNESS, from: 'steadyClock: Clock = monotonicNow', to: 'steadyClock: Clock = readCoarse' },
+      {
+        file: FRESHNESS,
+        from: 'boundMs: number,\n  wallClock: Clock,\n  steadyClock: Clock = monotonicNow',
+        to: 'boundMs: number,\n  wallClock: Clock,\n  steadyClock: Clock = readCoarse',
+      },
       {
         file: FRESHNESS,
         from: '/** How far the two clocks may drift apart',
@@ -54,7 +58,13 @@ const readCoarse = (): number => coarse
   },
   'a page that is not the last one counts as complete': {
     breaks: ['C1', 'C8'],
-    changes: [{ file: FOLLOW, from: 'if (page.more) {', to: 'if (page.more && resets < 0) {' }],
+    changes: [
+      {
+        file: FOLLOW,
+        from: 'if (!page.more) return freshness.confirm(completeAt)',
+        to: 'return freshness.confirm(completeAt)',
+      },
+    ],
   },
   'a reset is not noticed, and reading goes on where it was': {
     breaks: ['C1', 'C5'],
@@ -71,7 +81,11 @@ const readCoarse = (): number => coarse
   'nothing is restored': {
     breaks: ['C5'],
     changes: [
-      { file: FOLLOW, from: 'if (store.restore === undefined) return', to: 'if (boundMs > 0) return' },
+      {
+        file: FOLLOW,
+        from: 'const restore = async (): Promise<void> => {\n    if (store.restore === undefined) return',
+        to: 'const restore = async (): Promise<void> => {\n    if (boundMs > 0) return',
+      },
     ],
   },
   'what was lost is revoked once more instead of restored': {
@@ -113,10 +127,9 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: FRESHNESS,
-        from: 'now - confirmedAt <= boundMs',
-        to: '!(now - confirmedAt > boundMs && lead !== 0)',
+        from: 'return now - confirmedAt <= boundMs &&',
+        to: 'return lead === 0 || now - confirmedAt <= boundMs &&',
       },
-      { file: FRESHNESS, from: '> MAX_DRIFT_MS', to: '> MAX_DRIFT_MS && lead !== 0' },
     ],
   },
   'a failed read counts as one': {
@@ -128,7 +141,7 @@ const readCoarse = (): number => coarse
   'the age that a relay reports is ignored': {
     breaks: ['C1', 'C8'],
     changes: [
-      { file: FOLLOW, from: 'freshness.confirm(sentAt - page.ageMs)', to: 'freshness.confirm(sentAt)' },
+      { file: FOLLOW, from: 'const completeAt = sentAt - page.ageMs', to: 'const completeAt = sentAt' },
     ],
   },
   'own revocations come only by the feed': {
@@ -141,7 +154,11 @@ const readCoarse = (): number => coarse
   'a question to the store ignores what the replica knows': {
     breaks: ['C2', 'C4'],
     changes: [
-      { file: REPLICA, from: 'return ask(keys, { atLeast })', to: 'return store.lookup(keys, { atLeast })' },
+      {
+        file: REPLICA,
+        from: 'return askStore(keys, { atLeast })',
+        to: 'return store.lookup(keys, { atLeast })',
+      },
     ],
   },
   'what the store was asked for is forgotten': {
@@ -150,7 +167,7 @@ const readCoarse = (): number => coarse
       {
         file: REPLICA,
         from: '(copy.find(kind, id) ?? -1))) await catchUp()',
-        to: 'Infinity)) return answer',
+        to: 'Infinity)) return answers',
       },
     ],
   },
@@ -159,8 +176,8 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: REPLICA,
-        from: 'const pruneClock = createCautiousClock(systemClock)',
-        to: 'const pruneClock = (): number => createCautiousClock(systemClock)() + 7_200_000',
+        from: 'cautiousClock() - MARGIN_MS',
+        to: 'cautiousClock() + 7_200_000',
       },
     ],
   },

@@ -18,6 +18,8 @@ const CALL_LIMIT_MS = 2000
 const STATE_INTERVAL_MS = 50
 const FLUSH_INTERVAL_MS = 50
 const FINAL_ATTEMPTS = 10
+// A read that has just failed is not repeated at once.
+const FINAL_PAUSE_MS = 60
 // How many final checks are made in one turn of the event loop.
 const FINAL_STEP = 50
 const STORM_BATCH = 50
@@ -103,6 +105,7 @@ async function run(options: ProcessOptions): Promise<void> {
       // A busy machine may make it stale for a moment, in which the store is read once more.
       let result = checkNow(key, EARLY, { isFinal: true })
       for (let attempt = 0; result === 'unavailable' && attempt < FINAL_ATTEMPTS; attempt++) {
+        await sleep(FINAL_PAUSE_MS)
         await withLimit(store.lookup(toKeys(key))).catch(() => undefined)
         result = checkNow(key, EARLY, { isFinal: true })
       }

@@ -138,6 +138,13 @@ export async function waitForStore(server: ScriptedServer, keys: readonly string
   }
 }
 
+// A read that has just failed is not repeated at once; one that works brings a replica up to date.
+async function waitUntilFresh({ store }: ScriptedNode): Promise<void> {
+  for (let waited = 0; store.replica?.readState().isFresh === false && waited < 5000; waited += 10) {
+    await sleep(10)
+  }
+}
+
 /** What must be everywhere in the end, where it is. */
 export async function checkFinally(
   script: Script,
@@ -149,8 +156,8 @@ export async function checkFinally(
   for (const key of keys) {
     for (const [name, node] of Object.entries(nodes)) {
       const log = createLog(script, name)
+      await waitUntilFresh(node)
       const t0 = machineMs()
-      // One read brings a replica up to date that a busy machine made stale.
       const result = await node.store.lookup(toKeys(key)).then(
         ([, found]): OperationResult => (found === undefined ? 'valid' : 'revoked'),
         (): OperationResult => 'unavailable',
