@@ -6,7 +6,6 @@ import {
   type PipeTransform,
 } from '@nestjs/common'
 import type { TokenPayload } from '../../claims/payload.js'
-import type { RequestView } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { type AnyManager, getTokenManagerToken, InjectTokenManager } from './manager-token.js'
 import { readUpgrade } from './protected-sockets.js'
@@ -16,7 +15,7 @@ import { MissingTokenError } from '../../errors.js'
 import type { RequestToken } from '../../request/read-token.js'
 import type { ParameterFor } from './depends.js'
 
-type Read = (tokens: AnyManager, view: RequestView, context: ExecutionContext) => Promise<unknown>
+type Read = (tokens: AnyManager, context: ExecutionContext) => Promise<unknown>
 
 /** A parameter with the payload that the route's guard verified; without one it asks for an access token. */
 export function Payload(manager?: string): ParameterDecorator {
@@ -25,11 +24,11 @@ export function Payload(manager?: string): ParameterDecorator {
 
 /** A parameter with the `RequestToken` of the request, or `null`; it is not checked, that is for guards. */
 export function Token(manager?: string): ParameterDecorator {
-  return fromManager(manager, async (tokens, view, context) => {
+  return fromManager(manager, async (tokens, context) => {
     const upgrade = readContextUpgrade(context, tokens)
     if (upgrade !== null) return upgrade.token
     const verified = readVerified(context, tokens)
-    return tokens.getTokenFromRequest(view, { type: verified?.type ?? 'access' })
+    return tokens.getTokenFromRequest(toView(context), { type: verified?.type ?? 'access' })
   })
 }
 
@@ -41,26 +40,24 @@ export function CurrentSubject(manager?: string): ParameterDecorator {
 /** What the guard of a handler verified, else the payload of an access token; `null` only where that is optional. */
 export async function readPayload(
   tokens: AnyManager,
-  view: RequestView,
   context: ExecutionContext,
   isAllowedWithout: boolean = isOptional(context),
 ): Promise<TokenPayload<object> | null> {
   const verified = readVerified(context, tokens)
   if (verified !== undefined) return verified
   // Which type of token a socket brings is for its handshake to say.
-  if (readContextUpgrade(context, tokens) !== null) return tokens.tokenRequired(view)
-  return isAllowedWithout ? tokens.accessTokenOptional(view) : tokens.accessTokenRequired(view)
+  if (readContextUpgrade(context, tokens) !== null) return tokens.tokenRequired(toView(context))
+  return (isAllowedWithout ? tokens.accessTokenOptional : tokens.accessTokenRequired)(toView(context))
 }
 
 /** What the subject getter finds for the access token; `null` only where that is optional. */
 export async function readSubject(
   tokens: AnyManager,
-  view: RequestView,
   context: ExecutionContext,
   isAllowedWithout: boolean = isOptional(context),
 ): Promise<unknown> {
-  const isAbsent = isAllowedWithout && (await readPayload(tokens, view, context, true)) === null
-  return isAbsent ? null : tokens.getCurrentSubject(view)
+  const isAbsent = isAllowedWithout && (await readPayload(tokens, context, true)) === null
+  return isAbsent ? null : tokens.getCurrentSubject(toView(context))
 }
 
 function readContextUpgrade(context: ExecutionContext, tokens: AnyManager): ReturnType<typeof readUpgrade> {
@@ -83,7 +80,7 @@ export function fromManager(manager: string | undefined, read: Read): ParameterD
     }
 
     async transform(context: ExecutionContext): Promise<unknown> {
-      return read(this.#tokens, toView(context), context)
+      return read(this.#tokens, context)
     }
   }
   Injectable()(ManagerPipe)
@@ -134,15 +131,10 @@ export interface TokenDecorators<Manager extends AnyManager> {
 export function createTokenDecorators<Manager extends AnyManager>(name?: string): TokenDecorators<Manager> {
   const decorators = {
     Payload: () =>
-      fromManager(name, async (tokens, view, context) =>
-        assertPresent(await readPayload(tokens, view, context, false)),
-      ),
-    OptionalPayload: () =>
-      fromManager(name, (tokens, view, context) => readPayload(tokens, view, context, true)),
-    CurrentSubject: () =>
-      fromManager(name, (tokens, view, context) => readSubject(tokens, view, context, false)),
-    OptionalCurrentSubject: () =>
-      fromManager(name, (tokens, view, context) => readSubject(tokens, view, context, true)),
+      fromManager(name, async (tokens, context) => assertPresent(await readPayload(tokens, context, false))),
+    OptionalPayload: () => fromManager(name, (tokens, context) => readPayload(tokens, context, true)),
+    CurrentSubject: () => fromManager(name, (tokens, context) => readSubject(tokens, context, false)),
+    OptionalCurrentSubject: () => fromManager(name, (tokens, context) => readSubject(tokens, context, true)),
     Token: () => Token(name),
     InjectTokenManager: () => InjectTokenManager(name),
   }
