@@ -27,6 +27,8 @@ export interface SeedSizes {
   /** By each revoker. */
   readonly revocationsPerSecond: number
   readonly stormSize: number
+  /** Whether the store may be emptied, or fail over to a server that lacks its last writes. */
+  readonly losesData: boolean
 }
 
 /** A run of the size that the promise is made for. */
@@ -36,6 +38,7 @@ export const FULL_SIZES: Omit<SeedSizes, 'seed' | 'seconds' | 'store'> = {
   checksPerSecond: 600,
   revocationsPerSecond: 60,
   stormSize: 5000,
+  losesData: true,
 }
 
 interface Member extends Victim {
@@ -47,7 +50,8 @@ export async function runSeed(program: string, sizes: SeedSizes): Promise<Histor
   const random = createRandom(sizes.seed)
   const boundMs = 500 + 100 * random(6)
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-replica-'))
-  const servers = await startServers(sizes.store)
+  const started = await startServers(sizes.store)
+  const servers = sizes.losesData ? started : { ...started, flush: null, failOver: null }
   const members: Member[] = []
   const ended = new AbortController()
   try {
