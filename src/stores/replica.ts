@@ -60,7 +60,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       : createFreshness(boundMs, systemClock)
   const copy = createRevocationCopy(pruneClock)
   const listeners = new Set<(entries: readonly Revocation[]) => void>()
-  const needs = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
+  const stateListeners = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
   let isComplete = false
   let wasFresh = false
   let isClosed = false
@@ -84,7 +84,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   }
 
   const report = (kind: ReplicaChange['kind']): void => {
-    for (const listener of needs) callQuietly(() => listener({ kind, state: readState() }))
+    for (const listener of stateListeners) callQuietly(() => listener({ kind, state: readState() }))
   }
 
   const follower = createFollower({
@@ -169,7 +169,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   return defineStore({
     async prepare(given) {
       assertOpen()
-      if (given.onReplicaChange !== undefined) needs.add(given.onReplicaChange)
+      if (given.onReplicaChange !== undefined) stateListeners.add(given.onReplicaChange)
       await store.prepare({ ...given, canRestore })
       follower.start()
     },
