@@ -41,13 +41,14 @@ export function CurrentSubject(manager?: string): ParameterDecorator {
 export async function readPayload(
   tokens: AnyManager,
   context: ExecutionContext,
-  isAllowedWithout: boolean = isOptional(context),
+  isAllowedWithout?: boolean,
 ): Promise<TokenPayload<object> | null> {
   const verified = readVerified(context, tokens)
   if (verified !== undefined) return verified
   // Which type of token a socket brings is for its handshake to say.
   if (readContextUpgrade(context, tokens) !== null) return tokens.tokenRequired(toView(context))
-  return (isAllowedWithout ? tokens.accessTokenOptional : tokens.accessTokenRequired)(toView(context))
+  const isEnough = isAllowedWithout ?? isOptional(context)
+  return (isEnough ? tokens.accessTokenOptional : tokens.accessTokenRequired)(toView(context))
 }
 
 /** What the subject getter finds for the access token; `null` only where that is optional. */
@@ -79,7 +80,7 @@ export function fromManager(manager: string | undefined, read: Read): ParameterD
       this.#tokens = tokens
     }
 
-    async transform(context: ExecutionContext): Promise<unknown> {
+    transform(context: ExecutionContext): Promise<unknown> {
       return read(this.#tokens, context)
     }
   }
