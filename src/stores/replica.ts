@@ -147,8 +147,9 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // After the store has taken something that this process must refuse at once.
   const catchUp = async (): Promise<void> => {
-    // A copy that is not fresh answers nothing: it is enough that the next read has to be a new one.
-    if (!freshness.isFresh()) return freshness.expire()
+    // A feed that does not work is not waited for: it is enough that the next read has to be a new one. Where it works,
+    // to demand that of every revocation would keep a process that revokes all the time from ever becoming fresh.
+    if (!freshness.isFresh() && !follower.isFollowing) return freshness.expire()
     try {
       await follower.readNow()
     } catch {

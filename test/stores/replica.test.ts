@@ -274,6 +274,23 @@ describe('own revocations', () => {
     expect(() => replica.createLookup?.(key('b'), 1)()).toThrow('The replica')
   })
 
+  test('a process that revokes all the time becomes fresh again', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '200ms' })
+    faulty.onFeed = down
+    await until(() => replica.replica?.readState().isFresh === false)
+    // A read takes longer than it is to the next revocation.
+    faulty.onFeed = (read) => sleep(30).then(read)
+    let revoked = 0
+    const revoking = setInterval(() => void replica.revoke([entry(`busy-${revoked++}`)]), 2)
+    try {
+      await until(() => replica.replica?.readState().isFresh === true)
+    } finally {
+      clearInterval(revoking)
+    }
+    expect(revoked).toBeGreaterThan(0)
+  })
+
   test('one that the store refused stays refused here, and is written later', async () => {
     const faulty = createFaulty()
     let isDown = true
@@ -378,6 +395,37 @@ describe('after a reset', () => {
     await next.revoke([entry('a')])
     await until(() => faulty.restored.length > 0)
     expect(faulty.restored.map(({ id }) => id)).toEqual(['b'])
+  })
+
+  test('what was revoked last is restored first', async () => {
+    const faulty = createFaulty()
+    const old = Array.from({ length: 2000 }, (_, at) => entry(`old-${at}`))
+    await faulty.store.prepare({ longestLifetime: HOUR })
+    await faulty.store.revoke(old)
+    const replica = await open(faulty.store, { bound: '1s' })
+    await replica.revoke([entry('new')])
+    faulty.restored.length = 0
+    await lose(faulty)
+    await until(() => faulty.restored.length > old.length)
+    expect(faulty.restored[0]?.id).toBe('new')
+    expect(new Set(faulty.restored.map(({ id }) => id))).toEqual(new Set(['new', ...old.map(({ id }) => id)]))
+    expect(faulty.restored).toHaveLength(old.length + 1)
+  })
+
+  test('it stays fresh while it restores', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '100ms' })
+    await replica.revoke([entry('a')])
+    await lose(faulty)
+    let asked = 0
+    const restoring = new Promise<void>((resolve) => {
+      Object.assign(faulty.store, { restore: () => new Promise(() => resolve()) })
+    })
+    await restoring
+    const feeds = faulty.store.feed
+    Object.assign(faulty.store, { feed: (...given: Parameters<typeof feeds>) => (asked++, feeds(...given)) })
+    await until(() => asked > 50)
+    expect(await replica.lookup(key('a'))).toEqual([FOREVER])
   })
 
   test('a process that has not used its store yet leaves a loss to those who know what was there', async () => {

@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { withDeadline } from '../../revocation/call-limit.js'
-import { FOREVER, type Revocation } from '../../revocation/revocation.js'
+import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
 import { runWithPauses } from '../memory/history.js'
-import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
+import type { RevocationCopy } from '../memory/revocations.js'
 import type { Freshness } from './freshness.js'
+import { createRestorer } from './restore.js'
 
 /** Keeps a copy of a store's revocations up to date. */
 export interface Follower {
@@ -18,6 +19,8 @@ export interface Follower {
   tryRead(): Promise<void>
   /** Keeps what could not be written: it is written once the store can be read again. */
   keepUnsent(batch: readonly Revocation[]): void
+  /** Whether the last read was complete. */
+  readonly isFollowing: boolean
   readonly position: Position | null
   readonly lastError: Error | null
 }
@@ -45,9 +48,6 @@ const COALESCE_MS = 15
 const FIRST_RETRY_MS = 50
 // More resets within one read are no accident.
 const MAX_RESETS = 3
-const RESTORE_BATCH = 500
-// How many entries are compared before others have their turn: about two milliseconds.
-const LOOKED_PER_TURN = 2000
 const SWEEP_INTERVAL_MS = 1000
 const SWEPT_AT_ONCE = 256
 const MERGED_PER_STEP = 8
@@ -56,7 +56,7 @@ const MERGED_PER_STEP = 8
 export function createFollower(options: FollowerOptions): Follower {
   const { store, copy, freshness, boundMs, pruneClock } = options
   const timeoutMs = Math.max(boundMs, MIN_TIMEOUT_MS)
-  const unsent = new Map<string, Revocation>()
+  const restorer = createRestorer({ store, copy, boundMs, timeoutMs, pruneClock })
   let position: Position | null = null
   let reading: Promise<void> | null = null
   let queued: Promise<void> | null = null
@@ -66,11 +66,9 @@ export function createFollower(options: FollowerOptions): Follower {
   let sweptAt = monotonicNow()
   let failedAt = Number.NEGATIVE_INFINITY
   let lastError: Error | null = null
+  let isFollowing = false
   let isRunning = false
   let entriesAt = Number.NEGATIVE_INFINITY
-  // What the store has given since its history was lost; the rest of the copy has to be restored.
-  let given: RevocationCopy | null = null
-  let restoreAt = Number.POSITIVE_INFINITY
 
   // A table that grows moves its entries: most pages take a millisecond, some take many.
   const merge = async (entries: readonly Revocation[]): Promise<void> => {
@@ -85,7 +83,7 @@ export function createFollower(options: FollowerOptions): Follower {
       const [now, end] = [pruneClock(), Math.min(from + MERGED_PER_STEP, entries.length)]
       for (let at = from; at < end; at++) {
         copy.merge(entries[at] as Revocation, now)
-        given?.merge(entries[at] as Revocation, now)
+        restorer.noteGiven(entries[at] as Revocation, now)
       }
       yield end - from
     }
@@ -108,6 +106,7 @@ export function createFollower(options: FollowerOptions): Follower {
     }
     // What has ended by a clock that was ahead may have been dropped: everything is read again.
     if (freshness.wasSetBack()) position = null
+    let isFromStart = position === null
     let resets = 0
     let sentAt = freshness.begin()
     let answer = fetchPage(position)
@@ -117,11 +116,8 @@ export function createFollower(options: FollowerOptions): Follower {
       if (page.reset) {
         if (++resets > MAX_RESETS) throw new Error('The history of the store was lost again and again')
         position = null
-        if (store.restore !== undefined) {
-          given = createRevocationCopy(pruneClock)
-          // Not all processes at once: what one restores reaches the others through the feed.
-          restoreAt = monotonicNow() + (Math.random() * boundMs) / 2
-        }
+        isFromStart = true
+        restorer.begin()
         options.onReset()
       }
       // The next page is on its way while this one is merged.
@@ -134,38 +130,10 @@ export function createFollower(options: FollowerOptions): Follower {
       // Reading a page took its time, and a store in memory answers without a pause of its own.
       if (page.more) await nextTurn()
       await merge(page.entries)
+      if (!isFromStart) restorer.noteArrived(page.entries)
       position = page.next
       if (!page.more) return freshness.confirm(completeAt)
     }
-  }
-
-  // What others have restored in the meantime has arrived through the feed.
-  const restore = async (): Promise<void> => {
-    if (store.restore === undefined) return
-    const found = given
-    if (found !== null && monotonicNow() >= restoreAt) {
-      restoreAt = Number.POSITIVE_INFINITY
-      try {
-        for await (const batch of listMissing(copy, found, pruneClock())) await restoreBatch(batch)
-        if (given === found) given = null
-      } catch (error) {
-        restoreAt = monotonicNow()
-        throw error
-      }
-    }
-    if (unsent.size > 0) {
-      const batch = [...unsent.values()]
-      await restoreBatch(batch)
-      for (const entry of batch) if (unsent.get(toName(entry)) === entry) unsent.delete(toName(entry))
-    }
-  }
-
-  const restoreBatch = async (batch: readonly Revocation[]): Promise<void> => {
-    await withDeadline(
-      (store.restore as NonNullable<RevocationStore['restore']>).call(store, batch),
-      timeoutMs,
-      () => new Error(`The store did not restore revocations within ${timeoutMs} ms`),
-    )
   }
 
   const startRead = (): Promise<void> => {
@@ -175,9 +143,11 @@ export function createFollower(options: FollowerOptions): Follower {
         await read()
         failures = 0
         lastError = null
+        isFollowing = true
       } catch (error) {
         failures++
         failedAt = monotonicNow()
+        isFollowing = false
         lastError = error instanceof Error ? error : new Error(String(error))
         throw error
       } finally {
@@ -202,7 +172,8 @@ export function createFollower(options: FollowerOptions): Follower {
   const runOnce = async (): Promise<void> => {
     try {
       await startRead()
-      await restore()
+      // Reading goes on meanwhile: to write a million entries takes longer than any bound.
+      restorer.run().catch(() => undefined)
     } catch {
       // The next read tries again; `lastError` says why, and a copy that is too old is not used.
     }
@@ -213,7 +184,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (failures > 0)
       return Math.min(boundMs, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10)) * Math.random()
     const interval = (boundMs / 4) * (0.75 + Math.random() / 4)
-    return Math.min(interval, Math.max(0, restoreAt - monotonicNow()))
+    return Math.min(interval, Math.max(0, restorer.dueAt - monotonicNow()))
   }
 
   const schedule = (delay: number): void => {
@@ -247,9 +218,9 @@ export function createFollower(options: FollowerOptions): Follower {
         throw lastError ?? new Error('No read')
       await readNow()
     },
-    keepUnsent(batch) {
-      if (store.restore === undefined) return
-      for (const entry of batch) unsent.set(toName(entry), entry)
+    keepUnsent: (batch) => restorer.keepUnsent(batch),
+    get isFollowing() {
+      return isFollowing
     },
     get position() {
       return position
@@ -258,31 +229,6 @@ export function createFollower(options: FollowerOptions): Follower {
       return lastError
     },
   }
-}
-
-function toName({ kind, id }: Revocation): string {
-  return `${kind}:${id}`
-}
-
-// Entries that one copy has and the other does not, or not to the same extent; those that have ended are left out.
-async function* listMissing(
-  copy: RevocationCopy,
-  given: RevocationCopy,
-  now: number,
-): AsyncIterable<readonly Revocation[]> {
-  let batch: Revocation[] = []
-  let looked = 0
-  for (const entry of copy.entries()) {
-    if (++looked % LOOKED_PER_TURN === 0) await nextTurn()
-    const isGiven = (given.find(entry.kind, entry.id) ?? -1) >= entry.notBefore
-    if (isGiven || (entry.until !== FOREVER && entry.until <= now)) continue
-    batch.push(entry)
-    if (batch.length === RESTORE_BATCH) {
-      yield batch
-      batch = []
-    }
-  }
-  if (batch.length > 0) yield batch
 }
 
 function parsePage(page: FeedPage): FeedPage {

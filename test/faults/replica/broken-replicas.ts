@@ -21,6 +21,7 @@ export interface BrokenReplica {
 const FOLLOW = 'replica/follow.ts'
 const FRESHNESS = 'replica/freshness.ts'
 const REPLICA = 'replica.ts'
+const RESTORE = 'replica/restore.ts'
 
 /** Mistakes that have been made elsewhere, or nearly were here. The checker must see every one of them. */
 export const BROKEN_REPLICAS: Readonly<Record<string, BrokenReplica>> = {
@@ -82,9 +83,9 @@ const readCoarse = (): number => coarse
     breaks: ['C5'],
     changes: [
       {
-        file: FOLLOW,
-        from: 'const restore = async (): Promise<void> => {\n    if (store.restore === undefined) return',
-        to: 'const restore = async (): Promise<void> => {\n    if (boundMs > 0) return',
+        file: RESTORE,
+        from: 'if (isWriting) return',
+        to: 'if (boundMs > 0) return',
       },
     ],
   },
@@ -92,7 +93,7 @@ const readCoarse = (): number => coarse
     breaks: ['C3'],
     changes: [
       {
-        file: FOLLOW,
+        file: RESTORE,
         from: "(store.restore as NonNullable<RevocationStore['restore']>).call(store, batch)",
         to: 'store.revoke(batch).then(() => undefined)',
       },

@@ -1,0 +1,152 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { withDeadline } from '../../revocation/call-limit.js'
+import { FOREVER, type Revocation } from '../../revocation/revocation.js'
+import type { RevocationStore } from '../../revocation/store.js'
+import { type Clock, monotonicNow } from '../../time.js'
+import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
+
+/** Writes back what a store has lost and this process still knows. */
+export interface Restorer {
+  /** The store has another history: what it gives from now on is compared with the copy. */
+  begin(): void
+  /** Notes an entry that the store has; `now` is the time of `pruneClock`. */
+  noteGiven(entry: Revocation, now: number): void
+  /** Notes entries that have just been revoked. They are written first: a process that is slow may not know them. */
+  noteArrived(entries: readonly Revocation[]): void
+  /** Keeps what could not be written, to be written with the rest. */
+  keepUnsent(batch: readonly Revocation[]): void
+  /** Writes what is due, if anything is; rejects when that fails, and the next call tries again. */
+  run(): Promise<void>
+  /** When there is something to write, by the monotonic clock. */
+  readonly dueAt: number
+}
+
+/** What a restorer works with. */
+export interface RestorerOptions {
+  readonly store: RevocationStore
+  readonly copy: RevocationCopy
+  readonly boundMs: number
+  readonly timeoutMs: number
+  readonly pruneClock: Clock
+}
+
+const BATCH = 500
+// How many entries are compared before others have their turn: about two milliseconds.
+const LOOKED_PER_TURN = 2000
+
+/** Nothing is lost yet. A store without `restore` is left as it is. */
+export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: RestorerOptions): Restorer {
+  const unsent = new Map<string, Revocation>()
+  let arrivals: { readonly at: number; readonly entries: readonly Revocation[] }[] = []
+  // What the store has given since its history was lost; the rest of the copy has to be written.
+  let given: RevocationCopy | null = null
+  let dueAt = Number.POSITIVE_INFINITY
+  let isWriting = false
+
+  const write = async (batch: readonly Revocation[]): Promise<void> => {
+    await withDeadline(
+      (store.restore as NonNullable<RevocationStore['restore']>).call(store, batch),
+      timeoutMs,
+      () => new Error(`The store did not restore revocations within ${timeoutMs} ms`),
+    )
+  }
+
+  const writeMissing = async (found: RevocationCopy): Promise<void> => {
+    dueAt = Number.POSITIVE_INFINITY
+    try {
+      for await (const batch of listMissing(
+        [listRecent(arrivals), listFromAnywhere(copy)],
+        found,
+        pruneClock(),
+      )) {
+        await write(batch)
+        for (const entry of batch) found.merge(entry)
+      }
+    } catch (error) {
+      dueAt = monotonicNow()
+      throw error
+    }
+    if (given === found) given = null
+  }
+
+  const writeUnsent = async (): Promise<void> => {
+    const batch = [...unsent.values()]
+    if (batch.length === 0) return
+    await write(batch)
+    for (const entry of batch) if (unsent.get(toName(entry)) === entry) unsent.delete(toName(entry))
+  }
+
+  return {
+    begin() {
+      if (store.restore === undefined) return
+      given = createRevocationCopy(pruneClock)
+      // Not all processes at once: what one restores reaches the others through the feed.
+      dueAt = monotonicNow() + (Math.random() * boundMs) / 4
+    },
+    noteGiven(entry, now) {
+      given?.merge(entry, now)
+    },
+    noteArrived(entries) {
+      if (entries.length > 0) arrivals.push({ at: monotonicNow(), entries })
+    },
+    keepUnsent(batch) {
+      if (store.restore === undefined) return
+      for (const entry of batch) unsent.set(toName(entry), entry)
+    },
+    async run() {
+      if (isWriting) return
+      // A process that does not know what is older is stale, or started after the loss.
+      const oldest = monotonicNow() - 2 * boundMs
+      arrivals = arrivals.filter(({ at }) => at >= oldest)
+      isWriting = true
+      try {
+        if (given !== null && monotonicNow() >= dueAt) await writeMissing(given)
+        await writeUnsent()
+      } finally {
+        isWriting = false
+      }
+    },
+    get dueAt() {
+      return dueAt
+    },
+  }
+}
+
+function toName({ kind, id }: Revocation): string {
+  return `${kind}:${id}`
+}
+
+function* listRecent(arrivals: readonly { readonly entries: readonly Revocation[] }[]): Iterable<Revocation> {
+  for (const { entries } of arrivals.toReversed()) yield* entries
+}
+
+// Processes that start at different places share the work. What is before that place comes at the end; once more all of
+// it, because entries that move while they are listed must not be left out.
+function* listFromAnywhere(copy: RevocationCopy): Iterable<Revocation> {
+  let left = Math.floor(Math.random() * copy.size)
+  for (const entry of copy.entries()) if (left-- <= 0) yield entry
+  yield* copy.entries()
+}
+
+// Entries of some lists that a copy does not have, or not to the same extent; those that have ended are left out.
+async function* listMissing(
+  lists: readonly Iterable<Revocation>[],
+  given: RevocationCopy,
+  now: number,
+): AsyncIterable<readonly Revocation[]> {
+  let batch: Revocation[] = []
+  let looked = 0
+  for (const list of lists) {
+    for (const entry of list) {
+      if (++looked % LOOKED_PER_TURN === 0) await nextTurn()
+      const isGiven = (given.find(entry.kind, entry.id) ?? -1) >= entry.notBefore
+      if (isGiven || (entry.until !== FOREVER && entry.until <= now)) continue
+      batch.push(entry)
+      if (batch.length < BATCH) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
+    batch = []
+  }
+}
