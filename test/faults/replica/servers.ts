@@ -73,11 +73,7 @@ async function startRedisServers(): Promise<StoreServers> {
     client: 'ioredis',
     target,
     url: (port) => `redis://127.0.0.1:${port}`,
-    async crash(pauseMs) {
-      await primary.kill('SIGKILL')
-      await sleep(pauseMs)
-      await primary.restart()
-    },
+    crash: (pauseMs) => crash(primary, target, pauseMs),
     async freeze(pauseMs) {
       await primary.kill('SIGSTOP')
       await sleep(pauseMs)
@@ -114,6 +110,21 @@ async function startRedisServers(): Promise<StoreServers> {
   }
 }
 
+/**
+ * A client that connects while a server is loading its data may wait for a second or more before it tries again, though
+ * the server is ready by then. That is the client's property: nobody is led to the server before it answers.
+ */
+async function crash(primary: RunningServer, target: Target, pauseMs: number): Promise<void> {
+  target.port = CLOSED_PORT
+  await primary.kill('SIGKILL')
+  await sleep(pauseMs)
+  await primary.restart()
+  target.port = primary.port
+}
+
+/** Reserved, so nobody listens there. */
+const CLOSED_PORT = 1
+
 async function readOffset(server: RunningServer, name: string): Promise<number> {
   const text = (await redisCommand(server.url, 'INFO', 'replication')) ?? ''
   return Number(new RegExp(`${name}:(\\d+)`).exec(text)?.[1] ?? 0)
@@ -122,19 +133,16 @@ async function readOffset(server: RunningServer, name: string): Promise<number> 
 async function startPostgresServers(): Promise<StoreServers> {
   const primary = await startPostgres()
   await migrate({ client: 'pg', url: primary.url })
+  const target: Target = { host: primary.host, port: primary.port }
   return {
     client: 'pg',
-    target: { host: primary.host, port: primary.port },
+    target,
     url: (port) => {
       const url = new URL(primary.url)
       url.port = String(port)
       return url.href
     },
-    async crash(pauseMs) {
-      await primary.kill('SIGKILL')
-      await sleep(pauseMs)
-      await primary.restart()
-    },
+    crash: (pauseMs) => crash(primary, target, pauseMs),
     async freeze(pauseMs) {
       await primary.kill('SIGSTOP')
       await sleep(pauseMs)
