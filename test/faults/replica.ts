@@ -12,7 +12,7 @@ import {
 } from './replica/check-history.js'
 import type { History } from './replica/history.js'
 import { FULL_SIZES, runSeed, type SeedSizes } from './replica/run-seed.js'
-import type { StoreKind } from './replica/servers.js'
+import type { StoreKind } from './replica/start-servers.js'
 
 /** Which runs are made. */
 export interface ReplicaSizes {

@@ -81,16 +81,25 @@ function addRunningTime(from: number, durationMs: number, starved: readonly Faul
 }
 
 function* checkBound(
-  { boundMs }: History,
+  { boundMs, faults }: History,
   checks: readonly Operation[],
   acknowledged: ReadonlyMap<string, Operation>,
   isLost: LossTest,
 ): Iterable<Violation> {
+  const isolations = faults.filter(({ isolated }) => isolated !== undefined)
+  // The primary that it was led to went on for a while, without what was revoked elsewhere.
+  const isIsolated = (revocation: Operation, check: Operation): boolean =>
+    isolations.some(
+      ({ t0, isolated, processes }) =>
+        processes?.includes(check.process) === true &&
+        revocation.t1 >= t0 &&
+        check.t0 <= Number(isolated?.until) + boundMs,
+    )
   for (const check of checks) {
     const revocation = acknowledged.get(check.key)
     if (revocation === undefined || check.result !== 'valid' || startsLater(check)) continue
     const late = check.t0 - revocation.t1
-    if (late <= boundMs || isLost(revocation, check)) continue
+    if (late <= boundMs || isLost(revocation, check) || isIsolated(revocation, check)) continue
     yield {
       condition: 'C1',
       operation: check,
@@ -119,16 +128,23 @@ function* checkMonotone(checks: readonly Operation[], isLost: LossTest): Iterabl
 }
 
 function* checkCause(
-  { wallLeadMs }: History,
+  { wallLeadMs, faults }: History,
   checks: readonly Operation[],
   revocations: ReadonlyMap<string, readonly Operation[]>,
 ): Iterable<Violation> {
+  const leads = faults.filter(({ clockLeadMs }) => clockLeadMs !== undefined)
+  const readLead = ({ t0, t1 }: Operation): number =>
+    leads.reduce(
+      (most, lead) => (lead.t0 <= t1 && lead.t1 >= t0 ? Math.max(most, lead.clockLeadMs ?? 0) : most),
+      0,
+    )
   for (const check of checks) {
     if (check.result !== 'revoked') continue
-    const causes = (revocations.get(check.key) ?? []).filter(({ t0, t1, result }) => {
-      if (t0 >= check.t1) return false
+    const causes = (revocations.get(check.key) ?? []).filter((revocation) => {
+      if (revocation.t0 >= check.t1) return false
       // A watermark is the clock of the store at some moment of the call, and of a failed one nobody knows when.
-      return !startsLater(check) || result === 'failed' || Number(check.start) <= t1 + wallLeadMs
+      if (!startsLater(check) || revocation.result === 'failed') return true
+      return Number(check.start) <= revocation.t1 + wallLeadMs + readLead(revocation)
     })
     if (causes.length === 0)
       yield { condition: 'C3', operation: check, reason: 'refused, and nobody revoked it' }

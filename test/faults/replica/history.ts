@@ -42,6 +42,10 @@ export interface Fault {
   readonly processes: readonly string[] | null
   /** The store may have lost what it acknowledged between these two moments. */
   readonly lost?: { readonly from: number; readonly to: number }
+  /** The processes were led to a primary that knows nothing new, and refuses to answer from this moment on. */
+  readonly isolated?: { readonly until: number }
+  /** The clock of the store was ahead by so much. */
+  readonly clockLeadMs?: number
 }
 
 /** Everything that happened in a run. */

@@ -12,8 +12,9 @@ import { type Fault, type History, machineMs, type Operation, STARVED, STORE } f
 import { toKeys } from './keys.js'
 import { runNemesis, type Victim } from './nemesis.js'
 import type { Acknowledged, ProcessOptions, ToProcess } from './process-protocol.js'
-import { startServers, type StoreKind, type StoreServers } from './servers.js'
+import type { StoreServers } from './servers.js'
 import { type RunningProcess, startProcess } from './start-process.js'
+import { startServers, type StoreKind } from './start-servers.js'
 
 /** How large a run is. */
 export interface SeedSizes {
@@ -51,7 +52,7 @@ export async function runSeed(program: string, sizes: SeedSizes): Promise<Histor
   const boundMs = 500 + 100 * random(6)
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-replica-'))
   const started = await startServers(sizes.store)
-  const servers = sizes.losesData ? started : { ...started, flush: null, failOver: null }
+  const servers = sizes.losesData ? started : { ...started, losses: {}, isolate: null }
   const members: Member[] = []
   const ended = new AbortController()
   try {
@@ -108,7 +109,14 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
 
   const addMember = async (role: ProcessOptions['role'], at: number): Promise<Member> => {
     const name = `${role}-${at + 1}`
-    const proxy: TcpProxy = createTcpProxy(await findFreePort(), servers.target)
+    const { target } = servers
+    let ownPort: number | null = null
+    const proxy: TcpProxy = createTcpProxy(await findFreePort(), {
+      host: target.host,
+      get port() {
+        return ownPort ?? target.port
+      },
+    })
     await proxy.listen()
     // Reading such a clock takes long, so only some have one.
     const clock = role === 'verifier' && at % 2 === 1 ? createFakeClock(join(folder, `${name}.clock`)) : null
@@ -141,6 +149,7 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
       proxy,
       current: start(),
       setClock: clock === null ? null : (seconds) => clock.set(seconds),
+      leadTo: (port) => void (ownPort = port),
       async pause(pauseMs) {
         member.current.signal('SIGSTOP')
         await sleep(pauseMs)
