@@ -89,6 +89,7 @@ const MEANINGS: Readonly<Record<Condition, string>> = {
   C3: 'refused, and not revoked',
   C4: 'accepted by the process that revoked it, or with its position',
   C5: 'not revoked everywhere at the end',
+  C6: 'a session that forked, or went on after its end',
   C7: 'unavailable without a fault',
   C8: 'younger than its reads',
 }

@@ -58,10 +58,10 @@ const loss = (t0: number, given: Partial<Fault> = {}): Fault => ({
 /** The verifier is led to a primary that refuses to answer from 300 on; the new one is there from 100 on. */
 const isolation: Fault = {
   kind: 'isolated',
-  t0: 100,
+  t0: 50,
   t1: 600,
   processes: ['verifier'],
-  isolated: { until: 300 },
+  isolated: { from: 100, until: 300 },
 }
 
 /** Reads often enough for every answer; those who read are fresh. */
@@ -204,6 +204,23 @@ test('C5: whatever was acknowledged is everywhere at the end', () => {
   expect(conditions([revoke(10), check(50, 'valid', { ...last, process: 'store' })])).toEqual(['C5'])
   expect(conditions([revoke(10), check(50, 'unavailable', last), check(60, 'revoked', last)])).toEqual([])
   expect(conditions([revoke(10, { result: 'failed' }), check(50, 'valid', last)])).toEqual([])
+})
+
+describe('C6, sessions', () => {
+  const use = (t0: number, given: Partial<Operation>): Operation =>
+    check(t0, 'ok', { op: 'rotate', key: 'session:s', process: 'client', presented: 0, issued: 1, ...given })
+  test.each<[string, Condition[], Operation[], Fault[]]>([
+    ['one successor for two requests', [], [use(10, {}), use(10, {})], []],
+    ['two successors', ['C6'], [use(10, {}), use(10, { issued: 2 })], []],
+    ['on after a reuse', ['C6'], [use(10, { result: 'reused' }), use(20, { op: 'present' })], []],
+    ['on after it was ended', ['C6'], [use(10, { op: 'end' }), use(20, { presented: 1, issued: 2 })], []],
+    ['at the same time as its end', [], [use(10, { op: 'end' }), use(10.5, {})], []],
+    ['an end that failed', [], [use(10, { op: 'end', result: 'failed' }), use(20, {})], []],
+    ['the end is lost, and being restored', [], [use(10, { result: 'reused' }), use(300, {})], [loss(200)]],
+    ['the end is not restored', ['C6'], [use(10, { result: 'reused' }), use(411, {})], [loss(200)]],
+  ])('%s', (_, expected, operations, faults) => {
+    expect(conditions(operations, faults)).toEqual(expected)
+  })
 })
 
 test('C7: without a fault in the last two bounds nothing is refused', () => {

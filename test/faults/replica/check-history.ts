@@ -8,15 +8,14 @@ import { type Fault, type History, type Operation, STARVED, STORE } from './hist
  * - C3: a check answers `revoked` only if somebody revoked the key.
  * - C4: C1 with a bound of 0, on the process that revoked and where the position of the revocation is demanded.
  * - C5: at the end every acknowledged revocation is in every process, and in the store.
+ * - C6: a refresh token has one successor, and a session that has ended by a reuse or a revocation does not go on.
  * - C7: without a fault in the last two bounds, no check is refused.
  * - C8: a claimed age is not younger than the reads allow, and `valid` needs a read that was sent within the bound.
- *
- * C6 concerns sessions, which a replica does not keep.
  */
-export type Condition = 'C1' | 'C2' | 'C3' | 'C4' | 'C5' | 'C7' | 'C8'
+export type Condition = 'C1' | 'C2' | 'C3' | 'C4' | 'C5' | 'C6' | 'C7' | 'C8'
 
 /** All conditions. */
-export const CONDITIONS: readonly Condition[] = ['C1', 'C2', 'C3', 'C4', 'C5', 'C7', 'C8']
+export const CONDITIONS: readonly Condition[] = ['C1', 'C2', 'C3', 'C4', 'C5', 'C6', 'C7', 'C8']
 
 /** An operation that breaks a condition. */
 export interface Violation {
@@ -47,6 +46,7 @@ export function checkHistory(history: History): Violation[] {
     ...checkCause(history, checks, revocations),
     ...checkAtOnce(checks, acknowledged, isLost),
     ...checkEnd(checks, acknowledged),
+    ...checkSessions(history, isLost),
     ...checkAvailable(history, checks),
     ...checkAge(history, checks),
   ]
@@ -90,9 +90,9 @@ function* checkBound(
   // The primary that it was led to went on for a while, without what was revoked elsewhere.
   const isIsolated = (revocation: Operation, check: Operation): boolean =>
     isolations.some(
-      ({ t0, isolated, processes }) =>
+      ({ isolated, processes }) =>
         processes?.includes(check.process) === true &&
-        revocation.t1 >= t0 &&
+        revocation.t1 >= Number(isolated?.from) &&
         check.t0 <= Number(isolated?.until) + boundMs,
     )
   for (const check of checks) {
@@ -182,6 +182,31 @@ function* checkEnd(
   }
 }
 
+function* checkSessions({ operations }: History, isLost: LossTest): Iterable<Violation> {
+  const uses = operations.filter(({ op }) => op === 'rotate' || op === 'present' || op === 'end')
+  for (const group of groupBy(uses, ({ key }) => key).values()) {
+    const successors = new Map<number | undefined, Operation>()
+    // A session whose end is lost goes on until that is restored, so the end that counts is one that is not lost.
+    const ends = group.filter(
+      ({ op, result }) => result === 'reused' || result === 'ended' || (op === 'end' && result === 'ok'),
+    )
+    for (const use of group) {
+      if (use.result !== 'ok' || use.op === 'end') continue
+      const end = ends.find((one) => one.t1 < use.t0 && !isLost(one, use))
+      if (end !== undefined) {
+        const reason = `went on after "${end.result}" at ${Math.round(end.t1)}`
+        yield { condition: 'C6', operation: use, reason }
+      }
+      if (use.op !== 'rotate') continue
+      const first = successors.get(use.presented) ?? use
+      successors.set(use.presented, first)
+      if (first.issued === use.issued) continue
+      const reason = `generation ${use.presented} has the successors ${first.issued} and ${use.issued}`
+      yield { condition: 'C6', operation: use, reason }
+    }
+  }
+}
+
 function* checkAvailable({ boundMs, faults }: History, checks: readonly Operation[]): Iterable<Violation> {
   for (const check of checks) {
     if (check.result !== 'unavailable' || check.isFinal === true || isDisturbed(check, faults, boundMs))
@@ -240,7 +265,7 @@ export const EARLY = 1000
 
 /** How many operations break each condition. */
 export function countByCondition(violations: readonly Violation[]): Readonly<Record<Condition, number>> {
-  const counts = { C1: 0, C2: 0, C3: 0, C4: 0, C5: 0, C7: 0, C8: 0 }
+  const counts = { C1: 0, C2: 0, C3: 0, C4: 0, C5: 0, C6: 0, C7: 0, C8: 0 }
   for (const { condition } of violations) counts[condition]++
   return counts
 }

@@ -69,7 +69,7 @@ async function hurtStore({
       'isolated primary': async () => {
         const victim = shuffle(verifiers, random)[0] as Victim
         victim.leadTo(servers.target.port)
-        const { t0, lost, refusesAt, heal } = await isolate(random(800))
+        const { t0, lost, promotedAt, refusesAt, heal } = await isolate(random(800))
         for (const { name, proxy } of everybody) if (name !== victim.name) proxy.cut()
         const t1 = machineMs()
         // Long enough to see that it refuses, whatever it was told just before.
@@ -81,7 +81,7 @@ async function hurtStore({
           t0,
           t1: machineMs(),
           processes: [victim.name],
-          isolated: { until: refusesAt },
+          isolated: { from: promotedAt, until: refusesAt },
         })
         await heal()
         return { t0, t1, lost }

@@ -8,6 +8,7 @@ import { EARLY } from './check-history.js'
 import { type Fault, machineMs, type Operation, type OperationResult, STARVED } from './history.js'
 import { LONGEST_LIFETIME, toKeyName, toKeys, toRevocation } from './keys.js'
 import { logReads, type Log } from './log-reads.js'
+import { createSessionUse } from './use-sessions.js'
 import { watchStarvation } from './watch-starvation.js'
 import type { Acknowledged, FromProcess, ProcessOptions, ToProcess } from './process-protocol.js'
 
@@ -161,6 +162,7 @@ async function run(options: ProcessOptions): Promise<void> {
     checkNow(one.key, isUser && dice < 12 ? one.laterStart : EARLY)
   }
 
+  const useSession = role === 'client' ? createSessionUse({ store, log, random, withLimit }) : null
   let revoked = 0
   const revokeOne = (): void => {
     track(revoke([toKeyName(name, revoked++)]))
@@ -177,6 +179,7 @@ async function run(options: ProcessOptions): Promise<void> {
     if (due - done > options.perSecond / 10) done = Math.floor(due - options.perSecond / 20)
     for (; done < due; done++) {
       if (role === 'verifier') checkOne()
+      else if (useSession !== null) track(underWay.size < 100 ? useSession() : Promise.resolve())
       else if (underWay.size < 100) revokeOne()
     }
   }, TICK_MS)

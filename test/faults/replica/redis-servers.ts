@@ -78,16 +78,22 @@ export async function startRedisServers(): Promise<StoreServers> {
       const [old, limits] = [primary, { 'min-replicas-to-write': 1, 'min-replicas-max-lag': MAX_LAG_SECONDS }]
       for (const [name, value] of Object.entries(limits))
         await redisCommand(old.url, 'CONFIG', 'SET', name, String(value))
-      await replication.refuse()
-      const cutAt = machineMs()
-      await sleep(pauseMs)
       const t0 = machineMs()
+      // Without a word to either side: a connection that is reset tells the primary at once.
+      replication.setMode({ kind: 'hold' })
+      await sleep(pauseMs)
+      const promotedAt = machineMs()
       await promote()
       return {
         t0,
         lost: { from, to: machineMs() },
-        refusesAt: cutAt + MAX_LAG_SECONDS * 1000 + 1000,
-        heal: startStandby,
+        promotedAt,
+        refusesAt: t0 + MAX_LAG_SECONDS * 1000 + 1000,
+        async heal() {
+          await replication.refuse()
+          replication.setMode({ kind: 'pass' })
+          await startStandby()
+        },
       }
     },
     setClock: clock === null ? null : clock.set,

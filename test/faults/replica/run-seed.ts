@@ -27,6 +27,10 @@ export interface SeedSizes {
   readonly checksPerSecond: number
   /** By each revoker. */
   readonly revocationsPerSecond: number
+  /** Processes that use sessions. */
+  readonly clients: number
+  /** By each client. */
+  readonly rotationsPerSecond: number
   readonly stormSize: number
   /** Whether the store may be emptied, or fail over to a server that lacks its last writes. */
   readonly losesData: boolean
@@ -38,6 +42,8 @@ export const FULL_SIZES: Omit<SeedSizes, 'seed' | 'seconds' | 'store'> = {
   revokers: 2,
   checksPerSecond: 600,
   revocationsPerSecond: 60,
+  clients: 2,
+  rotationsPerSecond: 40,
   stormSize: 5000,
   losesData: true,
 }
@@ -100,6 +106,11 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
   const verifiers: Member[] = []
   const revokers: Member[] = []
   const onFault = (fault: Fault): void => void faults.push(fault)
+  const perSecond: Record<ProcessOptions['role'], number> = {
+    verifier: sizes.checksPerSecond,
+    revoker: sizes.revocationsPerSecond,
+    client: sizes.rotationsPerSecond,
+  }
   const revokerNames = Array.from({ length: sizes.revokers }, (_, at) => `revoker-${at + 1}`)
 
   const onAcknowledged = (from: string) => (revocations: readonly Acknowledged[]) => {
@@ -132,7 +143,7 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
           place: { client: servers.client, url: servers.url(proxy.port) },
           boundMs,
           whenStale: role === 'verifier' && at === 0 ? 'ask' : 'refuse',
-          perSecond: role === 'verifier' ? sizes.checksPerSecond : sizes.revocationsPerSecond,
+          perSecond: perSecond[role],
           seed: sizes.seed * 1000 + 100 * life + 10 * at + role.length,
           log: join(folder, `${name}-${life}.jsonl`),
           revokers: revokerNames,
@@ -172,6 +183,7 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
     async start() {
       for (let at = 0; at < sizes.verifiers; at++) verifiers.push(await addMember('verifier', at))
       for (let at = 0; at < sizes.revokers; at++) revokers.push(await addMember('revoker', at))
+      for (let at = 0; at < sizes.clients; at++) revokers.push(await addMember('client', at))
       await Promise.all(members.map(({ current }) => current.ready))
     },
     async storm(name: string) {

@@ -14,6 +14,7 @@ export type Loss = Required<Pick<Fault, 't0' | 'lost'>>
 
 /** A primary that is cut off from its standby, and from everybody but one process. */
 export interface Isolation extends Loss {
+  readonly promotedAt: number
   /** When the old primary must have noticed, and refuses to answer. */
   readonly refusesAt: number
   /** Ends the old primary, and starts it as the standby of the new one. */
