@@ -7,10 +7,10 @@ import {
   type Condition,
   CONDITIONS,
   countByCondition,
-  unavailableByFault,
   type Violation,
 } from './replica/check-history.js'
 import type { History } from './replica/history.js'
+import { unavailableByFault } from './replica/unavailable-by-fault.js'
 import { FULL_SIZES, runSeed, type SeedSizes } from './replica/run-seed.js'
 import type { StoreKind } from './replica/start-servers.js'
 

@@ -22,13 +22,13 @@ export async function startPostgresServers(): Promise<StoreServers> {
   let standby = await startStandby()
   let pinging = createPool(primary.url)
   let rebuilding: Promise<void> = Promise.resolve()
-  let isStopping = false
+  const stopping = new AbortController()
 
   // In the background, and again when the primary crashes meanwhile: it is no part of the fault.
   const rebuildStandby = (): void => {
     const rebuild = async (): Promise<void> => {
       await standby.stop()
-      while (!isStopping) {
+      while (!stopping.signal.aborted) {
         try {
           standby = await startStandby()
           return
@@ -39,14 +39,14 @@ export async function startPostgresServers(): Promise<StoreServers> {
     }
     rebuilding = rebuild()
   }
-  const isBehind = async (): Promise<boolean> => {
+  // Everything that the primary has written by now is on the standby when this resolves.
+  const synchronize = async (): Promise<void> => {
     const wanted = await runSql(primary.url, 'select pg_current_wal_lsn()')
-    while (!isStopping) {
+    while (!stopping.signal.aborted) {
       const sql = `select pg_last_wal_replay_lsn() >= '${wanted}'`
-      if ((await runSql(standby.url, sql)) === 't') return false
+      if ((await runSql(standby.url, sql)) === 't') return
       await sleep(20)
     }
-    return true
   }
 
   return {
@@ -59,7 +59,7 @@ export async function startPostgresServers(): Promise<StoreServers> {
       async failover(pauseMs) {
         await rebuilding
         const from = machineMs()
-        await isBehind()
+        await synchronize()
         await replication.refuse()
         await sleep(pauseMs)
         const t0 = machineMs()
@@ -103,7 +103,7 @@ export async function startPostgresServers(): Promise<StoreServers> {
       await pinging.query('select 1')
     },
     async stop() {
-      isStopping = true
+      stopping.abort()
       await replication.refuse()
       await rebuilding
       await pinging.end()
