@@ -169,6 +169,11 @@ describe('C3, no wrong refusal', () => {
     expect(conditions(operations, [ahead(8)])).toEqual([])
     expect(conditions(operations, [ahead(11)])).toEqual(['C3'])
     expect(conditions([...operations, user('revoked', 1_000_061)], [ahead(8)])).toEqual(['C3'])
+    // It reaches sessions that were opened before the clock was set right.
+    expect(conditions([revoke(20, { key: 'user:a' }), user('revoked', 1_000_063)], [ahead(8)])).toEqual([])
+    expect(conditions([revoke(20, { key: 'user:a' }), user('revoked', 1_000_064)], [ahead(8)])).toEqual([
+      'C3',
+    ])
   })
 
   test.each<[string, Condition[], Operation[]]>([

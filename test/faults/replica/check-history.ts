@@ -133,10 +133,12 @@ function* checkCause(
   revocations: ReadonlyMap<string, readonly Operation[]>,
 ): Iterable<Violation> {
   const leads = faults.filter(({ clockLeadMs }) => clockLeadMs !== undefined)
-  const readLead = ({ t0, t1 }: Operation): number =>
+  // How far a watermark may reach: to the clock of the store, and to sessions that were opened while it was ahead.
+  const readReach = ({ t1 }: Operation): number =>
     leads.reduce(
-      (most, lead) => (lead.t0 <= t1 && lead.t1 >= t0 ? Math.max(most, lead.clockLeadMs ?? 0) : most),
-      0,
+      (most, lead) =>
+        lead.t0 <= t1 ? Math.max(most, Math.min(lead.t1, t1) + (lead.clockLeadMs ?? 0)) : most,
+      t1,
     )
   for (const check of checks) {
     if (check.result !== 'revoked') continue
@@ -144,7 +146,7 @@ function* checkCause(
       if (revocation.t0 >= check.t1) return false
       // A watermark is the clock of the store at some moment of the call, and of a failed one nobody knows when.
       if (!startsLater(check) || revocation.result === 'failed') return true
-      return Number(check.start) <= revocation.t1 + wallLeadMs + readLead(revocation)
+      return Number(check.start) <= readReach(revocation) + wallLeadMs
     })
     if (causes.length === 0)
       yield { condition: 'C3', operation: check, reason: 'refused, and nobody revoked it' }
