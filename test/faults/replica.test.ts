@@ -19,6 +19,8 @@ const SIZES = {
     revokers: 2,
     checksPerSecond: 400,
     revocationsPerSecond: 30,
+    clients: 1,
+    rotationsPerSecond: 20,
     stormSize: 1000,
     losesData: false,
   },

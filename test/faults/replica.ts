@@ -7,12 +7,12 @@ import {
   type Condition,
   CONDITIONS,
   countByCondition,
-  unavailableByFault,
   type Violation,
 } from './replica/check-history.js'
 import type { History } from './replica/history.js'
+import { unavailableByFault } from './replica/unavailable-by-fault.js'
 import { FULL_SIZES, runSeed, type SeedSizes } from './replica/run-seed.js'
-import type { StoreKind } from './replica/servers.js'
+import type { StoreKind } from './replica/start-servers.js'
 
 /** Which runs are made. */
 export interface ReplicaSizes {
@@ -89,6 +89,7 @@ const MEANINGS: Readonly<Record<Condition, string>> = {
   C3: 'refused, and not revoked',
   C4: 'accepted by the process that revoked it, or with its position',
   C5: 'not revoked everywhere at the end',
+  C6: 'a session that forked, or went on after its end',
   C7: 'unavailable without a fault',
   C8: 'younger than its reads',
 }

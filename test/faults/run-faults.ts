@@ -23,6 +23,7 @@ export async function runFaults(args: string[]): Promise<number> {
       'first-seed': { type: 'string' },
       seconds: { type: 'string' },
       store: { type: 'string' },
+      storm: { type: 'string' },
     },
   })
   const names = values.only ?? Object.keys(SCENARIOS)
@@ -34,7 +35,7 @@ export async function runFaults(args: string[]): Promise<number> {
   const sizes = readSizes(values)
   if (sizes === null) {
     console.log(
-      '--store must be redis or postgres; --seeds, --first-seed and --seconds must be positive numbers',
+      '--store must be redis or postgres; --seeds, --first-seed, --seconds and --storm must be positive numbers',
     )
     return 1
   }
@@ -68,6 +69,7 @@ interface SizeArguments {
   readonly 'first-seed'?: string
   readonly seconds?: string
   readonly store?: string
+  readonly storm?: string
 }
 
 function readSizes({ quick, store, ...given }: SizeArguments): Sizes | null {
@@ -77,8 +79,10 @@ function readSizes({ quick, store, ...given }: SizeArguments): Sizes | null {
   const seeds = Number(given.seeds ?? replica.seeds)
   const firstSeed = Number(given['first-seed'] ?? replica.firstSeed)
   const seconds = Number(given.seconds ?? replica.seconds)
-  if (kind === undefined || !(seeds > 0 && firstSeed > 0 && seconds > 0)) return null
-  return { ...base, replica: { ...replica, store: kind, seeds, firstSeed, seconds } }
+  const stormSize = Number(given.storm ?? replica.perRun.stormSize)
+  if (kind === undefined || !(seeds > 0 && firstSeed > 0 && seconds > 0 && stormSize > 0)) return null
+  const perRun = { ...replica.perRun, stormSize }
+  return { ...base, replica: { ...replica, store: kind, seeds, firstSeed, seconds, perRun } }
 }
 
 const STORE_KINDS = ['redis', 'postgres'] as const

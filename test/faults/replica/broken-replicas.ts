@@ -79,6 +79,10 @@ const readCoarse = (): number => coarse
     breaks: ['C1', 'C5'],
     mistakes: { numbersEarly: true },
   },
+  'a refresh token that is sent twice within the grace has two successors': {
+    breaks: ['C6'],
+    mistakes: { forks: true },
+  },
   'nothing is restored': {
     breaks: ['C5'],
     changes: [

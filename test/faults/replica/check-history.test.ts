@@ -55,6 +55,15 @@ const loss = (t0: number, given: Partial<Fault> = {}): Fault => ({
   ...given,
 })
 
+/** The verifier is led to a primary that refuses to answer from 300 on; the new one is there from 100 on. */
+const isolation: Fault = {
+  kind: 'isolated',
+  t0: 50,
+  t1: 600,
+  processes: ['verifier'],
+  isolated: { from: 100, until: 300 },
+}
+
 /** Reads often enough for every answer; those who read are fresh. */
 const READS = Array.from({ length: 300 }, (_, at) => read(at * 10))
 const OTHER_READS = READS.flatMap((one) => [
@@ -103,6 +112,15 @@ describe('C1, bounded', () => {
       [revoke(10), check(300, 'valid')],
       [loss(200, { lost: { from: 11, to: 210 } })],
     ],
+    ['revoked while it was isolated', [], [revoke(110), check(400, 'valid')], [isolation]],
+    ['isolated, and too late', ['C1'], [revoke(110), check(401, 'valid')], [isolation]],
+    ['revoked before it was isolated', ['C1'], [revoke(90), check(200, 'valid')], [isolation]],
+    [
+      'another process was isolated',
+      ['C1'],
+      [revoke(110), check(300, 'valid')],
+      [{ ...isolation, processes: ['other'] }],
+    ],
     [
       'a login after a watermark',
       [],
@@ -145,6 +163,19 @@ describe('C2, monotone', () => {
 describe('C3, no wrong refusal', () => {
   const user = (result: Operation['result'], start: number): Operation =>
     check(500, result, { key: 'user:a', start })
+  test('a watermark of a store whose clock was ahead, and no other', () => {
+    const operations = [revoke(10, { key: 'user:a' }), user('revoked', 1_000_060)]
+    const ahead = (t0: number): Fault => ({ kind: 'clock', t0, t1: t0 + 5, processes: null, clockLeadMs: 50 })
+    expect(conditions(operations, [ahead(8)])).toEqual([])
+    expect(conditions(operations, [ahead(11)])).toEqual(['C3'])
+    expect(conditions([...operations, user('revoked', 1_000_061)], [ahead(8)])).toEqual(['C3'])
+    // It reaches sessions that were opened before the clock was set right.
+    expect(conditions([revoke(20, { key: 'user:a' }), user('revoked', 1_000_063)], [ahead(8)])).toEqual([])
+    expect(conditions([revoke(20, { key: 'user:a' }), user('revoked', 1_000_064)], [ahead(8)])).toEqual([
+      'C3',
+    ])
+  })
+
   test.each<[string, Condition[], Operation[]]>([
     ['nobody revoked it', ['C3'], [check(20, 'revoked')]],
     ['somebody did later', ['C3'], [check(20, 'revoked'), revoke(40)]],
@@ -178,6 +209,23 @@ test('C5: whatever was acknowledged is everywhere at the end', () => {
   expect(conditions([revoke(10), check(50, 'valid', { ...last, process: 'store' })])).toEqual(['C5'])
   expect(conditions([revoke(10), check(50, 'unavailable', last), check(60, 'revoked', last)])).toEqual([])
   expect(conditions([revoke(10, { result: 'failed' }), check(50, 'valid', last)])).toEqual([])
+})
+
+describe('C6, sessions', () => {
+  const use = (t0: number, given: Partial<Operation>): Operation =>
+    check(t0, 'ok', { op: 'rotate', key: 'session:s', process: 'client', presented: 0, issued: 1, ...given })
+  test.each<[string, Condition[], Operation[], Fault[]]>([
+    ['one successor for two requests', [], [use(10, {}), use(10, {})], []],
+    ['two successors', ['C6'], [use(10, {}), use(10, { issued: 2 })], []],
+    ['on after a reuse', ['C6'], [use(10, { result: 'reused' }), use(20, { op: 'present' })], []],
+    ['on after it was ended', ['C6'], [use(10, { op: 'end' }), use(20, { presented: 1, issued: 2 })], []],
+    ['at the same time as its end', [], [use(10, { op: 'end' }), use(10.5, {})], []],
+    ['an end that failed', [], [use(10, { op: 'end', result: 'failed' }), use(20, {})], []],
+    ['the end is lost, and being restored', [], [use(10, { result: 'reused' }), use(300, {})], [loss(200)]],
+    ['the end is not restored', ['C6'], [use(10, { result: 'reused' }), use(411, {})], [loss(200)]],
+  ])('%s', (_, expected, operations, faults) => {
+    expect(conditions(operations, faults)).toEqual(expected)
+  })
 })
 
 test('C7: without a fault in the last two bounds nothing is refused', () => {

@@ -8,15 +8,14 @@ import { type Fault, type History, type Operation, STARVED, STORE } from './hist
  * - C3: a check answers `revoked` only if somebody revoked the key.
  * - C4: C1 with a bound of 0, on the process that revoked and where the position of the revocation is demanded.
  * - C5: at the end every acknowledged revocation is in every process, and in the store.
+ * - C6: a refresh token has one successor, and a session that has ended by a reuse or a revocation does not go on.
  * - C7: without a fault in the last two bounds, no check is refused.
  * - C8: a claimed age is not younger than the reads allow, and `valid` needs a read that was sent within the bound.
- *
- * C6 concerns sessions, which a replica does not keep.
  */
-export type Condition = 'C1' | 'C2' | 'C3' | 'C4' | 'C5' | 'C7' | 'C8'
+export type Condition = 'C1' | 'C2' | 'C3' | 'C4' | 'C5' | 'C6' | 'C7' | 'C8'
 
 /** All conditions. */
-export const CONDITIONS: readonly Condition[] = ['C1', 'C2', 'C3', 'C4', 'C5', 'C7', 'C8']
+export const CONDITIONS: readonly Condition[] = ['C1', 'C2', 'C3', 'C4', 'C5', 'C6', 'C7', 'C8']
 
 /** An operation that breaks a condition. */
 export interface Violation {
@@ -47,6 +46,7 @@ export function checkHistory(history: History): Violation[] {
     ...checkCause(history, checks, revocations),
     ...checkAtOnce(checks, acknowledged, isLost),
     ...checkEnd(checks, acknowledged),
+    ...checkSessions(history, isLost),
     ...checkAvailable(history, checks),
     ...checkAge(history, checks),
   ]
@@ -81,16 +81,25 @@ function addRunningTime(from: number, durationMs: number, starved: readonly Faul
 }
 
 function* checkBound(
-  { boundMs }: History,
+  { boundMs, faults }: History,
   checks: readonly Operation[],
   acknowledged: ReadonlyMap<string, Operation>,
   isLost: LossTest,
 ): Iterable<Violation> {
+  const isolations = faults.filter(({ isolated }) => isolated !== undefined)
+  // The primary that it was led to went on for a while, without what was revoked elsewhere.
+  const isIsolated = (revocation: Operation, check: Operation): boolean =>
+    isolations.some(
+      ({ isolated, processes }) =>
+        processes?.includes(check.process) === true &&
+        revocation.t1 >= Number(isolated?.from) &&
+        check.t0 <= Number(isolated?.until) + boundMs,
+    )
   for (const check of checks) {
     const revocation = acknowledged.get(check.key)
     if (revocation === undefined || check.result !== 'valid' || startsLater(check)) continue
     const late = check.t0 - revocation.t1
-    if (late <= boundMs || isLost(revocation, check)) continue
+    if (late <= boundMs || isLost(revocation, check) || isIsolated(revocation, check)) continue
     yield {
       condition: 'C1',
       operation: check,
@@ -119,16 +128,25 @@ function* checkMonotone(checks: readonly Operation[], isLost: LossTest): Iterabl
 }
 
 function* checkCause(
-  { wallLeadMs }: History,
+  { wallLeadMs, faults }: History,
   checks: readonly Operation[],
   revocations: ReadonlyMap<string, readonly Operation[]>,
 ): Iterable<Violation> {
+  const leads = faults.filter(({ clockLeadMs }) => clockLeadMs !== undefined)
+  // How far a watermark may reach: to the clock of the store, and to sessions that were opened while it was ahead.
+  const readReach = ({ t1 }: Operation): number =>
+    leads.reduce(
+      (most, lead) =>
+        lead.t0 <= t1 ? Math.max(most, Math.min(lead.t1, t1) + (lead.clockLeadMs ?? 0)) : most,
+      t1,
+    )
   for (const check of checks) {
     if (check.result !== 'revoked') continue
-    const causes = (revocations.get(check.key) ?? []).filter(({ t0, t1, result }) => {
-      if (t0 >= check.t1) return false
+    const causes = (revocations.get(check.key) ?? []).filter((revocation) => {
+      if (revocation.t0 >= check.t1) return false
       // A watermark is the clock of the store at some moment of the call, and of a failed one nobody knows when.
-      return !startsLater(check) || result === 'failed' || Number(check.start) <= t1 + wallLeadMs
+      if (!startsLater(check) || revocation.result === 'failed') return true
+      return Number(check.start) <= readReach(revocation) + wallLeadMs
     })
     if (causes.length === 0)
       yield { condition: 'C3', operation: check, reason: 'refused, and nobody revoked it' }
@@ -163,6 +181,31 @@ function* checkEnd(
     if (check.result === 'revoked' || !acknowledged.has(check.key)) continue
     const where = check.process === STORE ? 'in the store' : 'in a process'
     yield { condition: 'C5', operation: check, reason: `${check.result} ${where} at the end` }
+  }
+}
+
+function* checkSessions({ operations }: History, isLost: LossTest): Iterable<Violation> {
+  const uses = operations.filter(({ op }) => op === 'rotate' || op === 'present' || op === 'end')
+  for (const group of groupBy(uses, ({ key }) => key).values()) {
+    const successors = new Map<number | undefined, Operation>()
+    // A session whose end is lost goes on until that is restored, so the end that counts is one that is not lost.
+    const ends = group.filter(
+      ({ op, result }) => result === 'reused' || result === 'ended' || (op === 'end' && result === 'ok'),
+    )
+    for (const use of group) {
+      if (use.result !== 'ok' || use.op === 'end') continue
+      const end = ends.find((one) => one.t1 < use.t0 && !isLost(one, use))
+      if (end !== undefined) {
+        const reason = `went on after "${end.result}" at ${Math.round(end.t1)}`
+        yield { condition: 'C6', operation: use, reason }
+      }
+      if (use.op !== 'rotate') continue
+      const first = successors.get(use.presented) ?? use
+      successors.set(use.presented, first)
+      if (first.issued === use.issued) continue
+      const reason = `generation ${use.presented} has the successors ${first.issued} and ${use.issued}`
+      yield { condition: 'C6', operation: use, reason }
+    }
   }
 }
 
@@ -224,43 +267,9 @@ export const EARLY = 1000
 
 /** How many operations break each condition. */
 export function countByCondition(violations: readonly Violation[]): Readonly<Record<Condition, number>> {
-  const counts = { C1: 0, C2: 0, C3: 0, C4: 0, C5: 0, C7: 0, C8: 0 }
+  const counts = { C1: 0, C2: 0, C3: 0, C4: 0, C5: 0, C6: 0, C7: 0, C8: 0 }
   for (const { condition } of violations) counts[condition]++
   return counts
-}
-
-/** For each kind of fault, the share of the checks near it that were refused, from 0 to 1. */
-export function unavailableByFault({
-  operations,
-  faults,
-  boundMs,
-}: History): ReadonlyMap<string, readonly [refused: number, all: number]> {
-  const shares = new Map<string, [number, number]>()
-  const checks = operations.filter(({ op, isFinal }) => op === 'check' && isFinal !== true)
-  const sorted = checks.toSorted((one, other) => one.t0 - other.t0)
-  const times = sorted.map(({ t0 }) => t0)
-  for (const fault of faults) {
-    const share = shares.get(fault.kind) ?? [0, 0]
-    shares.set(fault.kind, share)
-    for (let at = findFirst(times, fault.t0); at < sorted.length; at++) {
-      const check = sorted[at] as Operation
-      if (check.t0 > fault.t1 + boundMs) break
-      if (fault.processes?.includes(check.process) === false) continue
-      if (check.result === 'unavailable') share[0]++
-      share[1]++
-    }
-  }
-  return shares
-}
-
-function findFirst(times: readonly number[], from: number): number {
-  let [low, high] = [0, times.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((times[middle] as number) < from) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 function groupBy<Value>(

@@ -1,5 +1,5 @@
 /** What an operation came to. `failed` is a revocation that may have been taken all the same. */
-export type OperationResult = 'revoked' | 'valid' | 'unavailable' | 'ok' | 'failed'
+export type OperationResult = 'revoked' | 'valid' | 'unavailable' | 'ok' | 'failed' | 'reused' | 'ended'
 
 /** One operation of a process, as one line of its log. Times are milliseconds of the machine's monotonic clock. */
 export interface Operation {
@@ -7,8 +7,8 @@ export interface Operation {
   /** Counts the starts of that process. */
   readonly life: number
   /** `read` is an answer of the store's feed: `ok` for the last page of a read, `failed` for all others. */
-  readonly op: 'revoke' | 'check' | 'state' | 'read'
-  /** `kind:name`; empty for `state` and `read`. */
+  readonly op: 'revoke' | 'check' | 'state' | 'read' | 'rotate' | 'present' | 'end'
+  /** `kind:name`; empty for `state` and `read`. The last three are about a session, by its id. */
   readonly key: string
   readonly t0: number
   readonly t1: number
@@ -19,6 +19,10 @@ export interface Operation {
   readonly error?: string
   /** Of a `state`: the age that the replica claims. Of a `read`: the age that the store reports. */
   readonly ageMs?: number
+  /** The generation of the refresh token that was presented. */
+  readonly presented?: number
+  /** Of a `rotate`: the generation of the successor. */
+  readonly issued?: number
   /** The check demanded the position of the revocation. */
   readonly atLeast?: true
   /** The check was made after everything had healed. */
@@ -42,6 +46,10 @@ export interface Fault {
   readonly processes: readonly string[] | null
   /** The store may have lost what it acknowledged between these two moments. */
   readonly lost?: { readonly from: number; readonly to: number }
+  /** The processes were led to a primary that knows nothing new from one moment on, and refuses to answer from the other. */
+  readonly isolated?: { readonly from: number; readonly until: number }
+  /** The clock of the store was ahead by so much. */
+  readonly clockLeadMs?: number
 }
 
 /** Everything that happened in a run. */

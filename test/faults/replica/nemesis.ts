@@ -13,6 +13,8 @@ export interface Victim {
   startAnew(): Promise<void>
   /** Sets its clock so many seconds ahead or back; `null` where that cannot be done. */
   readonly setClock: ((seconds: number) => void) | null
+  /** Leads new connections to another port; `null` for where all others are led. */
+  leadTo(port: number | null): void
 }
 
 /** What a nemesis works with. */
@@ -30,7 +32,7 @@ export interface NemesisOptions {
   readonly onFault: (fault: Fault) => void
 }
 
-type Hurt = () => Promise<Pick<Fault, 'lost'> | void>
+type Hurt = () => Promise<Partial<Fault> | void>
 
 /**
  * Does one thing after the other to the store, and at the same time one after the other to the verifiers, as its seed
@@ -44,6 +46,7 @@ async function hurtStore({
   servers,
   verifiers,
   revokers,
+  boundMs,
   restoreMs,
   random,
   storm,
@@ -51,10 +54,7 @@ async function hurtStore({
   onFault,
 }: NemesisOptions): Promise<void> {
   const everybody = [...verifiers, ...revokers]
-  const cutAll = (): void => {
-    for (const { proxy } of everybody) proxy.cut()
-  }
-  const { flush, failOver } = servers
+  const { losses, isolate, setClock } = servers
   const choices: Record<string, Hurt> = {
     crash: () => servers.crash(random(1500)),
     freeze: () => servers.freeze(500 + random(2500)),
@@ -62,8 +62,40 @@ async function hurtStore({
     'cut revokers': async () => {
       for (const { proxy } of revokers) await loseConnections(proxy, random(800))
     },
-    ...(flush !== null && { flush: async () => ({ lost: await flush() }) }),
-    ...(failOver !== null && { failover: async () => ({ lost: await failOver(random(800), cutAll) }) }),
+    ...Object.fromEntries(
+      Object.entries(losses).map(([kind, lose]): [string, Hurt] => [kind, () => lose(random(800))]),
+    ),
+    ...(isolate !== null && {
+      'isolated primary': async () => {
+        const victim = shuffle(verifiers, random)[0] as Victim
+        victim.leadTo(servers.target.port)
+        const { t0, lost, promotedAt, refusesAt, heal } = await isolate(random(800))
+        for (const { name, proxy } of everybody) if (name !== victim.name) proxy.cut()
+        const t1 = machineMs()
+        // Long enough to see that it refuses, whatever it was told just before.
+        await sleep(Math.max(0, refusesAt + 2 * boundMs - machineMs()))
+        victim.leadTo(null)
+        victim.proxy.cut()
+        onFault({
+          kind: 'led to the isolated primary',
+          t0,
+          t1: machineMs(),
+          processes: [victim.name],
+          isolated: { from: promotedAt, until: refusesAt },
+        })
+        await heal()
+        return { t0, t1, lost }
+      },
+    }),
+    ...(setClock !== null && {
+      'clock of the store': async () => {
+        const seconds = random(2) === 0 ? CLOCK_JUMP_SECONDS : -CLOCK_JUMP_SECONDS
+        setClock(seconds)
+        await sleep(200 + random(2000))
+        setClock(0)
+        return { clockLeadMs: seconds * 1000 }
+      },
+    }),
   }
   // A new order for each time around, so that a run has every one of them if it is long enough.
   for (;;) {
@@ -121,6 +153,8 @@ async function hurtVerifiers({ verifiers, boundMs, random, isOver, onFault }: Ne
 }
 
 const CLOCK_SET = 'clock set'
+// Nearly an hour: what was revoked less than two minutes ago must not have ended by it.
+const CLOCK_JUMP_SECONDS = 3500
 
 async function loseConnections(proxy: TcpProxy, pauseMs: number): Promise<void> {
   await proxy.refuse()

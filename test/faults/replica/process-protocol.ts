@@ -4,7 +4,8 @@ import type { Place } from '../harness/place.js'
 export interface ProcessOptions {
   readonly name: string
   readonly life: number
-  readonly role: 'verifier' | 'revoker'
+  /** A client uses sessions. */
+  readonly role: 'verifier' | 'revoker' | 'client'
   /** By its own proxy. */
   readonly place: Place
   readonly boundMs: number

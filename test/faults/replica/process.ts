@@ -8,6 +8,7 @@ import { EARLY } from './check-history.js'
 import { type Fault, machineMs, type Operation, type OperationResult, STARVED } from './history.js'
 import { LONGEST_LIFETIME, toKeyName, toKeys, toRevocation } from './keys.js'
 import { logReads, type Log } from './log-reads.js'
+import { createSessionUse } from './use-sessions.js'
 import { watchStarvation } from './watch-starvation.js'
 import type { Acknowledged, FromProcess, ProcessOptions, ToProcess } from './process-protocol.js'
 
@@ -15,6 +16,9 @@ import type { Acknowledged, FromProcess, ProcessOptions, ToProcess } from './pro
 
 const TICK_MS = 5
 const CALL_LIMIT_MS = 2000
+const POOL_WAIT_MS = 1000
+// A process that has so many calls under way makes no more of them: a store that is behind catches up.
+const MAX_UNDER_WAY = 20
 const STATE_INTERVAL_MS = 50
 const FLUSH_INTERVAL_MS = 50
 const FINAL_ATTEMPTS = 10
@@ -54,7 +58,9 @@ async function run(options: ProcessOptions): Promise<void> {
   process.on('exit', () => (flush(), closeSync(file)))
 
   // A client that waits longer than the bound before it connects again makes its replica stale for longer.
-  const { store: shared } = await openStore(options.place, { reconnectMs: boundMs / 4 })
+  // What waits for a connection of a pool for longer than anybody waits for its answer only keeps others from it.
+  const waits = { reconnectMs: boundMs / 4, poolWaitMs: POOL_WAIT_MS }
+  const { store: shared } = await openStore(options.place, waits)
   const store = replicate(logReads(shared, log), { bound: `${boundMs}ms`, whenStale: options.whenStale })
   const mayAsk = options.whenStale === 'ask' ? ({ mayAsk: true } as const) : {}
   const known: Known[] = []
@@ -161,6 +167,7 @@ async function run(options: ProcessOptions): Promise<void> {
     checkNow(one.key, isUser && dice < 12 ? one.laterStart : EARLY)
   }
 
+  const useSession = role === 'client' ? createSessionUse({ store, log, random, withLimit }) : null
   let revoked = 0
   const revokeOne = (): void => {
     track(revoke([toKeyName(name, revoked++)]))
@@ -177,7 +184,9 @@ async function run(options: ProcessOptions): Promise<void> {
     if (due - done > options.perSecond / 10) done = Math.floor(due - options.perSecond / 20)
     for (; done < due; done++) {
       if (role === 'verifier') checkOne()
-      else if (underWay.size < 100) revokeOne()
+      else if (underWay.size >= MAX_UNDER_WAY) continue
+      else if (useSession !== null) track(useSession())
+      else revokeOne()
     }
   }, TICK_MS)
   setInterval(() => {

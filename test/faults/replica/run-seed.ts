@@ -12,8 +12,9 @@ import { type Fault, type History, machineMs, type Operation, STARVED, STORE } f
 import { toKeys } from './keys.js'
 import { runNemesis, type Victim } from './nemesis.js'
 import type { Acknowledged, ProcessOptions, ToProcess } from './process-protocol.js'
-import { startServers, type StoreKind, type StoreServers } from './servers.js'
+import type { StoreServers } from './servers.js'
 import { type RunningProcess, startProcess } from './start-process.js'
+import { startServers, type StoreKind } from './start-servers.js'
 
 /** How large a run is. */
 export interface SeedSizes {
@@ -26,6 +27,10 @@ export interface SeedSizes {
   readonly checksPerSecond: number
   /** By each revoker. */
   readonly revocationsPerSecond: number
+  /** Processes that use sessions. */
+  readonly clients: number
+  /** By each client. */
+  readonly rotationsPerSecond: number
   readonly stormSize: number
   /** Whether the store may be emptied, or fail over to a server that lacks its last writes. */
   readonly losesData: boolean
@@ -37,6 +42,8 @@ export const FULL_SIZES: Omit<SeedSizes, 'seed' | 'seconds' | 'store'> = {
   revokers: 2,
   checksPerSecond: 600,
   revocationsPerSecond: 60,
+  clients: 2,
+  rotationsPerSecond: 40,
   stormSize: 5000,
   losesData: true,
 }
@@ -51,7 +58,7 @@ export async function runSeed(program: string, sizes: SeedSizes): Promise<Histor
   const boundMs = 500 + 100 * random(6)
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-replica-'))
   const started = await startServers(sizes.store)
-  const servers = sizes.losesData ? started : { ...started, flush: null, failOver: null }
+  const servers = sizes.losesData ? started : { ...started, losses: {}, isolate: null }
   const members: Member[] = []
   const ended = new AbortController()
   try {
@@ -99,6 +106,11 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
   const verifiers: Member[] = []
   const revokers: Member[] = []
   const onFault = (fault: Fault): void => void faults.push(fault)
+  const perSecond: Record<ProcessOptions['role'], number> = {
+    verifier: sizes.checksPerSecond,
+    revoker: sizes.revocationsPerSecond,
+    client: sizes.rotationsPerSecond,
+  }
   const revokerNames = Array.from({ length: sizes.revokers }, (_, at) => `revoker-${at + 1}`)
 
   const onAcknowledged = (from: string) => (revocations: readonly Acknowledged[]) => {
@@ -108,7 +120,14 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
 
   const addMember = async (role: ProcessOptions['role'], at: number): Promise<Member> => {
     const name = `${role}-${at + 1}`
-    const proxy: TcpProxy = createTcpProxy(await findFreePort(), servers.target)
+    const { target } = servers
+    let ownPort: number | null = null
+    const proxy: TcpProxy = createTcpProxy(await findFreePort(), {
+      host: target.host,
+      get port() {
+        return ownPort ?? target.port
+      },
+    })
     await proxy.listen()
     // Reading such a clock takes long, so only some have one.
     const clock = role === 'verifier' && at % 2 === 1 ? createFakeClock(join(folder, `${name}.clock`)) : null
@@ -124,7 +143,7 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
           place: { client: servers.client, url: servers.url(proxy.port) },
           boundMs,
           whenStale: role === 'verifier' && at === 0 ? 'ask' : 'refuse',
-          perSecond: role === 'verifier' ? sizes.checksPerSecond : sizes.revocationsPerSecond,
+          perSecond: perSecond[role],
           seed: sizes.seed * 1000 + 100 * life + 10 * at + role.length,
           log: join(folder, `${name}-${life}.jsonl`),
           revokers: revokerNames,
@@ -141,6 +160,7 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
       proxy,
       current: start(),
       setClock: clock === null ? null : (seconds) => clock.set(seconds),
+      leadTo: (port) => void (ownPort = port),
       async pause(pauseMs) {
         member.current.signal('SIGSTOP')
         await sleep(pauseMs)
@@ -163,6 +183,7 @@ function createRun(program: string, sizes: SeedSizes, { servers, boundMs, folder
     async start() {
       for (let at = 0; at < sizes.verifiers; at++) verifiers.push(await addMember('verifier', at))
       for (let at = 0; at < sizes.revokers; at++) revokers.push(await addMember('revoker', at))
+      for (let at = 0; at < sizes.clients; at++) revokers.push(await addMember('client', at))
       await Promise.all(members.map(({ current }) => current.ready))
     },
     async storm(name: string) {

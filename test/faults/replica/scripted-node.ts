@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RevocationStore } from '../../../src/index.js'
 import { replicate } from '../../../src/stores/replica.js'
+import { FOREVER } from '../../../src/store-kit.js'
 import { EARLY } from './check-history.js'
 import { machineMs, type Operation, type OperationResult, STORE } from './history.js'
 import { LONGEST_LIFETIME, toKey, toKeys, toRevocation } from './keys.js'
 import { type Log, logReads } from './log-reads.js'
+import { toResult } from './use-sessions.js'
 import type { ScriptedConnection, ScriptedServer } from './scripted-store.js'
 
 /** A process of a scripted run: it is none of its own, and has a replica of its own. */
@@ -20,6 +22,9 @@ export interface ScriptedNode {
   watch(keys: readonly string[], forMs: number): Promise<void>
   /** Checks keys until all of them are refused, or for a few seconds. */
   waitFor(keys: readonly string[]): Promise<void>
+  /** Returns the id. */
+  openSession(): Promise<string>
+  rotate(sid: string, generation: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -95,8 +100,23 @@ export async function startNodeOn(
       while (keys.some((key) => check(key) !== 'revoked') && machineMs() - from < WAIT_LIMIT_MS)
         await sleep(2)
     },
+    async openSession() {
+      const session = { user: 'ada', nonce: 'session', expiresAt: FOREVER, until: FOREVER }
+      return (await toSessions(store).open({ ...session, ip: null, userAgent: null })).sid
+    },
+    async rotate(sid, presented) {
+      const rules = { graceMs: 10_000, idleMs: FOREVER, ip: null, userAgent: null }
+      const t0 = machineMs()
+      const rotation = await toSessions(store).rotate(sid, presented, rules)
+      log({ op: 'rotate', key: `session:${sid}`, t0, t1: machineMs(), presented, ...toResult(rotation) })
+    },
     close: () => store.close(),
   }
+}
+
+function toSessions({ sessions }: RevocationStore): NonNullable<RevocationStore['sessions']> {
+  if (sessions === undefined) throw new TypeError('The store has no sessions')
+  return sessions
 }
 
 /** Another process, whose replica is not looked at: what it revokes is acknowledged at once. Returns the last position. */

@@ -193,6 +193,13 @@ const STEPS: Readonly<Record<string, (step: Step) => Promise<void>>> = {
     await node.watch(['token:relayed/0'], 3 * boundMs)
     await node.close()
   },
+  'a refresh token is sent by two requests, and an old one by a thief': async (step) => {
+    const node = await startNode(step, 'client', step.server)
+    const sid = await node.openSession()
+    await Promise.all([node.rotate(sid, 0), node.rotate(sid, 0)])
+    for (const generation of [1, 2, 0, 3]) await node.rotate(sid, generation)
+    await node.close()
+  },
   'nothing happens': async (step) => {
     const node = await startNode(step, 'verifier', step.server)
     // Until the machine has let it run for long enough, if it ever does.

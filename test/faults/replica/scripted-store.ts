@@ -1,4 +1,11 @@
-import type { FeedPage, Position, Revocation, RevocationStore } from '../../../src/store-kit.js'
+import {
+  decideRotation,
+  type FeedPage,
+  FOREVER,
+  type Position,
+  type Revocation,
+  type RevocationStore,
+} from '../../../src/store-kit.js'
 
 /** Mistakes that a store can make, rather than a replica. */
 export interface StoreMistakes {
@@ -6,6 +13,8 @@ export interface StoreMistakes {
   readonly hasNoLinks?: boolean
   /** Batches get their numbers before they are there, so that a later one can be there first. */
   readonly numbersEarly?: boolean
+  /** A refresh token that is sent once more within the grace gets a successor of its own. */
+  readonly forks?: boolean
 }
 
 interface Batch {
@@ -90,6 +99,33 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
   const raise = (entry: Revocation): Revocation =>
     entry.kind === 'user' ? { ...entry, notBefore: Math.max(entry.notBefore, Date.now()) } : entry
 
+  const rows = new Map<string, { generation: number; lastUsedAt: number }>()
+  const sessions: NonNullable<RevocationStore['sessions']> = {
+    async open({ nonce }) {
+      const startedAt = Date.now()
+      rows.set(nonce, { generation: 0, lastUsedAt: startedAt })
+      return { sid: nonce, startedAt }
+    },
+    async rotate(sid, presented, rules) {
+      const row = rows.get(sid) ?? { generation: 0, lastUsedAt: 0 }
+      const isRevoked = merged().has(`session:${sid}`) || !rows.has(sid)
+      const now = Date.now()
+      const verdict = decideRotation({ ...row, isRevoked, until: FOREVER }, presented, rules, now)
+      if (verdict === 'end') return { outcome: 'ended' }
+      if (verdict === 'reuse') {
+        await append([{ kind: 'session', id: sid, notBefore: FOREVER, until: FOREVER }])
+        return { outcome: 'reused', generation: row.generation }
+      }
+      const isReplayed = verdict === 'replay'
+      const generation = isReplayed ? row.generation + (mistakes.forks === true ? 1 : 0) : presented + 1
+      rows.set(sid, { generation, lastUsedAt: now })
+      return { outcome: isReplayed ? 'replayed' : 'rotated', generation, expiresAt: FOREVER }
+    },
+    present: async () => ({ outcome: 'ended' }),
+    list: async () => [],
+    get: async () => null,
+  }
+
   return {
     connect() {
       const connection: ScriptedConnection = {
@@ -112,6 +148,7 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
           async restore(batch) {
             await append(batch)
           },
+          sessions,
           prune: async () => 0,
           close: async () => undefined,
         },

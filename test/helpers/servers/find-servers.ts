@@ -12,6 +12,7 @@ export interface PostgresBinaries {
   readonly postgres: string
   readonly initdb: string
   readonly psql: string
+  readonly basebackup: string
 }
 
 /** The Redis or Valkey of this machine, or null. */
@@ -29,6 +30,7 @@ export function findPostgres(): PostgresBinaries | null {
     postgres: join(folder, 'postgres'),
     initdb: join(folder, 'initdb'),
     psql: join(folder, 'psql'),
+    basebackup: join(folder, 'pg_basebackup'),
   }
 }
 

@@ -31,6 +31,8 @@ export interface ServerProgram {
   readonly url: (port: number) => string
   readonly folder: GuardedFolder
   readonly owner?: Owner | undefined
+  /** Variables of its environment, besides those of this process. */
+  readonly environment?: Readonly<Record<string, string>> | undefined
   /** Ends it and leaves nothing in the machine's memory. */
   readonly endSignal: NodeJS.Signals
   /** Runs after every start, for a server that says too early that it is ready. */
@@ -85,14 +87,15 @@ export async function startServerProcess(program: ServerProgram): Promise<Runnin
 }
 
 /** Runs the program once, until it says that it is ready. */
-async function launch({ command, args, folder, owner }: ServerProgram, port: number): Promise<ChildProcess> {
+async function launch(program: ServerProgram, port: number): Promise<ChildProcess> {
+  const { command, args, folder, owner, environment } = program
   const path = join(folder.path, 'server.log')
   const log = openSync(path, 'w')
   const child = spawn(command, args(port), {
     ...owner,
     cwd: folder.path,
     detached: true,
-    env: { ...process.env, LC_ALL: 'C' },
+    env: { ...process.env, ...environment, LC_ALL: 'C' },
     stdio: ['ignore', log, log],
   })
   closeSync(log)
@@ -105,7 +108,7 @@ async function launch({ command, args, folder, owner }: ServerProgram, port: num
     if (failure !== undefined) throw failure
     if (hasEnded(child)) throw new Error(`${command} ended at once:\n${readFileSync(path, 'utf8')}`)
     // Not a connection: after a collision, somebody else's server would answer on the port.
-    if (/ready to accept connections/i.test(readFileSync(path, 'utf8'))) return child
+    if (/ready to accept (?:read-only )?connections/i.test(readFileSync(path, 'utf8'))) return child
     await sleep(POLL)
   }
   signalTree(child, 'SIGKILL')

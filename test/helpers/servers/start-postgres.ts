@@ -17,14 +17,30 @@ export interface RunningPostgres extends RunningServer {
   createDatabase(name?: string): Promise<string>
 }
 
-/** Starts a PostgreSQL of the caller's own, durable as a real one unless `settings` say otherwise. */
-export async function startPostgres(settings: PostgresSettings = {}): Promise<RunningPostgres> {
+/**
+ * Starts a PostgreSQL of the caller's own, durable as a real one unless `settings` say otherwise; with the URL of a
+ * primary it is a standby of that one.
+ */
+export async function startPostgres(
+  settings: PostgresSettings = {},
+  primaryUrl?: string,
+): Promise<RunningPostgres> {
   const binaries = findPostgres()
   if (binaries === null) throw new Error('There is no PostgreSQL server on this machine.')
   const owner = findOwner()
   const folder = createGuardedFolder('tokenlib-postgres-', 'QUIT', owner)
   const data = join(folder.path, 'data')
-  await initialise(binaries.initdb, data, folder, owner)
+  if (primaryUrl === undefined) {
+    const options = ['--auth=trust', '-U', 'postgres', '--no-sync', '--locale=C', '--encoding=UTF8']
+    await fillFolder(binaries.initdb, ['-D', data, ...options], folder, owner)
+  } else {
+    await fillFolder(
+      binaries.basebackup,
+      ['-D', data, '-d', primaryUrl, '-R', ...BACKUP_OPTIONS],
+      folder,
+      owner,
+    )
+  }
   const configuration = Object.entries({
     ...DEFAULTS,
     unix_socket_directories: folder.path,
@@ -68,6 +84,19 @@ export async function runSql(url: string, sql: string): Promise<string> {
   return stdout.trim()
 }
 
+/** Copies the data of a running server into a folder that its user may write to. */
+export async function backUpPostgres(url: string, path: string): Promise<void> {
+  const binaries = findPostgres()
+  if (binaries === null) throw new Error('There is no PostgreSQL server on this machine.')
+  await promisify(execFile)(binaries.basebackup, ['-D', path, '-d', url, ...BACKUP_OPTIONS], {
+    ...findOwner(),
+    cwd: '/',
+  })
+}
+
+// As soon as possible, and not safe from a loss of power.
+const BACKUP_OPTIONS = ['-c', 'fast', '--no-sync']
+
 const DEFAULTS: PostgresSettings = {
   listen_addresses: '127.0.0.1',
   max_connections: '200',
@@ -89,9 +118,14 @@ function findOwner(): Owner | undefined {
   throw new Error('PostgreSQL refuses to run as root, and there is no user "postgres" or "nobody".')
 }
 
-async function initialise(initdb: string, data: string, folder: GuardedFolder, owner?: Owner): Promise<void> {
-  const options = ['--auth=trust', '-U', 'postgres', '--no-sync', '--locale=C', '--encoding=UTF8']
-  const child = spawn(initdb, ['-D', data, ...options], {
+/** Runs a program that makes a data folder; removes the folder around it if that fails. */
+async function fillFolder(
+  program: string,
+  args: readonly string[],
+  folder: GuardedFolder,
+  owner?: Owner,
+): Promise<void> {
+  const child = spawn(program, args, {
     ...owner,
     cwd: folder.path,
     detached: true,
@@ -105,7 +139,7 @@ async function initialise(initdb: string, data: string, folder: GuardedFolder, o
   folder.watch(null)
   if (code === 0) return
   await folder.remove()
-  throw new Error(`initdb failed:\n${errors}`)
+  throw new Error(`${program} failed:\n${errors}`)
 }
 
 /** A server that was killed leaves a segment of shared memory behind, and some systems have room for only 32. */

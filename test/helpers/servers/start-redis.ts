@@ -14,7 +14,10 @@ export type RedisSettings = Readonly<Record<string, string | readonly string[] |
  *
  * The URL has the password of `requirepass`. With `cluster-enabled` it is a cluster of one node with all slots.
  */
-export async function startRedis(settings: RedisSettings = {}): Promise<RunningServer> {
+export async function startRedis(
+  settings: RedisSettings = {},
+  environment: Readonly<Record<string, string>> = {},
+): Promise<RunningServer> {
   const binaries = findRedis()
   if (binaries === null) throw new Error('There is no redis-server or valkey-server on this machine.')
   const password = settings['requirepass']
@@ -28,6 +31,7 @@ export async function startRedis(settings: RedisSettings = {}): Promise<RunningS
     args: (port) => [file, '--port', String(port)],
     url,
     folder,
+    environment,
     endSignal: 'SIGKILL',
     ...(settings['cluster-enabled'] === 'yes' && { afterStart: (port) => formCluster(url(port)) }),
   })

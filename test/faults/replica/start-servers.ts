@@ -1,0 +1,13 @@
+import { startPostgresServers } from './postgres-servers.js'
+import { startRedisServers } from './redis-servers.js'
+import type { StoreServers } from './servers.js'
+
+const STARTS = { redis: startRedisServers, postgres: startPostgresServers }
+
+/** The stores that a run can have. */
+export type StoreKind = keyof typeof STARTS
+
+/** Starts the servers of a run. */
+export function startServers(kind: StoreKind): Promise<StoreServers> {
+  return STARTS[kind]()
+}
