@@ -7,19 +7,19 @@
  */
 
 #ifndef LOSSES
-#define LOSSES 2
+#define LOSSES 1
 #endif
 #ifndef CRASHES
-#define CRASHES 1
+#define CRASHES 0
 #endif
 #ifndef FAILURES
-#define FAILURES 1
+#define FAILURES 0
 #endif
 #ifndef CLOCK_CHANGES
-#define CLOCK_CHANGES 1
+#define CLOCK_CHANGES 0
 #endif
 #ifndef REVOCATIONS
-#define REVOCATIONS 2
+#define REVOCATIONS 1
 #endif
 
 #define ENTRIES 3
@@ -28,7 +28,7 @@
 #define DEAD 255
 
 /* Fewer states that are the same for all purposes; not where a place may become valid by accident. */
-#if !defined(LINKLESS) && !defined(TIMELINES) && !defined(SEPARATE_CONNECTIONS)
+#if !defined(LINKLESS) && !defined(TIMELINES)
 #define IS_REDUCED
 #endif
 
@@ -123,11 +123,7 @@ byte clockChanges = CLOCK_CHANGES;
    (place.count == 0 || primary.link[(primary.base + place.count + ENTRIES - 1) % ENTRIES] == place.nonce))
 #endif
 
-#ifdef UNPROVEN_CALLS
-#define IS_SEEN(place) (place.epoch != NONE && place.epoch == primary.epoch)
-#else
 #define IS_SEEN(place) (place.epoch != NONE && IS_PROVEN(place))
-#endif
 
 #ifdef TIMELINES
 #define IS_POSITION(place) (IS_PROVEN(place) && place.nonce == primary.timeline)
@@ -295,6 +291,16 @@ inline reduceAll() {
 
 /* PREPARE, with the '1' of a caller that restores. */
 inline prepare(p, isReplicated) {
+#ifndef POSITION_KEPT
+  /* Some call has found another history: the position is not used again, even if its history comes back. */
+  if
+  :: P.seen.epoch != NONE && P.hasPosition ->
+    P.position.epoch = DEAD;
+    P.position.count = 1;
+    P.position.nonce = DEAD
+  :: else
+  fi;
+#endif
   if
   :: primary.epoch == NONE || (primary.epoch == P.seen.epoch && !IS_SEEN(P.seen)) ->
 #ifdef REVOKE_ALL
@@ -431,7 +437,7 @@ inline takeAnswer(p) {
       clearRead(p);
       /* `restore` comes after a complete read. That may take as long as it likes. */
       if
-      :: P.hasGiven && !P.isRestoring ->
+      :: P.hasGiven && !P.isRestoring && P.restore.phase == IDLE ->
         P.isRestoring = 1;
         P.isFoundGiven = 1;
         P.at = 0
@@ -452,10 +458,21 @@ inline check(p) {
   P.refused = P.copy
 }
 
+inline takeAtOnce(p) {
+#ifdef ANSWERS_AT_ONCE
+  if
+  :: P.read.phase == ANSWERED -> takeAnswer(p)
+  :: else
+  fi
+#else
+  skip
+#endif
+}
+
 proctype Reader(byte p) {
   do
-  :: d_step { P.read.phase == IDLE -> answerRead(p, 0) }
-  :: d_step { P.read.phase == IDLE && !IS_SEEN(P.seen) && losses > 0 -> answerRead(p, 1) }
+  :: d_step { P.read.phase == IDLE -> answerRead(p, 0); takeAtOnce(p) }
+  :: d_step { P.read.phase == IDLE && !IS_SEEN(P.seen) && losses > 0 -> answerRead(p, 1); takeAtOnce(p) }
   :: d_step { P.read.phase == ANSWERED -> takeAnswer(p) }
   od
 }
@@ -565,12 +582,9 @@ inline failRestore(p) {
 
 /*
  * One connection: answers of a server that is gone are read before those of the next one, as if they had been read
- * before the loss, or never. With connections of their own they may come later.
+ * before the loss, or never.
  */
 inline lose(p) {
-#ifdef SEPARATE_CONNECTIONS
-  P.read.required = P.read.required & primary.mask
-#else
   clearRead(p);
   if
   :: P.restore.phase == ANSWERED -> failRestore(p)
@@ -580,7 +594,6 @@ inline lose(p) {
   :: P.revoke.phase == ANSWERED -> failRevoke(p)
   :: else
   fi
-#endif
 }
 
 inline endLoss() {
