@@ -57,6 +57,15 @@ describe('a server that is not on the machine', () => {
     const decision = decideMissing('chromium', { ...debian, ...machine })
     expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
   })
+
+  test.each<[Partial<Machine>, string, RegExp]>([
+    [{}, 'install', /^Spin is missing: installing the package spin\.$/],
+    [{ uid: 1000 }, 'skip', /^The tests with Spin are skipped: .*apt-get install spin, or set SPIN_PATH\)/],
+    [{ uid: 1000, ci: true }, 'fail', /^The tests with Spin cannot run: .*apt-get install spin/],
+  ])('the model checker, %j', (machine, action, message) => {
+    const decision = decideMissing('spin', { ...debian, ...machine })
+    expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
+  })
 })
 
 describe('CHROME_PATH', () => {

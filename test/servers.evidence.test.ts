@@ -146,7 +146,11 @@ describeWithChromium('a Chromium of its own', (browser) => {
 
 describe('a process that is killed leaves no server behind', () => {
   /** Starts a server in a process of its own, signals the server and then kills the process. */
-  async function expectNothingLeft(kind: ServerKind, state: 'SIGSTOP' | 'SIGCONT', signal: NodeJS.Signals) {
+  async function expectNothingLeft(
+    kind: Exclude<ServerKind, 'spin'>,
+    state: 'SIGSTOP' | 'SIGCONT',
+    signal: NodeJS.Signals,
+  ) {
     const contents = `
       import { ${START[kind]} as start } from './start-${kind}.js'
       const server = await start()

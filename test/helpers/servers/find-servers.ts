@@ -15,6 +15,12 @@ export interface PostgresBinaries {
   readonly basebackup: string
 }
 
+/** Where the programs are that check a model. */
+export interface SpinBinaries {
+  readonly spin: string
+  readonly compiler: string
+}
+
 /** The Redis or Valkey of this machine, or null. */
 export function findRedis(): RedisBinaries | null {
   const server = findProgram('redis-server') ?? findProgram('valkey-server')
@@ -40,6 +46,14 @@ export function findChromium(): string | null {
   // A wish that cannot be granted is an error: the tests would run in another browser, or in none.
   if (given && !isExecutable(given)) throw new Error(`CHROME_PATH is no program: ${given}`)
   return given || (CHROMIUM_NAMES.map(findProgram).find((path) => path !== null) ?? null)
+}
+
+/** The model checker Spin and a C compiler, or null; `SPIN_PATH` names another Spin. */
+export function findSpin(): SpinBinaries | null {
+  const given = process.env['SPIN_PATH']
+  if (given && !isExecutable(given)) throw new Error(`SPIN_PATH is no program: ${given}`)
+  const [spin, compiler] = [given || findProgram('spin'), findProgram('cc')]
+  return spin === null || compiler === null ? null : { spin, compiler }
 }
 
 /** A program by its path, or in PATH or where package managers put programs; or null. */

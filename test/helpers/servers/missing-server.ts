@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { findChromium, findPostgres, findProgram, findRedis } from './find-servers.js'
+import { findChromium, findPostgres, findProgram, findRedis, findSpin } from './find-servers.js'
 
-/** The servers that tests use, and the browser. */
-export type ServerKind = 'redis' | 'postgres' | 'chromium'
+/** The servers that tests use, the browser, and the model checker. */
+export type ServerKind = 'redis' | 'postgres' | 'chromium' | 'spin'
 
 /** What the decision about a missing server depends on. */
 export interface Machine {
@@ -68,8 +68,9 @@ export interface MissingServer {
 
 /** The server that the user wants the tests to share, or null. */
 export function readGivenUrl(kind: ServerKind): string | null {
-  // CHROME_PATH names a program, which the tests start themselves.
-  return (kind !== 'chromium' && process.env[PROGRAMS[kind].variable]) || null
+  // CHROME_PATH and SPIN_PATH name a program, which the tests start themselves.
+  const isServer = kind === 'redis' || kind === 'postgres'
+  return (isServer && process.env[PROGRAMS[kind].variable]) || null
 }
 
 const PROGRAMS = {
@@ -96,6 +97,14 @@ const PROGRAMS = {
     homebrew: '--cask chromium',
     variable: 'CHROME_PATH',
     find: findChromium,
+  },
+  spin: {
+    title: 'Spin',
+    binary: 'spin, or no cc,',
+    debian: 'spin',
+    homebrew: 'spin',
+    variable: 'SPIN_PATH',
+    find: findSpin,
   },
 } as const
 
