@@ -198,6 +198,7 @@ export function closeWhenInvalid(
   }
 
   const schedule = (): void => {
+    clearTimeout(timer)
     const wait = Math.min(interval, untilExpiry(authenticator, upgrade.payload))
     timer = startTimer(() => void check(), wait)
   }
@@ -209,8 +210,14 @@ export function closeWhenInvalid(
   })
   socket.addEventListener('close', stop)
   prepareSilence(socket)
-  schedule()
+  // What arrived since the handshake is not told again.
+  if (hasReplica(authenticator)) void check()
+  else schedule()
   return stop
+}
+
+function hasReplica({ store }: Authenticator): boolean {
+  return store !== null && store.waitForOthers !== null
 }
 
 function watchToken(

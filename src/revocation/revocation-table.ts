@@ -35,6 +35,8 @@ export interface RevocationTable {
   readonly bytes: number
   /** Whether an id is there, whatever its `until`. */
   has(id: string): boolean
+  /** The `until` of an id, as it is kept, or `undefined`. */
+  find(id: string): number | undefined
   /** `has` of one id, prepared for many calls; `null` for an id that `put` never takes. */
   createProbe(id: string): (() => boolean) | null
   /**
@@ -130,6 +132,13 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
       if (!isReadable(id)) return false
       const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
       return findSlot(segments[numberOf(hash)] as Segment, hash, id) >= 0
+    },
+    find(id) {
+      if (!isReadable(id)) return undefined
+      const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+      const segment = segments[numberOf(hash)] as Segment
+      const slot = findSlot(segment, hash, id)
+      return slot < 0 ? undefined : readUntil(segment, slot)
     },
     createProbe(id) {
       if (!isReadable(id) || !readIdHead(id)) return null

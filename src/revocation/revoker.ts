@@ -44,6 +44,16 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
   let revokedBefore = 0
   let newestStart = 0
 
+  // A store that has stopped answering is not asked, but this process has been told.
+  const callRevoke = async (batch: readonly Revocation[]): Promise<Revoked> => {
+    try {
+      return await store.call('revoke', async (target) => parseRevoked(await target.revoke(batch)))
+    } catch (error) {
+      store.keepUnsent(batch)
+      throw error
+    }
+  }
+
   const revoke = async (
     kind: RevocationKind,
     ids: readonly string[],
@@ -51,7 +61,7 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     facts: EventOrigin & { readonly sub: string | null },
   ): Promise<Revoked> => {
     const batch = ids.map((id) => ({ ...toRevocationKey(kind, id), ...entry }))
-    const revoked = await store.call('revoke', async (target) => parseRevoked(await target.revoke(batch)))
+    const revoked = await callRevoke(batch)
     for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', ...facts }))
     return revoked
   }

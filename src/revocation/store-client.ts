@@ -3,7 +3,13 @@ import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
-import { FOREVER, type LookupAnswer, parseAnswers, type RevocationKey } from './revocation.js'
+import {
+  FOREVER,
+  type LookupAnswer,
+  parseAnswers,
+  type Revocation,
+  type RevocationKey,
+} from './revocation.js'
 import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
 
 /** Every call of a manager to its store goes through one of these. */
@@ -26,6 +32,8 @@ export interface StoreClient {
    * that. What the store did not acknowledge is announced again, after the next call that it answers.
    */
   expect(lifetime: number): void
+  /** Refuses in this process what the store could not be asked to revoke, where there is a replica. */
+  keepUnsent(batch: readonly Revocation[]): void
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then rejects with the reason. */
   ready(): Promise<void>
   /** The longest lifetime the store is to know of, in milliseconds. */
@@ -175,6 +183,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
       raise(lifetime)
       announce()
     },
+    keepUnsent: (batch) => store.replica?.keepUnsent(batch),
     async ready() {
       const deadline = monotonicNow() + READY_TIMEOUT_MS
       for (;;) {

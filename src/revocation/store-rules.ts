@@ -85,6 +85,8 @@ export interface LossReporter {
   readonly listen: (needs: StoreNeeds) => void
   /** Whether a replica will restore what is lost, so that nothing else has to be revoked. */
   readonly canRestore: () => boolean
+  /** Says that the history is another one than before. */
+  readonly reportHistory: () => void
   /** Prints one warning and calls every listener; to be called after what may be affected is revoked. */
   readonly report: (revokedBefore: number) => void
 }
@@ -93,13 +95,18 @@ export interface LossReporter {
 export function createLossReporter(store: string, onWarning: (message: string) => void): LossReporter {
   const listeners = new Set<NonNullable<StoreNeeds['onLostData']>>()
   const restorers = new Set<NonNullable<StoreNeeds['canRestore']>>()
+  const followers = new Set<NonNullable<StoreNeeds['onNewHistory']>>()
 
   return {
-    listen({ onLostData, canRestore }) {
+    listen({ onLostData, canRestore, onNewHistory }) {
       if (onLostData !== undefined) listeners.add(onLostData)
       if (canRestore !== undefined) restorers.add(canRestore)
+      if (onNewHistory !== undefined) followers.add(onNewHistory)
     },
     canRestore: () => [...restorers].some((canRestore) => canRestore()),
+    reportHistory() {
+      for (const follower of followers) callQuietly(follower)
+    },
     report(revokedBefore) {
       const before = new Date(revokedBefore).toISOString()
       callQuietly(() =>

@@ -17,6 +17,11 @@ export interface StoreNeeds {
    * revokes nothing else. Asked whenever a loss is found.
    */
   readonly canRestore?: () => boolean
+  /**
+   * Called whenever a call finds that the store has another history than before, also one that it had earlier: whoever
+   * follows the feed has to read it from the start.
+   */
+  readonly onNewHistory?: () => void
   /** Called when the replica of this process becomes stale, becomes fresh again, or has to read its store anew. */
   readonly onReplicaChange?: (change: ReplicaChange) => void
 }
@@ -49,6 +54,8 @@ export interface Replica {
   ready(): Promise<void>
   /** Calls a listener with the revocations that arrive; returns a function that ends that. */
   subscribe(listener: (entries: readonly Revocation[]) => void): () => void
+  /** Refuses here what its store was not asked to revoke, or did not; it is written once the store answers again. */
+  readonly keepUnsent: (batch: readonly Revocation[]) => void
   /** Resolves when no replica of the same bound can answer without what was acknowledged before this call. */
   readonly waitForOthers: () => Promise<void>
 }

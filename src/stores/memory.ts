@@ -1,7 +1,7 @@
 import { createId, systemRandom } from '../claims/ids.js'
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/store-rules.js'
+import { callQuietly, pollFeed } from '../revocation/store-rules.js'
 import { addDuration, isWatermark, raiseWatermark, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
@@ -122,8 +122,10 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       notify()
     },
     watch(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
+      // One of its own, so that a listener may be added twice.
+      const own = (): void => callQuietly(listener)
+      listeners.add(own)
+      return () => void listeners.delete(own)
     },
     async prune(limit) {
       const dropped = await runWithPauses(revocations.prune(limit))

@@ -1,5 +1,5 @@
 import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
+import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
@@ -146,7 +146,7 @@ export function createPostgresStore(
     },
     ...(watch !== null && {
       watch(listener: () => void) {
-        const stop = watch(channel, listener)
+        const stop = watch(channel, () => callQuietly(listener))
         watches.add(stop)
         return () => {
           if (watches.delete(stop)) stop()
@@ -243,7 +243,7 @@ function toPosition({ epoch, timeline, change }: Place): Position {
   return `${epoch}:${timeline}:${change}`
 }
 
-const POSITION = /^([\w-]+):([0-9A-F]+):(\d{1,16})$/
+const POSITION = /^([\w-]+):([0-9A-Fa-f]+):(\d{1,16})$/
 
 function readPosition(position: Position): Place | null {
   const [, epoch, timeline, change] = POSITION.exec(position) ?? []

@@ -1,6 +1,6 @@
 import { createNonce, systemRandom } from '../claims/ids.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
+import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
@@ -92,7 +92,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
       namespace.recordProgress(await namespace.run(RESTORE, ['log', 'past', 'marks', ...names], args))
     },
-    watch: (listener) => watchChannel(client, namespace.key('news'), listener),
+    watch: (listener) => watchChannel(client, namespace.key('news'), () => callQuietly(listener)),
     feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
     async prune(limit) {
       let dropped = 0

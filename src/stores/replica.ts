@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { assertOptions, type OptionNames } from '../options.js'
 import {
+  FOREVER,
   isWatermark,
   type LookupAnswer,
   parseAnswers,
@@ -16,26 +16,15 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
-import { createCautiousClock, type Duration, monotonicNow, parseDuration, systemClock } from '../time.js'
+import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { callQuietly } from '../revocation/store-rules.js'
 import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import { createFreshness, createVersionFreshness } from './replica/freshness.js'
+import { parseOptions, readStoreVersion, type ReplicaOptions } from './replica/options.js'
 import { followSessions } from './replica/sessions.js'
 
-/** How a replica behaves. */
-export interface ReplicaOptions {
-  /**
-   * How long after a revocation was acknowledged this process may still accept what it revokes: 20 ms to a minute, one
-   * second by default. A replica that cannot prove that it is younger refuses, or asks the store. 0 is for a store that
-   * has `readVersion`, such as the one of SQLite: every check asks whether the store has changed, and reads that first.
-   */
-  readonly bound?: Duration
-  /** What a check does while the replica is older than that; `refuse` by default. */
-  readonly whenStale?: 'refuse' | 'ask'
-}
-
-const OPTIONS: OptionNames<ReplicaOptions> = { bound: true, whenStale: true }
+export type { ReplicaOptions } from './replica/options.js'
 
 /**
  * Keeps a copy of a store's revocations in the memory of this process, so that a check needs no round trip.
@@ -49,9 +38,7 @@ const OPTIONS: OptionNames<ReplicaOptions> = { bound: true, whenStale: true }
  */
 export function replicate(store: RevocationStore, options: ReplicaOptions = {}): RevocationStore {
   assertStore(store)
-  assertOptions('replicate()', options, OPTIONS)
-  const boundMs = parseBound(options.bound ?? '1s', store)
-  const whenStale = parseWhenStale(options.whenStale ?? 'refuse')
+  const { boundMs, whenStale } = parseOptions(store, options)
   const cautiousClock = createCautiousClock(systemClock)
   const pruneClock = (): number => cautiousClock() - MARGIN_MS
   const freshness =
@@ -64,11 +51,14 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   let isComplete = false
   let wasFresh = false
   let isClosed = false
+  let isPrepared = false
   let isUsed = false
+  let longestLifetime = 0
 
   // With a bound of 0 a change is read by the next check: only a read that failed keeps that from answering.
   const canAnswer = (): boolean =>
-    boundMs === 0 ? freshness.readAge() !== null && follower.lastError === null : freshness.isFresh()
+    !isClosed &&
+    (boundMs === 0 ? freshness.readAge() !== null && follower.lastError === null : freshness.isFresh())
 
   const readState = (): ReplicaState => ({
     isFresh: canAnswer(),
@@ -97,7 +87,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     onReset: () => report('reset'),
     onRead: () => {
       const isFresh = canAnswer()
-      isComplete ||= freshness.readAge() !== null
+      isComplete ||= follower.isFollowing
       if (isFresh !== wasFresh) report(isFresh ? 'fresh' : 'stale')
       wasFresh = isFresh
     },
@@ -108,9 +98,11 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     return () => void listeners.delete(listener)
   }
 
-  // One function for all calls of `prepare`: the store keeps each once. A process that has not used the store yet knows
-  // no more than one that starts after the loss, which revokes nothing either: it leaves that to those who know.
-  const canRestore = (): boolean => store.restore !== undefined && (isComplete || !isUsed)
+  // One function for all calls of `prepare`: the store keeps each once. A process that has not used the store since it
+  // was prepared knows no more than one that starts after the loss, which revokes nothing either: it leaves that to
+  // those who know. While it is prepared for the first time, nobody may know.
+  const canRestore = (): boolean => store.restore !== undefined && (isComplete || (isPrepared && !isUsed))
+  const onNewHistory = (): void => follower.startAgain()
 
   // Its copy is empty by then, and must not answer "not revoked".
   const assertOpen = (): void => {
@@ -137,13 +129,17 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const askStore = async (keys: readonly RevocationKey[], given?: LookupOptions): Promise<LookupAnswer> => {
     isUsed = true
     const answers = parseAnswers(await store.lookup(keys, given), keys)
-    // What is refused now must not be accepted from memory a moment later.
-    if (keys.some(({ kind, id }, at) => (answers[at] ?? -1) > (copy.find(kind, id) ?? -1))) await catchUp()
-    return keys.map(({ kind, id }, at) => {
-      const [answer, known] = [answers[at], copy.find(kind, id)]
-      return answer === undefined || known === undefined ? (answer ?? known) : Math.max(answer, known)
-    })
+    // What is refused now must not be accepted from memory later, also where the store loses it.
+    for (const [at, { kind, id }] of keys.entries()) {
+      const notBefore = answers[at]
+      if (notBefore !== undefined && notBefore > (copy.find(kind, id) ?? -1)) keep({ kind, id, notBefore })
+    }
+    return keys.map(({ kind, id }) => copy.find(kind, id))
   }
+
+  // For as long as anything can last that it concerns: only the feed tells when it ends.
+  const keep = (known: Pick<Revocation, 'kind' | 'id' | 'notBefore'>): void =>
+    copy.merge({ ...known, until: Math.min(FOREVER, systemClock() + longestLifetime) })
 
   // After the store has taken something that this process must refuse at once.
   const catchUp = async (): Promise<void> => {
@@ -157,33 +153,49 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     }
   }
 
-  // A watermark no further than this process is sure of: the store decides how far it reaches.
   const mergeOwn = (batch: readonly Revocation[]): void => {
-    const now = systemClock()
-    for (const entry of batch) {
-      const { kind, notBefore } = entry
-      copy.merge(isWatermark(kind) ? { ...entry, notBefore: Math.min(notBefore, now) } : entry)
-    }
+    for (const entry of batch) copy.merge(entry)
     notify(batch)
+  }
+
+  const keepUnsent = (batch: readonly Revocation[]): void => {
+    const now = systemClock()
+    // A watermark no further than this process is sure of.
+    const capped = batch.map((entry) =>
+      isWatermark(entry.kind) ? { ...entry, notBefore: Math.min(entry.notBefore, now) } : entry,
+    )
+    mergeOwn(capped)
+    follower.keepUnsent(capped)
   }
 
   return defineStore({
     async prepare(given) {
       assertOpen()
       if (given.onReplicaChange !== undefined) stateListeners.add(given.onReplicaChange)
-      await store.prepare({ ...given, canRestore })
+      longestLifetime = Math.max(longestLifetime, given.longestLifetime)
+      await store.prepare({ ...given, canRestore, onNewHistory })
+      assertOpen()
+      isPrepared = true
       follower.start()
     },
     async revoke(batch) {
       isUsed = true
-      // Before it is sent: whatever becomes of the call, this process has been told.
-      mergeOwn(batch)
+      // How far a watermark reaches is for the store to decide, and the feed tells. The rest is merged before it is sent:
+      // whatever becomes of the call, this process has been told.
+      const final = batch.filter(({ kind }) => !isWatermark(kind))
+      const watermarks = batch.filter(({ kind }) => isWatermark(kind))
+      mergeOwn(final)
       try {
         const revoked = await store.revoke(batch)
-        await catchUp()
+        const { now } = revoked
+        // As far as the store has taken it: it may lose that before the feed tells.
+        const taken = Number.isFinite(now) ? watermarks.map((entry) => ({ ...entry, notBefore: now })) : []
+        mergeOwn(taken)
+        follower.noteArrived([...final, ...taken])
+        if (watermarks.length > 0) await catchUp()
         return revoked
       } catch (error) {
-        follower.keepUnsent(batch)
+        keepUnsent(batch)
         throw error
       }
     },
@@ -219,6 +231,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     replica: {
       readState,
       subscribe,
+      keepUnsent,
       // A replica that has not seen it by then is stale.
       waitForOthers: () => sleep(boundMs),
       async ready() {
@@ -234,7 +247,12 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       },
     },
     prune: (limit) => store.prune(limit),
-    ...(store.sessions !== undefined && { sessions: followSessions(store.sessions, catchUp) }),
+    ...(store.sessions !== undefined && {
+      sessions: followSessions(store.sessions, async (sid) => {
+        keep({ kind: 'session', id: sid, notBefore: FOREVER })
+        await catchUp()
+      }),
+    }),
     async close() {
       isClosed = true
       follower.stop()
@@ -247,7 +265,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
   const age =
     ageMs === null ? 'never read its store completely' : `read its store ${Math.round(ageMs)} ms ago`
-  const limit = boundMs === 0 ? 'the store has changed since' : `may be ${boundMs} ms old`
+  const limit = boundMs === 0 ? 'the store has changed since' : `may be at most ${boundMs} ms old`
   return new Error(`The replica ${age}, and ${limit}`, { cause: lastError ?? undefined })
 }
 
@@ -258,29 +276,3 @@ const READY_TIMEOUT_MS = 5000
 const READY_INTERVAL_MS = 100
 // With a bound of 0, reads without a reason are only for what no version shows, such as a history to restore.
 const POLLED_WITHIN_MS = 1000
-
-const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
-
-function parseBound(bound: Duration, store: RevocationStore): number {
-  const milliseconds = parseDuration(bound) * 1000
-  if (milliseconds === 0) {
-    if (typeof store.readVersion === 'function') return 0
-    throw new RangeError(
-      'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
-        'makes; for this one, bound must be between 20 ms and a minute',
-    )
-  }
-  if (milliseconds >= MIN_BOUND_MS && milliseconds <= MAX_BOUND_MS) return milliseconds
-  throw new RangeError('bound must be between 20 ms and a minute')
-}
-
-function readStoreVersion(store: RevocationStore): string {
-  const version = store.readVersion?.()
-  if (typeof version === 'string') return version
-  throw new TypeError('readVersion() must return a string')
-}
-
-function parseWhenStale(whenStale: 'refuse' | 'ask'): 'refuse' | 'ask' {
-  if (whenStale === 'refuse' || whenStale === 'ask') return whenStale
-  throw new TypeError("whenStale must be 'refuse' or 'ask'")
-}

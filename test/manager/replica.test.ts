@@ -185,3 +185,67 @@ test('a socket closes when the revocation arrives, and no other does', async () 
   await until(() => closed.length > 1)
   expect(closed).toEqual([1, 2])
 })
+
+test('a socket whose token was revoked since its handshake closes at once', async () => {
+  const { near } = createShared({ bound: '1m' })
+  await near.ready()
+  const { accessToken } = await near.createTokenPair({ uid: 'ada' })
+  const request = new Request('http://localhost/', { headers: { authorization: `Bearer ${accessToken}` } })
+  const upgrade = await near.authenticateUpgrade(request)
+  await near.logout(upgrade.payload)
+  let isClosed = false
+  const socket = { close: () => void (isClosed = true), addEventListener: () => undefined }
+  near.closeWhenInvalid(socket, upgrade, { every: '1d' })
+  await until(() => isClosed)
+})
+
+describe('while calls of the store are not answered', () => {
+  /** A manager with a fresh replica of a store that has stopped answering, and many calls that wait for it. */
+  async function createHung() {
+    const store = createMemoryStore()
+    const fault = { isHung: false }
+    const hang = <Answer>(run: () => Promise<Answer>): Promise<Answer> =>
+      fault.isHung ? new Promise(() => undefined) : run()
+    const { watch: _, ...unwatched } = store
+    const replica = replicate(
+      {
+        ...unwatched,
+        feed: (...given) => hang(() => store.feed(...given)),
+        lookup: (...given) => hang(() => store.lookup(...given)),
+        revoke: (batch) => hang(() => store.revoke(batch)),
+        restore: (batch) => hang(() => Promise.resolve(store.restore?.(batch))),
+      },
+      { bound: '30s' },
+    )
+    opened.push(replica)
+    const near = new TokenManager({ config: impatient, revocation: replica })
+    await near.ready()
+    const [good, bad] = ['good', 'bad'].map((uid) => near.createAccessToken({ uid })) as [string, string]
+    await near.revokeToken(await near.verifyToken(bad))
+    fault.isHung = true
+    const waiting = Array.from({ length: 300 }, (_, at) => near.revokeUser(`user ${at}`))
+    await Promise.allSettled(waiting)
+    return { near, store, replica, fault, good, bad }
+  }
+
+  const impatient = new TokenConfig({
+    JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0',
+    JWT_REVOCATION_TIMEOUT: '50ms',
+  })
+
+  test('checks are answered from memory, and health says so', async () => {
+    const { near, good, bad } = await createHung()
+    expect([await ask(near, good), await ask(near, bad)]).toEqual(['passed', 'TOKEN_REVOKED'])
+    expect(await near.health()).toMatchObject({ status: 'up', error: null, replica: { isFresh: true } })
+  })
+
+  test('a revocation that is not even sent is refused here, and written later', async () => {
+    const { near, store, fault, good } = await createHung()
+    const { jti = '' } = await near.verifyToken(good)
+    await expect(near.revokeToken({ jti })).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE' })
+    expect(await ask(near, good)).toBe('TOKEN_REVOKED')
+    expect(await store.lookup([{ kind: 'token', id: jti }])).toEqual([undefined])
+    fault.isHung = false
+    while ((await store.lookup([{ kind: 'token', id: jti }]))[0] === undefined) await sleep(5)
+  })
+})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFreshness } from '../../src/stores/replica/freshness.js'
+import { createFreshness, type Freshness } from '../../src/stores/replica/freshness.js'
 
 /** Two clocks that are moved by hand; the wall clock can run further than the steady one. */
 function create(boundMs = 1000) {
@@ -13,7 +13,14 @@ function create(boundMs = 1000) {
     () => clocks.wall,
     () => clocks.steady,
   )
-  return { clocks, pass, freshness }
+  /** A read that was sent so long ago, and is complete. */
+  const read = (agoMs = 0): void => {
+    pass(-agoMs)
+    const sentAt = freshness.begin()
+    pass(agoMs)
+    freshness.confirm(sentAt)
+  }
+  return { clocks, pass, read, freshness }
 }
 
 test('nothing is fresh before it is confirmed', () => {
@@ -22,8 +29,8 @@ test('nothing is fresh before it is confirmed', () => {
 })
 
 test('it is fresh for as long as the bound, from the moment that is confirmed', () => {
-  const { freshness, pass, clocks } = create()
-  freshness.confirm(clocks.steady - 400)
+  const { freshness, pass, read } = create()
+  read(400)
   expect([freshness.isFresh(), freshness.readAge()]).toEqual([true, 400])
   pass(600)
   expect(freshness.isFresh()).toBe(true)
@@ -32,42 +39,62 @@ test('it is fresh for as long as the bound, from the moment that is confirmed', 
 })
 
 test('a confirmation that comes too late is none', () => {
-  const { freshness, clocks } = create()
-  freshness.confirm(clocks.steady - 1001)
+  const { freshness, read } = create()
+  read(1001)
   expect(freshness.isFresh()).toBe(false)
 })
 
 test('what was sent before it expired does not count', () => {
-  const { freshness, pass, clocks } = create()
-  const sentAt = clocks.steady
+  const { freshness, pass, read } = create()
+  const sentAt = freshness.begin()
   pass(10)
   freshness.expire()
   freshness.confirm(sentAt)
   expect(freshness.isFresh()).toBe(false)
-  freshness.confirm(clocks.steady)
+  read()
   expect(freshness.isFresh()).toBe(true)
 })
 
 describe('a clock that moves', () => {
   test('a machine that was suspended is stale: the wall clock ran on, the steady one did not', () => {
-    const { freshness, clocks } = create()
-    freshness.confirm(clocks.steady)
+    const { freshness, clocks, read } = create()
+    read()
     clocks.wall += 1001
     expect([freshness.isFresh(), freshness.wasSetBack()]).toEqual([false, false])
-    freshness.confirm(clocks.steady)
+    read()
     expect(freshness.isFresh()).toBe(true)
   })
 
-  test('a clock that is set back is noticed', () => {
+  test('so is one that was suspended while it waited for the answer', () => {
     const { freshness, clocks } = create()
-    freshness.confirm(clocks.steady)
+    const sentAt = freshness.begin()
+    clocks.wall += 600_000
+    freshness.confirm(sentAt)
+    expect(freshness.isFresh()).toBe(false)
+  })
+
+  test.each([
+    ['before the first read', (_: Freshness): void => undefined],
+    ['after it expired', (freshness: Freshness): void => freshness.expire()],
+    ['while a read is under way', (freshness: Freshness): void => void freshness.begin()],
+  ] as const)('a clock that is set back %s is noticed, once', (when, prepare) => {
+    const { freshness, clocks, read } = create()
+    if (when !== 'before the first read') read()
+    prepare(freshness)
+    clocks.wall -= 7_200_000
+    expect([freshness.wasSetBack(), freshness.wasSetBack()]).toEqual([true, false])
+  })
+
+  test('a clock that is set back is noticed', () => {
+    const { freshness, clocks, read } = create()
+    read()
     clocks.wall -= 1001
     expect([freshness.isFresh(), freshness.wasSetBack()]).toEqual([false, true])
   })
 
   test('a clock that is corrected by less is no matter', () => {
-    const { freshness, clocks } = create()
-    freshness.confirm(clocks.steady)
+    const { freshness, clocks, read } = create()
+    read()
     clocks.wall += 999
     expect(freshness.isFresh()).toBe(true)
     clocks.wall -= 1998

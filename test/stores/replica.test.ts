@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
 import { storeContract } from 'tokenlib/testing'
@@ -135,7 +135,21 @@ describe('while it is fresh', () => {
     expect(isRevokedNow?.()).toBe(false)
     expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
     expect(isRevokedNow?.()).toBe(true)
-    expect(await replica.lookup(key('a'), { atLeast: position })).toEqual([FOREVER])
+  })
+
+  test('a position that was reached half-way through a read is not one that it has', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m' })
+    let isHeld = false
+    faulty.onFeed = async (read) => {
+      if (isHeld) return new Promise(() => undefined)
+      isHeld = true
+      return { ...(await read()), next: 'half-way', more: true }
+    }
+    void replica.revoke([{ kind: 'user', id: 'ada', notBefore: 1, until: Date.now() + HOUR }])
+    await until(() => isHeld)
+    await sleep(10)
+    await replica.lookup(key('a'), { atLeast: 'half-way' })
     expect(faulty.lookups).toBe(1)
   })
 })
@@ -169,8 +183,8 @@ describe('when it is stale', () => {
     faulty.onFeed = down
     await until(() => replica.replica?.readState().isFresh === false)
     expect(replica.replica?.readState().lastError?.message).toBe('The store is down')
-    await expect(replica.lookup(key('b'))).rejects.toThrow('may be 60 ms old')
-    expect(isRevokedNow).toThrow('may be 60 ms old')
+    await expect(replica.lookup(key('b'))).rejects.toThrow('may be at most 60 ms old')
+    expect(isRevokedNow).toThrow('may be at most 60 ms old')
     faulty.onFeed = null
     await until(() => replica.replica?.readState().isFresh === true)
     expect(await replica.lookup(key('b'))).toEqual([undefined])
@@ -189,7 +203,7 @@ describe('when it is stale', () => {
     const { feeds } = faulty
     await until(() => faulty.feeds > feeds + 2)
     expect(replica.replica?.readState().isFresh).toBe(false)
-    await expect(replica.lookup(key('b'))).rejects.toThrow('may be 40 ms old')
+    await expect(replica.lookup(key('b'))).rejects.toThrow('may be at most 40 ms old')
   })
 
   test('the age that a store reports counts', async () => {
@@ -197,7 +211,7 @@ describe('when it is stale', () => {
     faulty.onFeed = async (read) => ({ ...(await read()), ageMs: 5000 })
     const replica = await open(faulty.store)
     expect(replica.replica?.readState().isFresh).toBe(false)
-    await expect(replica.lookup(key('b'))).rejects.toThrow('may be 1000 ms old')
+    await expect(replica.lookup(key('b'))).rejects.toThrow('may be at most 1000 ms old')
   })
 
   test('a stalled event loop is noticed by the first check after it', async () => {
@@ -207,7 +221,7 @@ describe('when it is stale', () => {
     await until(() => replica.replica?.readState().isFresh === true)
     expect(isRevokedNow?.()).toBe(false)
     for (const from = performance.now(); performance.now() - from < 501;);
-    expect(isRevokedNow).toThrow('may be 500 ms old')
+    expect(isRevokedNow).toThrow('may be at most 500 ms old')
     expect(await replica.lookup(key('b'))).toEqual([undefined])
   })
 
@@ -270,8 +284,57 @@ describe('own revocations', () => {
     const faulty = createFaulty()
     const replica = await open(faulty.store, { bound: '1m' })
     faulty.onFeed = down
-    await replica.revoke([entry('a')])
+    await replica.revoke([{ kind: 'user', id: 'ada', notBefore: 1, until: Date.now() + HOUR }])
     expect(() => replica.createLookup?.(key('b'), 1)()).toThrow('The replica')
+  })
+
+  test('of tokens do not wait for a read, which they do not need', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '1m' })
+    faulty.onFeed = () => new Promise(() => undefined)
+    await replica.revoke([entry('a')])
+    expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+  })
+
+  test('of a process whose clock is ahead refuse no session that starts after them', async () => {
+    const store = createMemoryStore()
+    const replica = await open(createFaulty(store).store, { bound: '1m' })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 300_000 })
+    try {
+      const real = (): number => performance.timeOrigin + performance.now()
+      const clocked = await open(createFaulty(createMemoryStore({ clock: real })).store, { bound: '1m' })
+      await clocked.revoke([{ kind: 'user', id: 'ada', notBefore: Date.now(), until: Date.now() + HOUR }])
+      const [notBefore = 0] = await clocked.lookup([{ kind: 'user', id: 'ada' }])
+      expect(notBefore).toBeLessThan(Date.now() - 200_000)
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(await replica.lookup(key('a'))).toEqual([undefined])
+  })
+
+  test('that were not written are written in parts', async () => {
+    const faulty = createFaulty()
+    let isDown = true
+    const sizes: number[] = []
+    const replica = await open(
+      {
+        ...faulty.store,
+        revoke: down,
+        restore: async (batch) => {
+          if (isDown) return down()
+          sizes.push(batch.length)
+        },
+      },
+      { bound: '40ms' },
+    )
+    for (let at = 0; at < 12; at++) {
+      const batch = Array.from({ length: 100 }, (_, index) => entry(`${at}-${index}`))
+      await expect(replica.revoke(batch)).rejects.toThrow('The store is down')
+    }
+    await expect(replica.revoke([entry('ended', { until: Date.now() - HOUR })])).rejects.toThrow('down')
+    isDown = false
+    await until(() => sizes.reduce((sum, size) => sum + size, 0) >= 1200)
+    expect(sizes).toEqual([500, 500, 200])
   })
 
   test('a process that revokes all the time becomes fresh again', async () => {
@@ -315,6 +378,45 @@ test('what this process knows counts, also where the store is asked and does not
   faulty.onFeed = down
   await until(() => replica.replica?.readState().isFresh === false)
   expect(await replica.lookup([...key('a'), ...key('b')])).toEqual([FOREVER, undefined])
+})
+
+test('what a stale replica was told by its store stays refused, also where the store loses it', async () => {
+  const faulty = createFaulty()
+  const replica = await open(faulty.store, { bound: '100ms', whenStale: 'ask' })
+  faulty.onFeed = down
+  await faulty.store.revoke([entry('a')])
+  await until(() => replica.replica?.readState().isFresh === false)
+  expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+  const next = createMemoryStore()
+  await next.prepare({ longestLifetime: HOUR })
+  Object.assign(faulty.store, { lookup: next.lookup, feed: next.feed, restore: down })
+  await until(() => replica.replica?.readState().isFresh === true)
+  expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+})
+
+test('a reuse that the store has found stays refused, also where the store loses it', async () => {
+  const faulty = createFaulty()
+  const replica = await open(faulty.store, { bound: '1m' })
+  faulty.onFeed = down
+  const { sid = '' } =
+    (await replica.sessions?.open({
+      user: 'ada',
+      nonce: 'x'.repeat(14),
+      expiresAt: Date.now() + HOUR,
+      until: Date.now() + HOUR,
+      ip: null,
+      userAgent: null,
+    })) ?? {}
+  const rules = { idleMs: HOUR, graceMs: 0, ip: null, userAgent: null }
+  await replica.sessions?.rotate(sid, 0, rules)
+  await replica.sessions?.rotate(sid, 1, rules)
+  expect(await replica.sessions?.rotate(sid, 0, rules)).toMatchObject({ outcome: 'reused' })
+  // The read after it has failed.
+  const next = createMemoryStore()
+  await next.prepare({ longestLifetime: HOUR })
+  Object.assign(faulty.store, { lookup: next.lookup, feed: next.feed, restore: down })
+  await until(() => replica.replica?.readState().isFresh === true)
+  expect(await replica.lookup([{ kind: 'session', id: sid }])).toEqual([FOREVER])
 })
 
 test('a stale replica that asks does not wait for a feed that does not answer', async () => {
@@ -412,6 +514,51 @@ describe('after a reset', () => {
     expect(faulty.restored).toHaveLength(old.length + 1)
   })
 
+  test('what the store has for a shorter time is restored', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '200ms' })
+    const short = entry('a', { until: Date.now() + HOUR / 2 })
+    await replica.revoke([entry('a')])
+    const next = await lose(faulty)
+    await next.revoke([short])
+    await until(() => faulty.restored.length > 0)
+    expect(faulty.restored.map(({ id, until: end }) => [id, end > short.until])).toEqual([['a', true]])
+  })
+
+  test('a loss is found where the clock was set back as well', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '100ms' })
+    await replica.revoke([entry('a', { until: FOREVER })])
+    await until(() => replica.replica?.readState().entries === 1)
+    await lose(faulty)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 5000 })
+    try {
+      await until(() => faulty.restored.length > 0)
+    } finally {
+      vi.useRealTimers()
+    }
+    expect(faulty.restored.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  test('a second one while it restores does not make it read all the time', async () => {
+    const faulty = createFaulty()
+    const replica = await open(faulty.store, { bound: '400ms' })
+    await replica.revoke([entry('a')])
+    await lose(faulty)
+    const restoring = new Promise<void>((resolve) => {
+      Object.assign(faulty.store, { restore: () => new Promise(() => resolve()) })
+    })
+    await restoring
+    await lose(faulty)
+    const { feed } = faulty.store
+    let asked = 0
+    Object.assign(faulty.store, { feed: (...given: Parameters<typeof feed>) => (asked++, feed(...given)) })
+    await until(() => asked > 3)
+    const before = asked
+    await sleep(300)
+    expect(asked - before).toBeLessThan(20)
+  })
+
   test('it stays fresh while it restores', async () => {
     const faulty = createFaulty()
     const replica = await open(faulty.store, { bound: '100ms' })
@@ -486,6 +633,39 @@ describe('options', () => {
       expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
     )
   })
+})
+
+test('a replica that is closed while it is prepared reads nothing', async () => {
+  const faulty = createFaulty()
+  let release: () => void = () => undefined
+  const held = new Promise<void>((resolve) => (release = resolve))
+  const replica = replicate({ ...faulty.store, prepare: () => held })
+  const preparing = replica.prepare({ longestLifetime: HOUR })
+  await replica.close()
+  release()
+  await expect(preparing).rejects.toThrow('closed')
+  await sleep(20)
+  expect(faulty.feeds).toBe(0)
+})
+
+test('a replica of a replica is refused', async () => {
+  const replica = await open(createMemoryStore())
+  expect(() => replicate(replica)).toThrow(TypeError)
+})
+
+test('a watcher of a store that throws does not make a revocation fail', async () => {
+  const warnings: string[] = []
+  const onWarning = ({ name }: Error): void => void warnings.push(name)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
+  const store = createMemoryStore()
+  await store.prepare({ longestLifetime: HOUR })
+  store.watch?.(() => {
+    throw new Error('A watcher fails')
+  })
+  await store.revoke([entry('a')])
+  expect(await store.lookup(key('a'))).toEqual([FOREVER])
+  await until(() => warnings.includes('TokenListenerWarning'))
 })
 
 test('a closed replica answers nothing and reads nothing', async () => {

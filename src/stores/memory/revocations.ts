@@ -20,6 +20,8 @@ import { createSweeper, pruneMap, type Sweeper, createHistory, type Source } fro
 export interface RevocationCopy {
   /** The `notBefore` of a key, or `undefined`. */
   find(kind: RevocationKind, id: string): number | undefined
+  /** Whether it has an entry, for at least as long. */
+  covers(entry: Revocation): boolean
   /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
   createLookup(keys: readonly RevocationKey[], start: number): () => boolean
   /** `now` is the time of `pruneClock`, for those who merge many at once: reading it takes as long as the rest. */
@@ -148,6 +150,13 @@ export function createRevocationCopy(
       const { map, table } = entriesOf(kind)
       if (table !== null && table.size > 0 && table.has(id)) return FOREVER
       return map.size === 0 ? undefined : map.get(id)?.notBefore
+    },
+    covers({ kind, id, notBefore, until }) {
+      const { map, table } = entriesOf(kind)
+      const kept = table?.find(id)
+      if (kept !== undefined) return toKeptUntil(until) <= kept
+      const known = map.get(id)
+      return known !== undefined && notBefore <= known.notBefore && until <= known.until
     },
     createLookup(asked, start) {
       const prepared = asked.map(({ kind, id }) => {

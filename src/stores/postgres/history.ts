@@ -71,6 +71,7 @@ export function createHistory(
     // What is left may have been written for shorter lives. Where this fails, the next call finds the loss again.
     await database.query(statements.extend, [namespace, head.epoch, head.changes])
     known = head
+    losses.reportHistory()
     if (revokedBefore !== null) losses.report(revokedBefore)
   }
 

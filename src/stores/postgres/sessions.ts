@@ -83,21 +83,24 @@ export function createPostgresSessions(
       return { sid, startedAt }
     },
     async rotate(sid, presented, rules) {
-      const { generation, expiresAt } = await history.query<RotateAnswer>(statements.rotate, [
-        readClock(clock),
-        sid,
-        presented,
-        toMilliseconds(rules.idleMs),
-        rules.ip,
-        rules.userAgent,
-      ])
-      if (generation === null) {
+      // Twice: between the two statements, a clock may be set back, or a standby promoted that has an older generation.
+      for (let attempt = 0; attempt < 2; attempt++) {
+        const { generation, expiresAt } = await history.query<RotateAnswer>(statements.rotate, [
+          readClock(clock),
+          sid,
+          presented,
+          toMilliseconds(rules.idleMs),
+          rules.ip,
+          rules.userAgent,
+        ])
+        if (generation !== null) {
+          afterWrite()
+          return { outcome: 'rotated', generation, expiresAt }
+        }
         const found = await decide(sid, presented, rules)
-        // A clock that was set back: the session was over when it was presented.
-        return found.outcome === 'current' ? ENDED : found
+        if (found.outcome !== 'current') return found
       }
-      afterWrite()
-      return { outcome: 'rotated', generation, expiresAt }
+      return ENDED
     },
     async present(sid, presented, rules) {
       const found = await decide(sid, presented, rules)

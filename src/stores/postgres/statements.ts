@@ -273,12 +273,14 @@ export function isKnownHead({ revocations }: Tables, head: string): string {
 export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_recovery()`
 
 /**
- * The timeline of the write-ahead log.
+ * The timeline of the write-ahead log, and when the server started.
  *
  * A promotion or a restore to a point in time makes a new timeline, whose changes may have numbers that were used before
- * for others. An ordinary role may ask for it, and a standby refuses to answer.
+ * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
+ * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
  */
-const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)'
+const TIMELINE = `substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+  || to_hex((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`
 
 /** The beginning of a statement that writes entries. */
 function insertSql({ revocations }: Tables): string {

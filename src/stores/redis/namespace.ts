@@ -106,7 +106,11 @@ export function createNamespace(
   const prepareOnce = (): Promise<void> => (preparing ??= prepare().finally(() => (preparing = null)))
 
   const recordProgress = (found: Seen, isVerified: boolean): void => {
-    if (found.epoch === seen.epoch ? found.batches > seen.batches : isVerified) seen = found
+    const isOther = found.epoch !== seen.epoch
+    if (isOther ? !isVerified : found.batches <= seen.batches) return
+    const isFirst = seen.epoch === ''
+    seen = found
+    if (isOther && !isFirst) losses.reportHistory()
   }
 
   const retry = async <Answer>(run: () => Promise<Answer | null>): Promise<Answer> => {

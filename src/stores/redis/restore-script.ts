@@ -14,7 +14,8 @@ for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
 for at, value in ipairs(fetch(keys)) do
   local member, notBefore, ends = ARGV[1 + 3 * at], tonumber(ARGV[2 + 3 * at]), tonumber(ARGV[3 + 3 * at])
   local knownBefore, knownEnds = parse(value)
-  if notBefore > knownBefore or ends > knownEnds then
+  -- The log may be all that is lost: nobody who follows it learns of an entry that is not there.
+  if notBefore > knownBefore or ends > knownEnds or not redis.call('ZSCORE', log, member) then
     raised[#raised + 1] = {
       member = member,
       notBefore = math.max(notBefore, knownBefore),

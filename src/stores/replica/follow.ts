@@ -17,10 +17,15 @@ export interface Follower {
   readNow(): Promise<void>
   /** The same for whoever needs it only if it works: rejects at once where a read has just failed. */
   tryRead(): Promise<void>
+  /** The store has another history: the next read is one from the start. */
+  startAgain(): void
+  /** Notes what this process has revoked. */
+  noteArrived(entries: readonly Revocation[]): void
   /** Keeps what could not be written: it is written once the store can be read again. */
   keepUnsent(batch: readonly Revocation[]): void
   /** Whether the last read was complete. */
   readonly isFollowing: boolean
+  /** Where the last complete read ended. */
   readonly position: Position | null
   readonly lastError: Error | null
 }
@@ -58,6 +63,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const timeoutMs = Math.max(boundMs, MIN_TIMEOUT_MS)
   const restorer = createRestorer({ store, copy, boundMs, timeoutMs, pruneClock })
   let position: Position | null = null
+  let completePosition: Position | null = null
   let reading: Promise<void> | null = null
   let queued: Promise<void> | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -69,6 +75,7 @@ export function createFollower(options: FollowerOptions): Follower {
   let isFollowing = false
   let isRunning = false
   let entriesAt = Number.NEGATIVE_INFINITY
+  let isHistoryNew = false
 
   // A table that grows moves its entries: most pages take a millisecond, some take many.
   const merge = async (entries: readonly Revocation[]): Promise<void> => {
@@ -104,8 +111,12 @@ export function createFollower(options: FollowerOptions): Follower {
       sweptAt = monotonicNow()
       copy.sweep(SWEPT_AT_ONCE)
     }
-    // What has ended by a clock that was ahead may have been dropped: everything is read again.
-    if (freshness.wasSetBack()) position = null
+    // What has ended by a clock that was ahead may have been dropped: everything is read again. No position says then
+    // whether the store has lost something.
+    if (freshness.wasSetBack()) {
+      position = null
+      restorer.begin()
+    }
     let isFromStart = position === null
     let resets = 0
     let sentAt = freshness.begin()
@@ -113,26 +124,31 @@ export function createFollower(options: FollowerOptions): Follower {
     for (;;) {
       const page = await answer
       const completeAt = sentAt - page.ageMs
-      if (page.reset) {
+      // A history that was there before may be back, where the position is good again.
+      const isReset = page.reset || isHistoryNew
+      if (isReset) {
         if (++resets > MAX_RESETS) throw new Error('The history of the store was lost again and again')
         position = null
         isFromStart = true
+        isHistoryNew = false
         restorer.begin()
         options.onReset()
       }
       // The next page is on its way while this one is merged.
-      if (page.reset || page.more) {
+      if (isReset || page.more) {
         sentAt = freshness.begin()
-        answer = fetchPage(page.reset ? null : page.next)
+        answer = fetchPage(isReset ? null : page.next)
         answer.catch(() => undefined)
       }
-      if (page.reset) continue
+      if (isReset) continue
       // Reading a page took its time, and a store in memory answers without a pause of its own.
       if (page.more) await nextTurn()
       await merge(page.entries)
       if (!isFromStart) restorer.noteArrived(page.entries)
       position = page.next
-      if (!page.more) return freshness.confirm(completeAt)
+      if (page.more) continue
+      completePosition = position
+      return freshness.confirm(completeAt)
     }
   }
 
@@ -218,12 +234,16 @@ export function createFollower(options: FollowerOptions): Follower {
         throw lastError ?? new Error('No read')
       await readNow()
     },
+    startAgain() {
+      isHistoryNew = true
+    },
+    noteArrived: (entries) => restorer.noteArrived(entries),
     keepUnsent: (batch) => restorer.keepUnsent(batch),
     get isFollowing() {
       return isFollowing
     },
     get position() {
-      return position
+      return completePosition
     },
     get lastError() {
       return lastError

@@ -4,14 +4,14 @@ import { type Clock, monotonicNow } from '../../time.js'
 export interface Freshness {
   /** To be called before a read is sent; returns the moment by the monotonic clock. */
   begin(): number
-  /** Says that the copy has everything that was there at a moment of the monotonic clock. */
+  /** Says that the copy has everything that was there at a moment of the monotonic clock; the last read was sent then. */
   confirm(at: number): void
   /** Says that the copy may lack something; only what is confirmed as of a later moment counts. */
   expire(): void
   isFresh(): boolean
   /** In milliseconds; `null` before the first confirmation. */
   readAge(): number | null
-  /** Whether the clock of the machine was set back since the last confirmation. */
+  /** Whether the clock of the machine was set back, for the first time since this was asked and was so. */
   wasSetBack(): boolean
 }
 
@@ -29,17 +29,24 @@ export function createFreshness(
 ): Freshness {
   let confirmedAt = Number.NEGATIVE_INFINITY
   let expiredAt = Number.NEGATIVE_INFINITY
-  // By how much the other clock is ahead of the monotonic one.
+  // By how much the other clock was ahead of the monotonic one when the last read was sent, and the last confirmed one:
+  // a machine may also be suspended while it waits for the answer.
+  let sentLead = 0
   let lead = 0
-
-  const readDrift = (now: number): number => wallClock() - now - lead
+  // The furthest that it was ahead: entries may have been dropped by it.
+  let highestLead = wallClock() - steadyClock()
 
   return {
-    begin: steadyClock,
+    begin() {
+      const now = steadyClock()
+      sentLead = wallClock() - now
+      highestLead = Math.max(highestLead, sentLead)
+      return now
+    },
     confirm(at) {
       if (at < expiredAt) return
       confirmedAt = at
-      lead = wallClock() - steadyClock()
+      lead = sentLead
     },
     expire() {
       expiredAt = steadyClock()
@@ -47,10 +54,15 @@ export function createFreshness(
     },
     isFresh() {
       const now = steadyClock()
-      return now - confirmedAt <= boundMs && Math.abs(readDrift(now)) <= MAX_DRIFT_MS
+      return now - confirmedAt <= boundMs && Math.abs(wallClock() - now - lead) <= MAX_DRIFT_MS
     },
     readAge: () => (Number.isFinite(confirmedAt) ? steadyClock() - confirmedAt : null),
-    wasSetBack: () => Number.isFinite(confirmedAt) && readDrift(steadyClock()) < -MAX_DRIFT_MS,
+    wasSetBack() {
+      const now = wallClock() - steadyClock()
+      if (now >= highestLead - MAX_DRIFT_MS) return false
+      highestLead = now
+      return true
+    },
   }
 }
 

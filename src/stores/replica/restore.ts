@@ -31,16 +31,19 @@ export interface RestorerOptions {
 }
 
 const BATCH = 500
+// Whoever revoked more than these was told that it failed, and this process refuses them all the same.
+const MAX_UNSENT = 100_000
 // How many entries are compared before others have their turn: about two milliseconds.
 const LOOKED_PER_TURN = 2000
 
 /** Nothing is lost yet. A store without `restore` is left as it is. */
 export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: RestorerOptions): Restorer {
   const unsent = new Map<string, Revocation>()
-  let arrivals: { readonly at: number; readonly entries: readonly Revocation[] }[] = []
+  const arrivals: { readonly at: number; readonly entries: readonly Revocation[] }[] = []
   // What the store has given since its history was lost; the rest of the copy has to be written.
   let given: RevocationCopy | null = null
   let dueAt = Number.POSITIVE_INFINITY
+  let restDueAt = Number.POSITIVE_INFINITY
   let isWriting = false
 
   const write = async (batch: readonly Revocation[]): Promise<void> => {
@@ -52,13 +55,13 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
   }
 
   const writeMissing = async (found: RevocationCopy): Promise<void> => {
-    dueAt = Number.POSITIVE_INFINITY
+    const isRest = monotonicNow() >= restDueAt
+    dueAt = isRest ? Number.POSITIVE_INFINITY : restDueAt
+    // At the end all of them, because entries that move while they are listed must not be left out.
+    const rest = isRest ? [listFromAnywhere(copy), copy.entries()] : []
     try {
-      for await (const batch of listMissing(
-        [listRecent(arrivals), listFromAnywhere(copy)],
-        found,
-        pruneClock(),
-      )) {
+      const lists = [listRecent(arrivals), ...rest]
+      for await (const batch of listMissing(lists, found, pruneClock())) {
         await write(batch)
         for (const entry of batch) found.merge(entry)
       }
@@ -66,38 +69,48 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
       dueAt = monotonicNow()
       throw error
     }
-    if (given === found) given = null
+    if (isRest && given === found) given = null
   }
 
   const writeUnsent = async (): Promise<void> => {
-    const batch = [...unsent.values()]
-    if (batch.length === 0) return
-    await write(batch)
-    for (const entry of batch) if (unsent.get(toName(entry)) === entry) unsent.delete(toName(entry))
+    while (unsent.size > 0) {
+      const first = takeFirst(unsent.values(), BATCH)
+      const batch = first.filter((entry) => !hasEnded(entry, pruneClock()))
+      if (batch.length > 0) await write(batch)
+      for (const entry of first) if (unsent.get(toName(entry)) === entry) unsent.delete(toName(entry))
+    }
+  }
+
+  // A process that does not know what is older is stale, or started after the loss.
+  const forgetOld = (): void => {
+    const oldest = monotonicNow() - 2 * boundMs
+    while ((arrivals[0]?.at ?? oldest) < oldest) arrivals.shift()
   }
 
   return {
     begin() {
       if (store.restore === undefined) return
       given = createRevocationCopy(pruneClock)
-      // Not all processes at once: what one restores reaches the others through the feed.
-      dueAt = monotonicNow() + (Math.random() * boundMs) / 4
+      // Not all processes at once: what one restores reaches the others through the feed. The rest is known to every
+      // process that runs, and can wait.
+      const now = monotonicNow()
+      dueAt = now + (Math.random() * boundMs) / 8
+      restDueAt = dueAt + (Math.random() * boundMs) / 2
     },
     noteGiven(entry, now) {
       given?.merge(entry, now)
     },
     noteArrived(entries) {
+      forgetOld()
       if (entries.length > 0) arrivals.push({ at: monotonicNow(), entries })
     },
     keepUnsent(batch) {
       if (store.restore === undefined) return
-      for (const entry of batch) unsent.set(toName(entry), entry)
+      for (const entry of batch) if (unsent.size < MAX_UNSENT) unsent.set(toName(entry), entry)
     },
     async run() {
       if (isWriting) return
-      // A process that does not know what is older is stale, or started after the loss.
-      const oldest = monotonicNow() - 2 * boundMs
-      arrivals = arrivals.filter(({ at }) => at >= oldest)
+      forgetOld()
       isWriting = true
       try {
         if (given !== null && monotonicNow() >= dueAt) await writeMissing(given)
@@ -107,7 +120,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
       }
     },
     get dueAt() {
-      return dueAt
+      return isWriting ? Number.POSITIVE_INFINITY : dueAt
     },
   }
 }
@@ -116,16 +129,27 @@ function toName({ kind, id }: Revocation): string {
   return `${kind}:${id}`
 }
 
+function hasEnded({ until }: Revocation, now: number): boolean {
+  return until !== FOREVER && until <= now
+}
+
+function takeFirst<Value>(values: Iterable<Value>, count: number): Value[] {
+  const taken: Value[] = []
+  for (const value of values) {
+    if (taken.length === count) break
+    taken.push(value)
+  }
+  return taken
+}
+
 function* listRecent(arrivals: readonly { readonly entries: readonly Revocation[] }[]): Iterable<Revocation> {
   for (const { entries } of arrivals.toReversed()) yield* entries
 }
 
-// Processes that start at different places share the work. What is before that place comes at the end; once more all of
-// it, because entries that move while they are listed must not be left out.
+// Processes that start at different places share the work.
 function* listFromAnywhere(copy: RevocationCopy): Iterable<Revocation> {
   let left = Math.floor(Math.random() * copy.size)
   for (const entry of copy.entries()) if (left-- <= 0) yield entry
-  yield* copy.entries()
 }
 
 // Entries of some lists that a copy does not have, or not to the same extent; those that have ended are left out.
@@ -139,8 +163,7 @@ async function* listMissing(
   for (const list of lists) {
     for (const entry of list) {
       if (++looked % LOOKED_PER_TURN === 0) await nextTurn()
-      const isGiven = (given.find(entry.kind, entry.id) ?? -1) >= entry.notBefore
-      if (isGiven || (entry.until !== FOREVER && entry.until <= now)) continue
+      if (given.covers(entry) || hasEnded(entry, now)) continue
       batch.push(entry)
       if (batch.length < BATCH) continue
       yield batch

@@ -59,7 +59,7 @@ interface Meta extends KnownHistory {
 export interface HistoryOptions {
   readonly now: Clock
   readonly file: FileCheck
-  readonly losses: Pick<LossReporter, 'canRestore' | 'report'>
+  readonly losses: Pick<LossReporter, 'canRestore' | 'report' | 'reportHistory'>
 }
 
 /** The history of a database. */
@@ -110,7 +110,7 @@ export function createHistory(
   const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
     assertNoTransaction()
     file.assertInPlace()
-    const { result, after, revokedBefore } = transact(database, whenBusy, () => {
+    const { result, after, revokedBefore, isOther } = transact(database, whenBusy, () => {
       const at = now()
       const found = readExistingMeta() ?? startHistory()
       // A count that has fallen is an old copy of the data; a new epoch tells the other processes.
@@ -138,9 +138,10 @@ export function createHistory(
       const isNew =
         epoch !== found.epoch || changes !== found.changes || longestLifetime !== found.longestLifetime
       if (isNew) saveMeta.run(epoch, changes, longestLifetime)
-      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore }
+      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore, isOther: isLost }
     })
     known = after
+    if (isOther) losses.reportHistory()
     if (revokedBefore !== null) losses.report(revokedBefore)
     // What went into a file that is gone by now must not be acknowledged.
     file.assertInPlace()

@@ -1,3 +1,5 @@
+import { callQuietly } from '../../revocation/store-rules.js'
+
 /** Those who want to know when a database may have changed. */
 export interface Watchers {
   /** Adds a listener; returns a function that removes it. */
@@ -17,7 +19,7 @@ export function createWatchers(readVersion: () => string): Watchers {
   let known: string | null = null
 
   const notify = (): void => {
-    for (const listener of listeners) listener()
+    for (const listener of listeners) callQuietly(listener)
   }
 
   const look = (): void => {
