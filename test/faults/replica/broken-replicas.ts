@@ -62,14 +62,14 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: FOLLOW,
-        from: 'if (!page.more) return freshness.confirm(completeAt)',
-        to: 'return freshness.confirm(completeAt)',
+        from: 'if (page.more) continue\n',
+        to: '',
       },
     ],
   },
   'a reset is not noticed, and reading goes on where it was': {
     breaks: ['C1', 'C5'],
-    changes: [{ file: FOLLOW, from: 'if (page.reset) {', to: 'if (page.reset && resets < 0) {' }],
+    changes: [{ file: FOLLOW, from: 'page.reset || isHistoryNew', to: 'isHistoryNew' }],
   },
   'positions are numbers, without a link to what came before': {
     breaks: ['C1', 'C5'],
@@ -152,8 +152,8 @@ const readCoarse = (): number => coarse
   'own revocations come only by the feed': {
     breaks: ['C4'],
     changes: [
-      { file: REPLICA, from: '      mergeOwn(batch)\n', to: '' },
-      { file: REPLICA, from: 'await catchUp()\n        return revoked', to: 'return revoked' },
+      { file: REPLICA, from: '      mergeOwn(final)\n', to: '' },
+      { file: REPLICA, from: 'if (watermarks.length > 0) await catchUp()\n', to: '' },
     ],
   },
   'a question to the store ignores what the replica knows': {
@@ -171,8 +171,8 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: REPLICA,
-        from: '(copy.find(kind, id) ?? -1))) await catchUp()',
-        to: 'Infinity)) return answers',
+        from: 'keep({ kind, id, notBefore })',
+        to: 'return answers',
       },
     ],
   },

@@ -113,6 +113,12 @@ describe('C1, bounded', () => {
       [loss(200, { lost: { from: 11, to: 210 } })],
     ],
     ['revoked while it was isolated', [], [revoke(110), check(400, 'valid')], [isolation]],
+    [
+      'a position of what was revoked while it was isolated',
+      [],
+      [revoke(110), check(400, 'valid', { atLeast: true })],
+      [isolation],
+    ],
     ['isolated, and too late', ['C1'], [revoke(110), check(401, 'valid')], [isolation]],
     ['revoked before it was isolated', ['C1'], [revoke(90), check(200, 'valid')], [isolation]],
     [

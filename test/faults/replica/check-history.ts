@@ -44,7 +44,7 @@ export function checkHistory(history: History): Violation[] {
     ...checkBound(history, checks, acknowledged, isLost),
     ...checkMonotone(checks, isLost),
     ...checkCause(history, checks, revocations),
-    ...checkAtOnce(checks, acknowledged, isLost),
+    ...checkAtOnce(history, checks, acknowledged, isLost),
     ...checkEnd(checks, acknowledged),
     ...checkSessions(history, isLost),
     ...checkAvailable(history, checks),
@@ -80,21 +80,26 @@ function addRunningTime(from: number, durationMs: number, starved: readonly Faul
   return at + left
 }
 
-function* checkBound(
-  { boundMs, faults }: History,
-  checks: readonly Operation[],
-  acknowledged: ReadonlyMap<string, Operation>,
-  isLost: LossTest,
-): Iterable<Violation> {
+// Whether the primary that a process was led to went on for a while, without what was revoked elsewhere.
+function createIsolationTest({ boundMs, faults }: History): LossTest {
   const isolations = faults.filter(({ isolated }) => isolated !== undefined)
-  // The primary that it was led to went on for a while, without what was revoked elsewhere.
-  const isIsolated = (revocation: Operation, check: Operation): boolean =>
+  return (revocation, check) =>
     isolations.some(
       ({ isolated, processes }) =>
         processes?.includes(check.process) === true &&
         revocation.t1 >= Number(isolated?.from) &&
         check.t0 <= Number(isolated?.until) + boundMs,
     )
+}
+
+function* checkBound(
+  history: History,
+  checks: readonly Operation[],
+  acknowledged: ReadonlyMap<string, Operation>,
+  isLost: LossTest,
+): Iterable<Violation> {
+  const { boundMs } = history
+  const isIsolated = createIsolationTest(history)
   for (const check of checks) {
     const revocation = acknowledged.get(check.key)
     if (revocation === undefined || check.result !== 'valid' || startsLater(check)) continue
@@ -154,17 +159,19 @@ function* checkCause(
 }
 
 function* checkAtOnce(
+  history: History,
   checks: readonly Operation[],
   acknowledged: ReadonlyMap<string, Operation>,
   isLost: LossTest,
 ): Iterable<Violation> {
+  const isIsolated = createIsolationTest(history)
   for (const check of checks) {
     const revocation = acknowledged.get(check.key)
     if (revocation === undefined || check.result !== 'valid' || startsLater(check)) continue
     if (check.t0 <= revocation.t1) continue
     const isOwn = check.process === revocation.process && check.life === revocation.life
     if (isOwn) yield { condition: 'C4', operation: check, reason: 'valid at the process that revoked it' }
-    else if (check.atLeast === true && !isLost(revocation, check)) {
+    else if (check.atLeast === true && !isLost(revocation, check) && !isIsolated(revocation, check)) {
       yield { condition: 'C4', operation: check, reason: 'valid with the position of the revocation' }
     }
   }

@@ -88,7 +88,8 @@ export async function startRedisServers(): Promise<StoreServers> {
         t0,
         lost: { from, to: machineMs() },
         promotedAt,
-        refusesAt: t0 + MAX_LAG_SECONDS * 1000 + 1000,
+        // The lag is counted in whole seconds, and looked at once a second.
+        refusesAt: t0 + MAX_LAG_SECONDS * 1000 + 2000,
         async heal() {
           await replication.refuse()
           replication.setMode({ kind: 'pass' })

@@ -55,7 +55,7 @@ interface Member extends Victim {
 /** Runs verifiers, revokers and a nemesis against real servers, and returns what happened. */
 export async function runSeed(program: string, sizes: SeedSizes): Promise<History> {
   const random = createRandom(sizes.seed)
-  const boundMs = 500 + 100 * random(6)
+  const boundMs = 1000 + 100 * random(6)
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-replica-'))
   const started = await startServers(sizes.store)
   const servers = sizes.losesData ? started : { ...started, losses: {}, isolate: null }
