@@ -74,7 +74,7 @@ describe('a clock that moves', () => {
   })
 
   test.each([
-    ['before the first read', (_: Freshness): void => undefined],
+    ['before the first read', (): void => undefined],
     ['after it expired', (freshness: Freshness): void => freshness.expire()],
     ['while a read is under way', (freshness: Freshness): void => void freshness.begin()],
   ] as const)('a clock that is set back %s is noticed, once', (when, prepare) => {
