@@ -10,19 +10,23 @@ const LIMIT = 480_000
 // Longer runs, and those of PostgreSQL, are in `npm run faults -- --only replica`.
 const SIZES = { ...FULL_REPLICA, seeds: 6, seconds: 20 }
 
-describeWithOwnServer('redis', 'replicas of a Redis that crashes, freezes, loses data and is out of reach', () => {
-  const program = useWorkerProgram(REPLICA_PROCESS)
-  test(
-    'accept nothing later than the bound, refuse nothing that is not revoked, and have everything in the end',
-    async () => {
-      const outcome = await runReplica(program(), SIZES)
-      expect(outcome.violations).toEqual([])
-      expect(outcome.operations).toBeGreaterThan(100_000)
-      expect(outcome.revocations).toBeGreaterThan(1000)
-    },
-    LIMIT,
-  )
-})
+describeWithOwnServer(
+  'redis',
+  'replicas of a Redis that crashes, freezes, loses data and is out of reach',
+  () => {
+    const program = useWorkerProgram(REPLICA_PROCESS)
+    test(
+      'accept nothing later than the bound, refuse nothing that is not revoked, and have everything in the end',
+      async () => {
+        const outcome = await runReplica(program(), SIZES)
+        expect(outcome.violations).toEqual([])
+        expect(outcome.operations).toBeGreaterThan(100_000)
+        expect(outcome.revocations).toBeGreaterThan(1000)
+      },
+      LIMIT,
+    )
+  },
+)
 
 describe('the checker', () => {
   test(
