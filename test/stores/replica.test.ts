@@ -396,7 +396,7 @@ test('what a stale replica was told by its store stays refused, also where the s
 
 test('a reuse that the store has found stays refused, also where the store loses it', async () => {
   const faulty = createFaulty()
-  const replica = await open(faulty.store, { bound: '1m' })
+  const replica = await open(faulty.store, { bound: '400ms' })
   faulty.onFeed = down
   const { sid = '' } =
     (await replica.sessions?.open({
