@@ -121,6 +121,14 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
     return dropped
   }
 
+  const find = (id: string): number | undefined => {
+    if (!isReadable(id)) return undefined
+    const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+    const segment = segments[numberOf(hash)] as Segment
+    const slot = findSlot(segment, hash, id)
+    return slot < 0 ? undefined : readUntil(segment, slot)
+  }
+
   return {
     get size() {
       return size
@@ -128,18 +136,8 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
     get bytes() {
       return segments.reduce((sum, segment) => sum + (segment === NO_SEGMENT ? 0 : segment.byteLength), 0)
     },
-    has(id) {
-      if (!isReadable(id)) return false
-      const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
-      return findSlot(segments[numberOf(hash)] as Segment, hash, id) >= 0
-    },
-    find(id) {
-      if (!isReadable(id)) return undefined
-      const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
-      const segment = segments[numberOf(hash)] as Segment
-      const slot = findSlot(segment, hash, id)
-      return slot < 0 ? undefined : readUntil(segment, slot)
-    },
+    has: (id) => find(id) !== undefined,
+    find,
     createProbe(id) {
       if (!isReadable(id) || !readIdHead(id)) return null
       const [w0, w1, w2, w3] = idWords as unknown as WordsOfId

@@ -31,7 +31,7 @@ export interface StoreConnection {
   readonly sessions: Sessions | null
   /** Resolves once the store has been prepared; waits a few seconds for it, and then rejects with the reason. */
   ready(): Promise<void>
-  /** Asks the store now, within the deadline; never rejects. */
+  /** Asks the store now, within the deadline, unless a replica answers for it; never rejects. */
   health(): Promise<StoreHealth>
   /** Resolves when every process refuses what this one has revoked before; `null` where the bound is not known. */
   readonly waitForOthers: (() => Promise<void>) | null

@@ -6,8 +6,9 @@ import { type Duration, parseDuration } from '../../time.js'
 export interface ReplicaOptions {
   /**
    * How long after a revocation was acknowledged this process may still accept what it revokes: `'20ms'` to a minute,
-   * one second by default; a number counts seconds. A replica that cannot prove that it is younger refuses, or asks the store. 0 is for a store that
-   * has `readVersion`, such as the one of SQLite: every check asks whether the store has changed, and reads that first.
+   * one second by default; a number counts seconds. A replica that cannot prove that it is younger refuses, or asks the
+   * store. 0 is for a store that has `readVersion`, such as the one of SQLite: every check asks whether the store has
+   * changed, and reads that first.
    */
   readonly bound?: Duration
   /** What a check does while the replica is older than that; `refuse` by default. */
