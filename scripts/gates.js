@@ -1,15 +1,15 @@
 // Builds and packs the package, then holds it against every release gate: one line each, exit 1 if any failed.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { checkDocs } from './gates/docs.js'
 import { checkDocumented } from './gates/documented.js'
 import { checkExports } from './gates/exports.js'
 import { checkPacked } from './gates/packed.js'
 import { checkPortable } from './gates/portable.js'
 import { checkPublint } from './gates/publint.js'
-import { run } from './gates/run.js'
+import { pack, readManifest, root } from './pack.js'
+import { run } from './run.js'
 import { checkSize } from './gates/size.js'
 import { checkTypes } from './gates/types.js'
 
@@ -25,13 +25,12 @@ const GATES = {
   portable: checkPortable,
 }
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-gates-'))
 try {
   await pass('build', () => run('npm', ['run', 'build', '--silent'], root))
   if (process.exitCode !== 1) {
-    const pack = await createPackage()
-    for (const [name, check] of Object.entries(GATES)) await pass(name, () => check(pack))
+    const packed = await createPackage()
+    for (const [name, check] of Object.entries(GATES)) await pass(name, () => check(packed))
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -39,12 +38,8 @@ try {
 
 /** The packed package, as every gate receives it; `folder` is temporary and shared. */
 async function createPackage() {
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
-  const [{ filename, size, unpackedSize, files }] = JSON.parse(await run('npm', pack, root))
-  const paths = new Set(files.map(({ path }) => path))
   const recordSize = process.argv.includes('--record-size')
-  return { root, folder, recordSize, manifest, tarball: join(folder, filename), size, unpackedSize, paths }
+  return { root, folder, recordSize, manifest: readManifest(), ...(await pack(folder)) }
 }
 
 async function pass(name, check) {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listSubpaths } from './entries.js'
 import { listExportedNames } from './exported-names.js'
-import { assertNone } from './run.js'
+import { assertNone } from '../run.js'
 
 /** Every subpath has its page (the root has docs/api.md), and docs/api.md names every exported symbol. */
 export function checkDocs({ root, manifest }) {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertNone } from './run.js'
+import { assertNone } from '../run.js'
 
 const EXPORT =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(class|function\*?|const|let|interface|type|enum|namespace) ([\w$]+)/gm

@@ -1,5 +1,5 @@
 import { listEntries, listSubpaths } from './entries.js'
-import { assertNone } from './run.js'
+import { assertNone } from '../run.js'
 
 /** The subpaths of package.json, the entry files under src and the published files are the same list. */
 export function checkExports({ root, manifest, paths }) {

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from './run.js'
+import { run } from '../run.js'
 
 const MOST_DEPENDENCIES = 3
 

@@ -1,4 +1,4 @@
-import { assertNone, run } from './run.js'
+import { assertNone, run } from '../run.js'
 
 // Absolute paths of somebody's machine; a path that continues a host, a variable or `..` is none.
 const MACHINE_PATH = '(^|[^A-Za-z0-9_.~})-])/(home|root|work|Users)/'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
-import { assertNone } from './run.js'
+import { assertNone } from '../run.js'
 
 /** The packed package satisfies publint, down to its suggestions. */
 export async function checkPublint({ manifest, tarball }) {

@@ -1,4 +1,4 @@
-import { run } from './run.js'
+import { run } from '../run.js'
 
 /** Are the types wrong? Every entry point resolves to its types, as ES modules and bundlers see it. */
 export async function checkTypes({ root, tarball }) {
