@@ -1,13 +1,7 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import { type Algorithm, ALGORITHMS } from './algorithms.js'
-import { isJwk, type Jwk } from './jwk.js'
-
-/** An asymmetric key: PEM text, a JWK (or its JSON text) or a `KeyObject`. */
-export type KeyMaterial = string | Jwk | KeyObject
-
-/** The accepted forms of an asymmetric key, for error messages. */
-export const KEY_FORMS = 'PEM text, a JWK or a KeyObject'
+import { ALGORITHMS } from './algorithms.js'
+import { type Algorithm, isJwk, KEY_FORMS, type KeyMaterial } from './jose.js'
 
 /** The private key, or `ConfigurationError`. */
 export function importPrivateKey(field: string, material: KeyMaterial): KeyObject {
