@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'
+import type * as errors from '../src/errors.js'
 
 // What needs no Node module must not import one: a browser application handles errors too.
 describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform) => {
@@ -19,7 +20,7 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
     const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
     const { isTokenError, TokenExpiredError } = (await import(
       `data:text/javascript;base64,${code}`
-    )) as typeof import('../src/errors.js')
+    )) as typeof errors
     expect(isTokenError(new TokenExpiredError(0))).toBe(true)
     expect(isTokenError(new Error('TOKEN_EXPIRED'))).toBe(false)
   })
