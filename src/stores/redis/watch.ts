@@ -17,7 +17,6 @@ interface NodeRedisSubscriber {
 
 /** A connection of its own for messages, as Bun makes it. */
 interface BunSubscriber {
-  onconnect: (() => void) | null
   connect(): Promise<unknown>
   subscribe(channel: string, listener: () => void): Promise<unknown>
   close(): void
@@ -76,7 +75,7 @@ function watchWithBun(duplicated: Promise<BunSubscriber>, channel: string, liste
     if (isEnded) return connection.close()
     const subscribe = (): void => void connection.subscribe(channel, listener).catch(() => undefined)
     // It connects again by itself, but does not subscribe again; and it may be connected already.
-    connection.onconnect = subscribe
+    Object.assign(connection, { onconnect: subscribe })
     await connection.connect()
     subscribe()
   }
