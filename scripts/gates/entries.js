@@ -19,12 +19,13 @@ export function listSubpaths({ exports }) {
 /**
  * What `exports` must say for an entry such as `adapters/hono`.
  *
- * Node 20.19 and later know `module-sync`, and load the ES module for `require` too. What does not know it gets
- * CommonJS for `require`.
+ * Node 20.19 and later know `module-sync`, and load the ES module for `require` too; so does Bun, by its own name. What
+ * knows neither gets CommonJS for `require`.
  */
 export function toConditions(entry) {
   const esModule = toTarget(`./dist/${entry}`)
-  return { 'module-sync': esModule, require: toTarget(`./dist/cjs/${entry}`), default: esModule }
+  const commonJs = toTarget(`./dist/cjs/${entry}`)
+  return { 'module-sync': esModule, bun: esModule, require: commonJs, default: esModule }
 }
 
 function toTarget(path) {
