@@ -264,7 +264,7 @@ export class ConfigurationError extends Error {
   readonly code = 'CONFIGURATION_INVALID'
 }
 
-/** By its code: a store may come from another copy of this package. */
+/** Whether a value is a `ConfigurationError`, also one of another copy of this package. */
 export function isConfigurationError(value: unknown): value is ConfigurationError {
   return value instanceof Error && (value as Partial<ConfigurationError>).code === 'CONFIGURATION_INVALID'
 }
