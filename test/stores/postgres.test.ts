@@ -7,20 +7,8 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
     const client = new pg.Pool({ connectionString }).on('error', () => undefined)
     return { client, end: () => client.end() }
   },
-  'a Pool of pg with named statements': (connectionString) => {
-    const client = new pg.Pool({ connectionString }).on('error', () => undefined)
-    return { client, options: { namedStatements: true }, end: () => client.end() }
-  },
   'sql of postgres': (url) => {
     const client = postgres(url)
-    return { client, end: () => client.end() }
-  },
-  'sql of postgres, without prepared statements, with its own names and types': (url) => {
-    const client = postgres(url, {
-      prepare: false,
-      transform: postgres.pascal,
-      types: { bigint: postgres.BigInt },
-    })
     return { client, end: () => client.end() }
   },
 }

@@ -14,7 +14,6 @@ import { redisCommand } from '../helpers/servers/redis-command.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
 import { ALL, HOUR, start, token } from './redis-fixture.js'
-import { bundleReplicaChild, startReplicaChild } from './redis-replica-process.js'
 
 /** Before the first poll of a replica whose bound is a minute. */
 const BEFORE_POLL = { timeout: 10_000 }
@@ -391,51 +390,6 @@ describeWithOwnServer('redis', 'A replica of a Redis server that lost its data',
     expect(await replica.store.lookup([...key('a'), ALL])).toEqual([FOREVER, undefined])
     expect(replica.changes).toEqual(['fresh'])
     expect(replica.warnings).toEqual([])
-  })
-})
-
-describeWithOwnServer('redis', 'A process with a replica of a Redis store', () => {
-  let program: { readonly path: string; remove(): void }
-  beforeAll(async () => void (program = await bundleReplicaChild()))
-  afterAll(() => program.remove())
-
-  describe.each(['ioredis', 'redis'])('%s', (name) => {
-    test('sees what another one revokes, and ends by itself once it is closed', async () => {
-      const { server, client } = await start()
-      const child = startReplicaChild(program.path, name, server.url)
-      await child.says('ready')
-      const other = createRedisStore(client)
-      await other.prepare({ longestLifetime: HOUR })
-      await other.revoke([token('a')])
-      await child.says('refused')
-      child.send('close')
-      expect(await child.ended).toEqual([0, null])
-      expect(child.errors()).toBe('')
-      await until(
-        async () => Number(/^connected_clients:(\d+)/m.exec(await client.info('clients'))?.[1]) === 1,
-      )
-    })
-
-    test('refuses and goes on, when the server is gone for good', async () => {
-      const { server } = await start()
-      const child = startReplicaChild(program.path, name, server.url)
-      await child.says('ready')
-      await server.kill()
-      await child.says('stale')
-      child.send('close')
-      expect(await child.ended).toEqual([0, null])
-      expect(child.errors()).toBe('')
-    })
-
-    test('starts without a server, and ends by itself once it is closed', async () => {
-      const { server } = await start()
-      await server.kill()
-      const child = startReplicaChild(program.path, name, server.url)
-      await child.says('not ready')
-      child.send('close')
-      expect(await child.ended).toEqual([0, null])
-      expect(child.errors()).toBe('')
-    })
   })
 })
 
