@@ -1,5 +1,5 @@
-import { defineConfig } from 'vitest/config';
-import tsconfigPaths from 'vite-tsconfig-paths';
+import { defineConfig } from 'vitest/config'
+import tsconfigPaths from 'vite-tsconfig-paths'
 
 export default defineConfig({
   plugins: [tsconfigPaths()],
@@ -8,4 +8,4 @@ export default defineConfig({
     root: './',
     include: ['**/*.e2e-spec.ts'],
   },
-});
+})

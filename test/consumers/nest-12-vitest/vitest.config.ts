@@ -1,5 +1,5 @@
-import { defineConfig } from 'vitest/config';
-import tsconfigPaths from 'vite-tsconfig-paths';
+import { defineConfig } from 'vitest/config'
+import tsconfigPaths from 'vite-tsconfig-paths'
 
 export default defineConfig({
   // Resolves the path aliases declared in tsconfig.json, including the ones
@@ -10,4 +10,4 @@ export default defineConfig({
     root: './',
     include: ['**/*.spec.ts'],
   },
-});
+})

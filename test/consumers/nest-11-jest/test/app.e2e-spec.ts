@@ -20,7 +20,10 @@ describe('AppController (e2e)', () => {
 
   it('guards, logs in and logs out', async () => {
     const client = await start()
-    await client.get('/me').expect(401).expect('www-authenticate', /^Bearer/)
+    await client
+      .get('/me')
+      .expect(401)
+      .expect('www-authenticate', /^Bearer/)
     const { body } = await client.post('/login').send({ uid: 'ada' }).expect(200)
     const access = { authorization: `Bearer ${body.accessToken}` }
     const refresh = { authorization: `Bearer ${body.refreshToken}` }
