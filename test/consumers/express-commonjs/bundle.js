@@ -44,7 +44,7 @@ const BUNDLERS = {
       target: 'node20',
       entry: resolve(source),
       experiments: { outputModule: isModule },
-      externals: { express: isModule ? 'module express' : 'commonjs express' },
+      externals: { express: 'node-commonjs express' },
       // In production the memory store is refused.
       optimization: { minimize: false, nodeEnv: false },
       output: {

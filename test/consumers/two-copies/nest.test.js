@@ -36,6 +36,12 @@ async function start({ imports = [], providers = [], guards = [], prepare = () =
   return app
 }
 
+// An application that starts all the same is closed, so that the test can end.
+async function assertRefused(starting, expected) {
+  void starting.then((app) => app.close()).catch(() => undefined)
+  await assert.rejects(starting, expected)
+}
+
 function createGateway() {
   class Gateway {
     message() {
@@ -71,7 +77,7 @@ for (const [first, second] of PAIRS) {
       imports: [TokenModule.forRoot({ tokens: createManager(second) })],
       providers: [{ provide: APP_GUARD, useClass: nest[first].TokenGuard }],
     })
-    await assert.rejects(starting, /resolve dependencies of the .*TokenManager/s)
+    await assertRefused(starting, /resolve dependencies of the .*TokenManager/s)
   })
 
   test(`TokenModule of ${first} refuses a gateway behind a global TokenGuard of ${second}`, async () => {
@@ -80,7 +86,7 @@ for (const [first, second] of PAIRS) {
       providers: [createGateway(), { provide: APP_GUARD, useClass: nest[second].TokenGuard.for('main') }],
       prepare: (app) => app.useWebSocketAdapter(new WsAdapter(app)),
     })
-    await assert.rejects(starting, { code: 'CONFIGURATION_INVALID' })
+    await assertRefused(starting, { code: 'CONFIGURATION_INVALID' })
   })
 
   test(`TokenModule of ${first} refuses a gateway behind enforce of ${second}`, async () => {
@@ -92,6 +98,6 @@ for (const [first, second] of PAIRS) {
       providers: [Gateway],
       prepare: (app) => app.useWebSocketAdapter(new WsAdapter(app)),
     })
-    await assert.rejects(starting, { code: 'CONFIGURATION_INVALID' })
+    await assertRefused(starting, { code: 'CONFIGURATION_INVALID' })
   })
 }
