@@ -1,0 +1,31 @@
+import { isTokenError, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
+import { createEnforcer, nodeRequestReader } from 'tokenlib/adapter-kit'
+import { enforce } from 'tokenlib/fetch'
+import { defineStore } from 'tokenlib/store-kit'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createPostgresStore } from 'tokenlib/stores/postgres'
+import { createRedisStore } from 'tokenlib/stores/redis'
+import { replicate } from 'tokenlib/stores/replica'
+import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { storeContract } from 'tokenlib/testing'
+
+export const config = new TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes' })
+export const tokens = new TokenManager({ config, revocation: replicate(defineStore(createMemoryStore())) })
+
+export async function useManager(): Promise<string> {
+  try {
+    const payload: TokenPayload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    return payload.sub
+  } catch (error) {
+    return isTokenError(error) ? error.code : 'unknown'
+  }
+}
+
+export const others = [
+  createEnforcer([tokens.accessTokenRequired], nodeRequestReader),
+  enforce,
+  createPostgresStore,
+  createRedisStore,
+  createSqliteStore,
+  storeContract,
+]
