@@ -45,7 +45,9 @@ export function createWatchers(readVersion: () => string): Watchers {
       const own = (): void => listener()
       if (listeners.size === 0) {
         timer = setInterval(look, INTERVAL_MS)
-        timer.unref()
+        // A number in some runtimes.
+        const started: Partial<NodeJS.Timeout> = timer
+        started.unref?.()
       }
       listeners.add(own)
       return () => remove(own)
