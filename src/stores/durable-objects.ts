@@ -10,6 +10,7 @@ import {
   PROTOCOL,
   type StoreCall,
 } from './durable-objects/messages.js'
+import { emitWarning } from '../warnings.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
 
 export { TokenStoreObject, type TokenStoreObjectOptions } from './durable-objects/object.js'
@@ -47,8 +48,7 @@ const OPTIONS: OptionNames<DurableObjectStoreOptions> = { name: true, locationHi
  * Can be created at module level: it does nothing until its first call.
  *
  * @example
- * import { env } from 'cloudflare:workers'
- * export { TokenStoreObject } from 'tokenlib/stores/durable-objects'
+ * export { TokenStoreObject }
  * const store = createDurableObjectStore(env.TOKEN_STORE)
  */
 export function createDurableObjectStore(
@@ -59,10 +59,7 @@ export function createDurableObjectStore(
   assertNamespace(namespace)
   const { name = 'tokenlib', locationHint } = options
   if (typeof name !== 'string' || name === '') throw new ConfigurationError('name must be a text')
-  const losses = createLossReporter(
-    'Durable Objects',
-    options.onWarning ?? ((message) => process.emitWarning(message)),
-  )
+  const losses = createLossReporter('Durable Objects', options.onWarning ?? emitWarning)
   let seen = NOTHING_SEEN
 
   const post = async (call: StoreCall): Promise<unknown> => {

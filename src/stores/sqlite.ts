@@ -4,6 +4,7 @@ import { createLossReporter, type LossReporter, pollFeed } from '../revocation/s
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
+import { emitWarning } from '../warnings.js'
 import {
   assertLocal,
   configure,
@@ -53,7 +54,7 @@ export function createSqliteStore(
   assertHandle(database)
   const tables = toTables(options.prefix ?? 'tokenlib_')
   const clock = options.clock ?? systemClock
-  const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
+  const onWarning = options.onWarning ?? ((message: string) => emitWarning(message))
   const losses = createLossReporter('SQLite', onWarning)
   let opened: Operations | null = null
 

@@ -32,9 +32,6 @@ const OPTIONS: OptionNames<TokenStoreObjectOptions> = { clock: true }
  *
  * A plain class with a `fetch` method: one that takes calls by RPC has to extend a class of `cloudflare:workers`, a module
  * that no other runtime has.
- *
- * @example
- * export { TokenStoreObject } from 'tokenlib/stores/durable-objects'
  */
 export class TokenStoreObject {
   /** Tells the types of Cloudflare that this is the class of a Durable Object. */

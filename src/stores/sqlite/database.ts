@@ -1,5 +1,5 @@
 import { statfsSync, type Stats, statSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep } from '../../timers.js'
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
 import { monotonicNow } from '../../time.js'

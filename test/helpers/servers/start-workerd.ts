@@ -1,5 +1,6 @@
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
 import { join } from 'node:path'
 import { findWorkerd } from './find-servers.js'
 import { createGuardedFolder } from './guarded-folder.js'
@@ -47,8 +48,25 @@ export async function bundleWorker(entry: string, outfile: string): Promise<void
     target: 'es2022',
     conditions: ['workerd', 'worker'],
     external: ['node:*', 'cloudflare:*'],
+    plugins: [builtInModules],
     logLevel: 'error',
   })
+}
+
+// For clients that are CommonJS: workerd has Node's modules for `import` only.
+const builtInModules: Plugin = {
+  name: 'built-in modules',
+  setup({ onResolve, onLoad }) {
+    const names = new RegExp(`^(?:node:)?(${builtinModules.join('|')})$`)
+    onResolve({ filter: names }, ({ path, kind }) => {
+      const name = path.replace(/^node:/, '')
+      if (kind !== 'require-call') return { path: `node:${name}`, external: true }
+      return { path: name, namespace: 'built-in' }
+    })
+    onLoad({ filter: /.*/, namespace: 'built-in' }, ({ path }) => ({
+      contents: `import built from 'node:${path}'; module.exports = built`,
+    }))
+  },
 }
 
 function toConfiguration(workers: Readonly<Record<string, WorkerProgram>>): string {
