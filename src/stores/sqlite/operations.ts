@@ -1,7 +1,8 @@
+import type { SessionStore } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import type { Connection } from './connection.js'
-import { createHistory, type HistoryOptions } from './history.js'
-import { createPruner, type PruneClocks } from './pruner.js'
+import { createHistory, type History, type HistoryOptions } from './history.js'
+import { createPruner, type PruneClocks, type Pruner } from './pruner.js'
 import { createFeedReader, createLookup, createRestore, createRevoke } from './revocations.js'
 import { createTables, type Tables } from './schema.js'
 import { createSqliteSessions } from './sessions.js'
@@ -12,7 +13,15 @@ export interface OperationOptions extends HistoryOptions, PruneClocks {
 }
 
 /** What a store does with its tables, for one process that uses them. */
-export type Operations = ReturnType<typeof createOperations>
+export interface Operations {
+  readonly history: History
+  readonly revoke: ReturnType<typeof createRevoke>
+  readonly restore: ReturnType<typeof createRestore>
+  readonly lookup: ReturnType<typeof createLookup>
+  readonly readFeed: ReturnType<typeof createFeedReader>
+  readonly sessions: SessionStore
+  readonly pruner: Pruner
+}
 
 /** Creates the tables that are missing, or throws `ConfigurationError` for tables of another version. */
 export function prepareTables(database: Connection, tables: Tables): void {
@@ -24,7 +33,11 @@ export function prepareTables(database: Connection, tables: Tables): void {
 }
 
 /** Prepares every statement that a store needs; the tables must be there. */
-export function createOperations(database: Connection, tables: Tables, options: OperationOptions) {
+export function createOperations(
+  database: Connection,
+  tables: Tables,
+  options: OperationOptions,
+): Operations {
   const history = createHistory(database, tables, options)
   return {
     history,
