@@ -47,6 +47,11 @@ interface Failure {
   readonly stack: string
 }
 
+interface Answer {
+  readonly value?: unknown
+  readonly error?: Failure
+}
+
 interface Pair {
   readonly accessToken: string
   readonly refreshToken: string
@@ -57,13 +62,9 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
   beforeAll(async () => void (server = await startWorkerd(WORKERS)), 60_000)
   afterAll(() => server.stop())
 
-  const send = async (
-    path: string,
-    body = '',
-    headers = {},
-  ): Promise<{ value?: unknown; error?: Failure }> => {
+  const send = async (path: string, body = '', headers = {}): Promise<Answer> => {
     const response = await fetch(`${server.url}/${path}`, { method: 'POST', body, headers })
-    return (await response.json()) as { value?: unknown; error?: Failure }
+    return (await response.json()) as Answer
   }
   const run = async <Value>(path: string, body = '', headers = {}): Promise<Value> => {
     const { value, error } = await send(path, body, headers)
@@ -148,6 +149,9 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
     await run('logout', revoked.accessToken)
     await server.kill()
     await server.restart()
+    // The first requests of a new isolate, together: one of them prepares the store for all.
+    const together = Array.from({ length: 10 }, () => run('check', kept.accessToken))
+    deepEqual(new Set(await Promise.all(together)), new Set(['ada']))
     equal(await codeOf('check', revoked.accessToken), 'TOKEN_REVOKED')
     equal(await run('check', kept.accessToken), 'ada')
     ok(await run('refresh', kept.refreshToken))
@@ -193,7 +197,35 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
     equal(await codeOf('prepare', binding), 'CONFIGURATION_INVALID')
   })
 
+  test('a request that the application passes on to the object is not answered', async () => {
+    equal(await run('pass-on'), 404)
+  })
+
   test('a replica is refused, because nothing runs between requests', async () => {
     expect(await codeOf('replicate')).toBe('CONFIGURATION_INVALID')
+  })
+})
+
+describeWithOwnServer('workerd', 'Durable Objects with timers that are numbers', () => {
+  let server: RunningServer
+  beforeAll(async () => {
+    const compatibilityDate = '2024-11-01'
+    const [main, other] = [WORKERS['main'], WORKERS['other']] as [WorkerProgram, WorkerProgram]
+    server = await startWorkerd({
+      main: { ...main, compatibilityDate },
+      other: { ...other, compatibilityDate },
+    })
+  }, 60_000)
+  afterAll(() => server.stop())
+
+  test('a manager logs in, checks and logs out', async () => {
+    const send = async (path: string, body: string): Promise<Answer> => {
+      const response = await fetch(`${server.url}/${path}`, { method: 'POST', body })
+      return (await response.json()) as Answer
+    }
+    const { accessToken } = (await send('login', 'ada')).value as Pair
+    equal((await send('check', accessToken)).value, 'ada')
+    await send('logout', accessToken)
+    equal((await send('check', accessToken)).error?.code, 'TOKEN_REVOKED')
   })
 })

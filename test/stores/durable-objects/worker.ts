@@ -174,6 +174,18 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
     const store = createDurableObjectStore(namespaces[binding] as TokenStoreNamespace)
     await store.prepare({ longestLifetime: 1000 })
   },
+  async 'pass-on'() {
+    const stub = env.STORE.get(env.STORE.idFromName('tokenlib'))
+    const call = {
+      protocol: 1,
+      operation: 'lookup',
+      arguments: [[]],
+      seen: { known: null, longestLifetime: 0 },
+    }
+    const init = { method: 'POST', body: JSON.stringify(call) }
+    const response = (await stub.fetch('https://example.com/store', init)) as Response
+    return response.status
+  },
   async replicate() {
     await replicate(createDurableObjectStore(env.STORE)).prepare({ longestLifetime: 1000 })
   },
