@@ -45,6 +45,26 @@ export async function installRuntimes() {
   )
 }
 
+/** The path of one runtime that is installed, or `null`. */
+export function findRuntime(name) {
+  const { file } = packageOf(name)
+  const paths = [folder, aloneFolder(name)].map((place) => join(place, 'node_modules', name, file))
+  return paths.find((path) => existsSync(path)) ?? null
+}
+
+/** Installs one runtime, for a test that needs no other; returns the path of its binary. */
+export async function installRuntime(name) {
+  const found = findRuntime(name)
+  if (found !== null) return found
+  const dependencies = { [name]: `npm:${packageOf(name).name}@${VERSIONS[name]}` }
+  await install(aloneFolder(name), { dependencies })
+  return join(aloneFolder(name), 'node_modules', name, packageOf(name).file)
+}
+
+function aloneFolder(name) {
+  return join(root, 'build', `runtime-${name}`)
+}
+
 function isInstalled(dependencies) {
   const manifest = join(folder, 'package.json')
   if (!existsSync(join(folder, 'node_modules/.package-lock.json')) || !existsSync(manifest)) return false

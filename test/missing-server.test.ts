@@ -66,6 +66,14 @@ describe('a server that is not on the machine', () => {
     const decision = decideMissing('spin', { ...debian, ...machine })
     expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
   })
+
+  test.each<Partial<Machine>>([{}, { uid: 1000 }, { platform: 'darwin', osRelease: '' }, { ci: true }])(
+    'the runtime of Workers comes from npm, %j',
+    (machine) => {
+      const decision = decideMissing('workerd', { ...debian, ...machine })
+      expect(decision).toEqual({ action: 'install', message: 'workerd is missing: installing it from npm.' })
+    },
+  )
 })
 
 describe('CHROME_PATH', () => {

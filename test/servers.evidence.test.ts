@@ -147,7 +147,7 @@ describeWithChromium('a Chromium of its own', (browser) => {
 describe('a process that is killed leaves no server behind', () => {
   /** Starts a server in a process of its own, signals the server and then kills the process. */
   async function expectNothingLeft(
-    kind: Exclude<ServerKind, 'spin'>,
+    kind: Exclude<ServerKind, 'spin' | 'workerd'>,
     state: 'SIGSTOP' | 'SIGCONT',
     signal: NodeJS.Signals,
   ) {

@@ -12,6 +12,7 @@ import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
 import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
 import { createRedisStore } from '../src/stores/redis.js'
+import { createDurableObjectStore, TokenStoreObject } from '../src/stores/durable-objects.js'
 import { createSqliteStore } from '../src/stores/sqlite.js'
 import { createTestTokens } from '../src/testing/index.js'
 import { SECRET, withBearer } from './helpers/manager.js'
@@ -88,6 +89,13 @@ const CALLS: readonly (readonly [
   ['replicate', 'bounds', 'bound', (given) => replicate(createMemoryStore(), given)],
   ['createMemoryStore', 'allowProduction', 'allowInProduction', (given) => createMemoryStore(given)],
   ['createSqliteStore', 'onwarn', 'onWarning', (given) => createSqliteStore({} as never, given)],
+  [
+    'createDurableObjectStore',
+    'locationhint',
+    'locationHint',
+    (given) => createDurableObjectStore({} as never, given),
+  ],
+  ['TokenStoreObject', 'clok', 'clock', (given) => new TokenStoreObject({} as never, {}, given)],
   ['createRedisStore', 'nameSpace', 'namespace', (given) => createRedisStore({} as never, given)],
   ['createPostgresStore', 'schemas', 'schema', (given) => createPostgresStore({} as never, given)],
   ['migrationSql', 'pre', 'prefix', (given) => migrationSql(given)],

@@ -66,6 +66,16 @@ interface Preparation {
   readonly createReason: () => Error
 }
 
+// There, a client that was connected in an earlier request does not fail: it never answers.
+const OTHER_REQUEST =
+  '. In a Worker, a connection belongs to the request in which it was opened: create the client and the manager for ' +
+  'each request, or use tokenlib/stores/durable-objects'
+
+function isWorker(): boolean {
+  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
+  return navigator?.userAgent === 'Cloudflare-Workers'
+}
+
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
   const { timeoutMs, emit } = options
@@ -77,7 +87,8 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   let announceAt = 0
   let announceInterval = 0
   let preparing: Preparation | null = null
-  const createTooLate = (): Error => new Error(`The store did not answer within ${timeoutMs} ms`)
+  const createTooLate = (): Error =>
+    new Error(`The store did not answer within ${timeoutMs} ms${isWorker() ? OTHER_REQUEST : ''}`)
   const limit = createCallLimit(createTooLate, () => {
     if (isUnannounced) announce()
   })

@@ -4,25 +4,26 @@ import { createLossReporter, type LossReporter, pollFeed } from '../revocation/s
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
+import { emitWarning } from '../warnings.js'
 import {
   assertLocal,
+  configure,
+  createConnection,
   createFileCheck,
+  isReadOnly,
   NO_FILE,
   readPath,
-  configure,
-  isReadOnly,
   retryWhileBusy,
   type SqliteDatabase,
-  transact,
 } from './sqlite/database.js'
-import { createHistory } from './sqlite/history.js'
-import { createPruner, createTrustedTime } from './sqlite/pruner.js'
-import { createFeedReader, createLookup, createRestore, createRevoke } from './sqlite/revocations.js'
-import { createTables, type Tables, toTables } from './sqlite/schema.js'
-import { createSqliteSessions } from './sqlite/sessions.js'
+import { NOTHING_SEEN } from './sqlite/history.js'
+import { createOperations, type Operations, prepareTables } from './sqlite/operations.js'
+import { createTrustedTime } from './sqlite/pruner.js'
+import { type Tables, toTables } from './sqlite/schema.js'
 import { createWatchers } from './sqlite/watchers.js'
 
-export type { SqliteDatabase, SqliteStatement, SqliteValue } from './sqlite/database.js'
+export type { SqliteStatement, SqliteValue } from './sqlite/connection.js'
+export type { SqliteDatabase } from './sqlite/database.js'
 
 /** How a SQLite store behaves. */
 export interface SqliteStoreOptions {
@@ -53,11 +54,11 @@ export function createSqliteStore(
   assertHandle(database)
   const tables = toTables(options.prefix ?? 'tokenlib_')
   const clock = options.clock ?? systemClock
-  const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
+  const onWarning = options.onWarning ?? ((message: string) => emitWarning(message))
   const losses = createLossReporter('SQLite', onWarning)
-  let opened: OpenDatabase | null = null
+  let opened: Operations | null = null
 
-  const setUp = (): Promise<OpenDatabase> =>
+  const setUp = (): Promise<Operations> =>
     retryWhileBusy(() => {
       try {
         return openDatabase(database, tables, { clock, onWarning, losses })
@@ -66,7 +67,7 @@ export function createSqliteStore(
       }
     })
 
-  const use = (): OpenDatabase => {
+  const use = (): Operations => {
     if (opened === null) throw new Error('The SQLite store is used before its prepare() has resolved')
     return opened
   }
@@ -144,38 +145,27 @@ interface OpenOptions {
   readonly losses: LossReporter
 }
 
-type OpenDatabase = ReturnType<typeof openDatabase>
-
 /** Makes a database ready: its settings, its tables, and every statement that will be needed. */
-function openDatabase(database: SqliteDatabase, tables: Tables, { clock, onWarning, losses }: OpenOptions) {
-  const path = readPath(database)
+function openDatabase(
+  handle: SqliteDatabase,
+  tables: Tables,
+  { clock, onWarning, losses }: OpenOptions,
+): Operations {
+  const path = readPath(handle)
   if (path === null) onWarning(IN_MEMORY)
   else assertLocal(path)
-  configure(database, path !== null)
-  transact(database, 'throw', () => {
-    createTables(database, tables)
-    // Nothing is deleted; but a handle that may only read lets a transaction begin, and fails here.
-    database.exec(`DELETE FROM ${tables.meta} WHERE id = 0`)
-  })
-  const now = createCheckedClock(clock)
-  const history = createHistory(database, tables, {
-    now,
-    file: path === null ? NO_FILE : createFileCheck(path),
+  configure(handle, path !== null)
+  prepareTables(createConnection(handle, NO_FILE), tables)
+  // After the first write, which creates the WAL that is checked.
+  const database = createConnection(handle, path === null ? NO_FILE : createFileCheck(path))
+  return createOperations(database, tables, {
+    now: createCheckedClock(clock),
     losses,
+    seen: NOTHING_SEEN,
+    pruneClock: createCautiousClock(clock),
+    // A clock that was passed in is somebody's own time, and may run as it likes.
+    trust: clock === systemClock ? createTrustedTime(database, tables) : (at) => at,
   })
-  return {
-    history,
-    revoke: createRevoke(database, tables, history),
-    restore: createRestore(database, tables, history),
-    lookup: createLookup(database, tables, history),
-    readFeed: createFeedReader(database, tables, history),
-    sessions: createSqliteSessions(database, tables, history, now),
-    pruner: createPruner(database, tables, history, {
-      pruneClock: createCautiousClock(clock),
-      // A clock that was passed in is somebody's own time, and may run as it likes.
-      trust: clock === systemClock ? createTrustedTime(database, tables) : (at) => at,
-    }),
-  }
 }
 
 const IN_MEMORY =

@@ -10,6 +10,11 @@ import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
 import { createRedisStore } from '../../src/stores/redis.js'
+import {
+  createDurableObjectStore,
+  type TokenStoreNamespace,
+  TokenStoreObject,
+} from '../../src/stores/durable-objects.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
 import { createTestTokens } from '../../src/testing/index.js'
 import { keyPairFor } from '../helpers/keys.js'
@@ -31,6 +36,11 @@ export interface PublicObjects {
 
 const PASSWORD = 'Zq8vN2xWc5Rt7Yb1'
 const header = { alg: 'HS256' }
+// No binding of Cloudflare: nothing is called here.
+const NAMESPACE: TokenStoreNamespace = {
+  idFromName: (name) => ({ name }),
+  get: () => ({ fetch: () => Promise.reject(new Error('There is no object')) }),
+}
 
 /** One or more of everything public. */
 export async function createPublicObjects(): Promise<PublicObjects> {
@@ -41,6 +51,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const stores: Record<string, RevocationStore> = {
     createMemoryStore: createMemoryStore({ clock }),
     createSqliteStore: createSqliteStore(database),
+    createDurableObjectStore: createDurableObjectStore(NAMESPACE),
     createRedisStore: createRedisStore(redis),
     createPostgresStore: createPostgresStore(pool),
     replicate: replicate(createMemoryStore({ clock })),
@@ -68,6 +79,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
       FetchView: [new FetchView(request)],
+      TokenStoreObject: [new TokenStoreObject({ storage: { sql: {}, transactionSync: () => {} } } as never)],
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],

@@ -1,18 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { statfsSync, type Stats, statSync } from 'node:fs'
+import { sleep } from '../../timers.js'
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
 import { monotonicNow } from '../../time.js'
-import { statfsSync, type Stats, statSync } from 'node:fs'
-
-/** What this store binds to a statement. */
-export type SqliteValue = string | number | null
-
-/** A prepared statement. */
-export interface SqliteStatement {
-  run(...values: SqliteValue[]): { readonly changes: number | bigint }
-  get(...values: SqliteValue[]): unknown
-  all(...values: SqliteValue[]): unknown[]
-}
+import type { Connection, SqliteStatement, WhenBusy } from './connection.js'
 
 /** An open handle: a `DatabaseSync` of `node:sqlite` or of `@photostructure/sqlite`, or one of `better-sqlite3`. */
 export interface SqliteDatabase {
@@ -31,11 +22,6 @@ export function isBusy(error: unknown): boolean {
   return error instanceof Error && /database (table |schema )?is locked/.test(error.message)
 }
 
-/** Whether a table is gone. */
-export function isMissingTable(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('no such table')
-}
-
 /** Whether the handle, the file or its folder may only be read. */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && error.message.includes('readonly database')
@@ -50,11 +36,33 @@ const BUSY_RETRY_MS = 2000
 /** The longest pause between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 8
 
-/** What to do while another process writes: wait and let nothing else run in this one, or throw at once. */
-export type WhenBusy = 'wait' | 'throw'
+/** The connection of a handle that is set up, and of the file that it has open. */
+export function createConnection(database: SqliteDatabase, file: FileCheck): Connection {
+  const assertNoTransaction = (): void => {
+    // Within somebody else's transaction every read would show the moment when that began.
+    if (database.isTransaction === true || database.inTransaction === true) {
+      throw new Error('The SQLite store found a transaction open on its handle: it needs a handle of its own')
+    }
+  }
+
+  return {
+    exec: (sql) => database.exec(sql),
+    prepare: (sql) => database.prepare(sql),
+    transact: (whenBusy, work) => transact(database, whenBusy, work),
+    retryWhileBusy,
+    assertInPlace() {
+      assertNoTransaction()
+      file.assertInPlace()
+    },
+    assertInPlaceLately() {
+      assertNoTransaction()
+      file.assertInPlaceLately()
+    },
+  }
+}
 
 /** Runs `work` in a transaction that may write: all of what it does is durable afterwards, or nothing is done. */
-export function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T): T {
+function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T): T {
   // Outside of the block, which must not roll back what it has not begun.
   begin(database, whenBusy)
   try {

@@ -2,14 +2,7 @@ import { createId, systemRandom } from '../../claims/ids.js'
 import { addDuration, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
-import {
-  type FileCheck,
-  isMissingTable,
-  retryWhileBusy,
-  type SqliteDatabase,
-  transact,
-  type WhenBusy,
-} from './database.js'
+import { type Connection, isMissingTable, type WhenBusy } from './connection.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
 
 /** How far this process has seen the history of a database. */
@@ -49,24 +42,46 @@ export interface History {
   readVersion(): string
   /** Takes note of a count of changes that was read along with the known epoch. */
   recordChanges(changes: number): void
+  /** What was seen up to now. */
+  readSeen(): Seen
 }
 
 interface Meta extends KnownHistory {
   readonly longestLifetime: number
 }
 
+/** What one process has seen of a database. */
+export interface Seen {
+  /** `null` for a process that has just started: it cannot miss anything. */
+  readonly known: KnownHistory | null
+  /** The longest lifetime that it needs watermarks for, in milliseconds. */
+  readonly longestLifetime: number
+}
+
+/** The seen of a process that has just started. */
+export const NOTHING_SEEN: Seen = { known: null, longestLifetime: 0 }
+
+/** Remembers which histories were lost, where many processes find that out at very different times. */
+export interface Endings {
+  /** The watermark that was written for the loss of a history, if it was known up to there; otherwise `null`. */
+  read(lost: KnownHistory): number | null
+  record(lost: KnownHistory, watermark: number): void
+}
+
 /** What a history works with. */
 export interface HistoryOptions {
   readonly now: Clock
-  readonly file: FileCheck
+  readonly seen: Seen
+  /** Without it, each process that finds a loss revokes everything from before. */
+  readonly endings?: Endings
   readonly losses: Pick<LossReporter, 'canRestore' | 'report' | 'reportHistory'>
 }
 
 /** The history of a database. */
 export function createHistory(
-  database: SqliteDatabase,
+  database: Connection,
   tables: Tables,
-  { now, file, losses }: HistoryOptions,
+  { now, losses, seen, endings }: HistoryOptions,
 ): History {
   const { meta, revocations } = tables
   const readMeta = database.prepare(
@@ -97,20 +112,11 @@ export function createHistory(
      WHERE change = former`,
   )
   const revokeBefore = createRevokeBefore(database, tables)
-  let known: KnownHistory | null = null
-  let longestLifetime = 0
-
-  const assertNoTransaction = (): void => {
-    // Within somebody else's transaction every read would show the moment when that began.
-    if (database.isTransaction === true || database.inTransaction === true) {
-      throw new Error('The SQLite store found a transaction open on its handle: it needs a handle of its own')
-    }
-  }
+  let { known, longestLifetime } = seen
 
   const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
-    assertNoTransaction()
-    file.assertInPlace()
-    const { result, after, revokedBefore, isOther } = transact(database, whenBusy, () => {
+    database.assertInPlace()
+    const { result, after, revokedBefore, isOther } = database.transact(whenBusy, () => {
       const at = now()
       const found = readExistingMeta() ?? startHistory()
       // A count that has fallen is an old copy of the data; a new epoch tells the other processes.
@@ -126,10 +132,10 @@ export function createHistory(
         if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
       }
       const context = { now: at, longestLifetime, merge }
-      const isLost = known !== null && known.epoch !== epoch
-      const lostBefore = isLost && !losses.canRestore() ? revokeBefore(ALL, context) : null
+      const lost = known !== null && known.epoch !== epoch ? known : null
+      const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, context) : null
       // A copy from before an upgrade lacks the tables that came with it.
-      if (isLost) createTables(database, tables)
+      if (lost !== null) createTables(database, tables)
       const answer = work({
         ...context,
         revokeBefore: (revocation) => revokeBefore(revocation, context),
@@ -138,14 +144,23 @@ export function createHistory(
       const isNew =
         epoch !== found.epoch || changes !== found.changes || longestLifetime !== found.longestLifetime
       if (isNew) saveMeta.run(epoch, changes, longestLifetime)
-      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore, isOther: isLost }
+      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore, isOther: lost !== null }
     })
     known = after
     if (isOther) losses.reportHistory()
     if (revokedBefore !== null) losses.report(revokedBefore)
     // What went into a file that is gone by now must not be acknowledged.
-    file.assertInPlace()
+    database.assertInPlace()
     return result
+  }
+
+  // Everything from before, once for each history that was lost.
+  const revokeLost = (lost: KnownHistory, context: WatermarkContext): number => {
+    const earlier = endings?.read(lost) ?? null
+    if (earlier !== null) return earlier
+    const watermark = revokeBefore(ALL, context)
+    endings?.record(lost, watermark)
+    return watermark
   }
 
   const readExistingMeta = (): Meta | null => unlessTableIsMissing(() => readMeta.get() as Meta | null)
@@ -173,13 +188,12 @@ export function createHistory(
   return {
     async raiseLongestLifetime(needed) {
       longestLifetime = Math.max(longestLifetime, needed)
-      await retryWhileBusy(() => write('throw', () => undefined))
+      await database.retryWhileBusy(() => write('throw', () => undefined))
     },
-    write: (work) => retryWhileBusy(() => write('throw', work)),
+    write: (work) => database.retryWhileBusy(() => write('throw', work)),
     tryWrite: (work) => write('throw', work),
     read(attempt) {
-      assertNoTransaction()
-      file.assertInPlaceLately()
+      database.assertInPlaceLately()
       const answer = tryRead(attempt)
       if (answer !== null) return answer
       // A read answers at once, so it cannot let others work while it waits for its turn to write.
@@ -196,14 +210,14 @@ export function createHistory(
       return known
     },
     readVersion() {
-      assertNoTransaction()
-      file.assertInPlaceLately()
+      database.assertInPlaceLately()
       // The first one changes with the commits of all other connections, the second one with those of this one.
       const { data_version: version } = readDataVersion.get() as { readonly data_version: number }
       const { changes } = readOwnChanges.get() as { readonly changes: number }
       return `${version}:${changes}`
     },
     recordChanges,
+    readSeen: () => ({ known, longestLifetime }),
   }
 }
 
@@ -224,7 +238,7 @@ type WatermarkContext = Pick<WriteTransaction, 'now' | 'longestLifetime' | 'merg
 // Writes a watermark in the open transaction, and revokes one by one the sessions that started after it; returns the
 // moment that it was raised to.
 function createRevokeBefore(
-  database: SqliteDatabase,
+  database: Connection,
   { revocations, sessions }: Tables,
 ): (revocation: Revocation, context: WatermarkContext) => number {
   // Statements of their own for `all`: one for both would read every session for each user that is revoked.
@@ -257,7 +271,7 @@ function createRevokeBefore(
   }
 }
 
-function prepareStatements(database: SqliteDatabase, sessions: string, condition: string) {
+function prepareStatements(database: Connection, sessions: string, condition: string) {
   return {
     readNewestStart: database.prepare(
       `SELECT max(started_at) AS startedAt FROM ${sessions} WHERE ${condition}`,

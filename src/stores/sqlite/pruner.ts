@@ -1,6 +1,6 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { type Clock, monotonicNow } from '../../time.js'
-import type { SqliteDatabase } from './database.js'
+import type { Connection } from './connection.js'
 import type { History } from './history.js'
 import type { Tables } from './schema.js'
 
@@ -15,8 +15,10 @@ export interface Pruner {
 
 /** Rows are kept for this long after they have ended, in milliseconds: a clock may be set back. */
 const PRUNE_MARGIN_MS = 60_000
-const PRUNE_INTERVAL_MS = 60_000
-const PRUNE_BATCH = 1000
+/** How often a store prunes after its writes, in milliseconds. */
+export const PRUNE_INTERVAL_MS = 60_000
+/** How many rows of each table it drops then, at most. */
+export const PRUNE_BATCH = 1000
 
 /** The clocks of a pruner. */
 export interface PruneClocks {
@@ -28,7 +30,7 @@ export interface PruneClocks {
 
 /** The pruner of a database. */
 export function createPruner(
-  database: SqliteDatabase,
+  database: Connection,
   { revocations, sessions }: Tables,
   history: History,
   { pruneClock, trust }: PruneClocks,
@@ -124,7 +126,7 @@ interface Row {
  * transaction that writes.
  */
 export function createTrustedTime(
-  database: SqliteDatabase,
+  database: Connection,
   { clock }: Pick<Tables, 'clock'>,
 ): (at: number) => number {
   const read = database.prepare(

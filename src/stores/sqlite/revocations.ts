@@ -6,7 +6,7 @@ import {
   type LookupAnswer,
 } from '../../revocation/revocation.js'
 import type { FeedPage, Position, Revoked } from '../../revocation/store.js'
-import type { SqliteDatabase, SqliteValue } from './database.js'
+import type { Connection, SqliteValue } from './connection.js'
 import type { History, KnownHistory, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
@@ -17,7 +17,7 @@ type LookupRow = Readonly<Record<string, number | null>>
 
 /** Answers about keys from one statement, which sees one moment of the keys and of the history they belong to. */
 export function createLookup(
-  database: SqliteDatabase,
+  database: Connection,
   tables: Tables,
   history: History,
 ): (keys: readonly RevocationKey[]) => LookupAnswer {
@@ -56,7 +56,7 @@ function toSql({ meta, revocations }: Tables, width: number): string {
 
 /** Writes batches of revocations, completed by what only the store knows. */
 export function createRevoke(
-  database: SqliteDatabase,
+  database: Connection,
   { sessions }: Tables,
   history: History,
 ): (batch: readonly Revocation[]) => Promise<Revoked> {
@@ -87,7 +87,7 @@ export function createRevoke(
 
 /** Merges batches of revocations as they are. */
 export function createRestore(
-  database: SqliteDatabase,
+  database: Connection,
   { sessions }: Tables,
   history: History,
 ): (batch: readonly Revocation[]) => Promise<void> {
@@ -115,7 +115,7 @@ export function toPosition({ epoch, changes }: KnownHistory): Position {
 
 /** Reads pages of a history: every entry is at the number of its last change, so that none is ever cut off. */
 export function createFeedReader(
-  database: SqliteDatabase,
+  database: Connection,
   { revocations }: Tables,
   history: History,
 ): (after: Position | null) => FeedPage {

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../errors.js'
-import type { SqliteDatabase } from './database.js'
+import type { Connection } from './connection.js'
 
 /** The names of the tables of one store. */
 export interface Tables {
@@ -28,7 +28,7 @@ export function toTables(prefix: string): Tables {
 }
 
 /** Creates what is missing, and refuses tables of another version; to be run in a transaction. */
-export function createTables(database: SqliteDatabase, { meta, revocations, sessions, clock }: Tables): void {
+export function createTables(database: Connection, { meta, revocations, sessions, clock }: Tables): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${meta} (
       id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -3,7 +3,7 @@ import { parseListOptions, decideRotation, type RotationDecision } from '../../r
 import { FOREVER } from '../../revocation/revocation.js'
 import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
-import type { SqliteDatabase } from './database.js'
+import type { Connection } from './connection.js'
 import type { History, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
@@ -17,7 +17,7 @@ interface Row {
 
 /** The sessions of a database. */
 export function createSqliteSessions(
-  database: SqliteDatabase,
+  database: Connection,
   tables: Tables,
   history: History,
   now: Clock,

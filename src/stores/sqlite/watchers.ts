@@ -45,7 +45,8 @@ export function createWatchers(readVersion: () => string): Watchers {
       const own = (): void => listener()
       if (listeners.size === 0) {
         timer = setInterval(look, INTERVAL_MS)
-        timer.unref()
+        // Only the timers of Node, Bun and Deno keep a process alive.
+        if (typeof timer === 'object') timer.unref()
       }
       listeners.add(own)
       return () => remove(own)

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
+import { findRuntime } from '../../../scripts/runtime-binaries.js'
 
 /** Where the programs of Redis, or of Valkey, are. */
 export interface RedisBinaries {
@@ -54,6 +55,13 @@ export function findSpin(): SpinBinaries | null {
   if (given && !isExecutable(given)) throw new Error(`SPIN_PATH is no program: ${given}`)
   const [spin, compiler] = [given || findProgram('spin'), findProgram('cc')]
   return spin === null || compiler === null ? null : { spin, compiler }
+}
+
+/** The workerd that was installed from npm, or null; `WORKERD_PATH` names another one. */
+export function findWorkerd(): string | null {
+  const given = process.env['WORKERD_PATH']
+  if (given && !isExecutable(given)) throw new Error(`WORKERD_PATH is no program: ${given}`)
+  return given || findRuntime('workerd')
 }
 
 /** A program by its path, or in PATH or where package managers put programs; or null. */

@@ -60,8 +60,8 @@ async function answerTo(path: string, running: RunningServer[]): Promise<DeskAns
   installed.set(kind, search)
   const missing = await search
   if (missing !== null) return missing
-  // Nobody shares a browser: whoever holds it sees the pages of all. Spin is no server.
-  if (use === 'own' || kind === 'chromium' || kind === 'spin') return { url: null }
+  // Nobody shares a browser: whoever holds it sees the pages of all. Spin is no server, and workerd needs a Worker.
+  if (use === 'own' || kind === 'chromium' || kind === 'spin' || kind === 'workerd') return { url: null }
 
   const server = await START[kind]()
   running.push(server)

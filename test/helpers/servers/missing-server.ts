@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { findChromium, findPostgres, findProgram, findRedis, findSpin } from './find-servers.js'
+import { installRuntime } from '../../../scripts/runtime-binaries.js'
+import { findChromium, findPostgres, findProgram, findRedis, findSpin, findWorkerd } from './find-servers.js'
 
-/** The servers that tests use, the browser, and the model checker. */
-export type ServerKind = 'redis' | 'postgres' | 'chromium' | 'spin'
+/** The servers that tests use, the browser, the model checker, and the runtime of Workers. */
+export type ServerKind = 'redis' | 'postgres' | 'chromium' | 'spin' | 'workerd'
 
 /** What the decision about a missing server depends on. */
 export interface Machine {
@@ -27,6 +28,9 @@ export interface MissingDecision {
 /** Decides what happens when a server is not on the machine: tests must not be skipped silently, in CI not at all. */
 export function decideMissing(kind: ServerKind, machine: Machine): MissingDecision {
   const { title, binary, debian, homebrew, variable } = PROGRAMS[kind]
+  // From npm, like the packages that this repository needs in any case.
+  if (kind === 'workerd')
+    return { action: 'install', message: `${title} is missing: installing it from npm.` }
   const isDebian = machine.platform === 'linux' && /^ID="?(?:debian|ubuntu)"?$/m.test(machine.osRelease)
   if (isDebian && machine.uid === 0 && machine.hasApt) {
     return { action: 'install', message: `${title} is missing: installing the package ${debian}.` }
@@ -48,7 +52,7 @@ export async function ensureServer(
   log(decision.message)
   if (decision.action !== 'install') return { fails: decision.action === 'fail', reason: decision.message }
   try {
-    await install(debian)
+    await (kind === 'workerd' ? installRuntime(kind) : install(debian))
     if (find() !== null) return null
     throw new Error(`the package ${debian} did not bring it`)
   } catch (error) {
@@ -105,6 +109,14 @@ const PROGRAMS = {
     homebrew: 'spin',
     variable: 'SPIN_PATH',
     find: findSpin,
+  },
+  workerd: {
+    title: 'workerd',
+    binary: 'workerd',
+    debian: 'workerd',
+    homebrew: 'workerd',
+    variable: 'WORKERD_PATH',
+    find: findWorkerd,
   },
 } as const
 

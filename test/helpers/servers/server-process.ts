@@ -35,6 +35,8 @@ export interface ServerProgram {
   readonly environment?: Readonly<Record<string, string>> | undefined
   /** Ends it and leaves nothing in the machine's memory. */
   readonly endSignal: NodeJS.Signals
+  /** What it prints once it is ready, if that is not what Redis and PostgreSQL print. */
+  readonly isReady?: RegExp
   /** Runs after every start, for a server that says too early that it is ready. */
   readonly afterStart?: (port: number) => Promise<void>
   /** Runs when the server has ended for good. */
@@ -88,7 +90,7 @@ export async function startServerProcess(program: ServerProgram): Promise<Runnin
 
 /** Runs the program once, until it says that it is ready. */
 async function launch(program: ServerProgram, port: number): Promise<ChildProcess> {
-  const { command, args, folder, owner, environment } = program
+  const { command, args, folder, owner, environment, isReady = IS_READY } = program
   const path = join(folder.path, 'server.log')
   const log = openSync(path, 'w')
   const child = spawn(command, args(port), {
@@ -108,13 +110,14 @@ async function launch(program: ServerProgram, port: number): Promise<ChildProces
     if (failure !== undefined) throw failure
     if (hasEnded(child)) throw new Error(`${command} ended at once:\n${readFileSync(path, 'utf8')}`)
     // Not a connection: after a collision, somebody else's server would answer on the port.
-    if (/ready to accept (?:read-only )?connections/i.test(readFileSync(path, 'utf8'))) return child
+    if (isReady.test(readFileSync(path, 'utf8'))) return child
     await sleep(POLL)
   }
   signalTree(child, 'SIGKILL')
   throw new Error(`${command} was not ready in time:\n${readFileSync(path, 'utf8')}`)
 }
 
+const IS_READY = /ready to accept (?:read-only )?connections/i
 const START_LIMIT = 60_000
 const POLL = 10
 

@@ -1,0 +1,193 @@
+import { ConfigurationError } from '../errors.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import { FOREVER } from '../revocation/revocation.js'
+import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { createLossReporter, parseListOptions, pollFeed } from '../revocation/store-rules.js'
+import {
+  CALL_URL,
+  type ObjectOperations,
+  parseAnswer,
+  PROTOCOL,
+  type StoreCall,
+} from './durable-objects/messages.js'
+import { emitWarning } from '../warnings.js'
+import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
+
+export { TokenStoreObject, type TokenStoreObjectOptions } from './durable-objects/object.js'
+export type { DurableObjectContext } from './durable-objects/storage.js'
+
+/** What the store needs of a binding: a namespace of Durable Objects, such as `env.TOKEN_STORE`. */
+export interface TokenStoreNamespace {
+  idFromName(name: string): object
+  get(id: object, options?: { readonly locationHint?: string }): TokenStoreStub
+}
+
+/** One object of a namespace, for the length of one request. */
+export interface TokenStoreStub {
+  fetch(
+    url: string,
+    init: { readonly method: string; readonly body: string },
+  ): Promise<{ json(): Promise<unknown> }>
+}
+
+/** How a store in a Durable Object behaves. */
+export interface DurableObjectStoreOptions {
+  /** The name of the object, `tokenlib` by default; each name is a store of its own. */
+  readonly name?: string
+  /** Where the object is created, by the first call that ever names it: `weur`, `enam` and others. */
+  readonly locationHint?: string
+  /** Told what is unwise but allowed; by default `process.emitWarning`. */
+  readonly onWarning?: (message: string) => void
+}
+
+const OPTIONS: OptionNames<DurableObjectStoreOptions> = { name: true, locationHint: true, onWarning: true }
+
+/**
+ * A store in a Durable Object with SQLite storage, for all isolates of a Cloudflare Worker.
+ *
+ * Can be created at module level: it does nothing until its first call.
+ *
+ * @example
+ * export { TokenStoreObject }
+ * const store = createDurableObjectStore(env.TOKEN_STORE)
+ */
+export function createDurableObjectStore(
+  namespace: TokenStoreNamespace,
+  options: DurableObjectStoreOptions = {},
+): RevocationStore {
+  assertOptions('createDurableObjectStore()', options, OPTIONS)
+  assertNamespace(namespace)
+  const { name = 'tokenlib', locationHint } = options
+  if (typeof name !== 'string' || name === '') throw new ConfigurationError('name must be a text')
+  const losses = createLossReporter('Durable Objects', options.onWarning ?? emitWarning)
+  let seen = NOTHING_SEEN
+
+  const post = async (call: StoreCall): Promise<unknown> => {
+    // A stub belongs to the request in which it was made, so none is kept.
+    const stub = namespace.get(namespace.idFromName(name), locationHint === undefined ? {} : { locationHint })
+    const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call) })
+    return readJson(response)
+  }
+
+  const send = async (call: StoreCall): Promise<unknown> => {
+    try {
+      return await post(call)
+    } catch (error) {
+      // Every deployment restarts the object, with the calls that it has not answered.
+      if (!isReset(error) || !REPEATABLE.has(call.operation)) throw error
+      return post(call)
+    }
+  }
+
+  const call = async <Name extends keyof ObjectOperations>(
+    operation: Name,
+    ...given: Parameters<ObjectOperations[Name]>
+  ): Promise<Awaited<ReturnType<ObjectOperations[Name]>>> => {
+    const before = seen
+    if (before.known === null && operation !== 'prepare') {
+      throw new Error('The Durable Objects store is used before its prepare() has resolved')
+    }
+    const message = await send({ protocol: PROTOCOL, operation, arguments: given, seen: before })
+    const answer = parseAnswer(message)
+    // Calls that were under way together may all find the same loss.
+    const isNew = seen.known?.epoch !== answer.seen.known?.epoch
+    seen = mergeSeen(before, seen, answer.seen)
+    if (answer.revokedBefore !== null && isNew) losses.report(answer.revokedBefore)
+    return answer.value as Awaited<ReturnType<ObjectOperations[Name]>>
+  }
+
+  return defineStore({
+    async prepare(needs) {
+      if (needs.canRestore !== undefined || needs.onNewHistory !== undefined) throw withReplica()
+      losses.listen(needs)
+      seen = { ...seen, longestLifetime: Math.max(seen.longestLifetime, needs.longestLifetime) }
+      await call('prepare')
+    },
+    revoke: (batch) => call('revoke', batch),
+    lookup: async (keys) => (await call('lookup', keys)).map((notBefore) => notBefore ?? undefined),
+    feed: (after, wait) => pollFeed(() => call('feed', after), wait),
+    prune: (limit) => call('prune', Math.min(limit, FOREVER)),
+    sessions: {
+      open: (session) => call('open', session),
+      rotate: (sid, generation, rules) => call('rotate', sid, generation, rules),
+      present: (sid, generation, rules) => call('present', sid, generation, rules),
+      async list(user, page) {
+        // Here as well: JSON has no NaN.
+        parseListOptions(page)
+        return call('list', user, page)
+      },
+      get: (sid, rules) => call('get', sid, rules),
+    },
+    async close() {},
+  })
+}
+
+// Done twice, they do the same as once. A rotation does not: the second one presents a token that is used by then.
+const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
+  'prepare',
+  'revoke',
+  'lookup',
+  'feed',
+  'prune',
+  'list',
+  'get',
+])
+
+// As Cloudflare marks its errors.
+function isReset(error: unknown): boolean {
+  const { durableObjectReset, retryable, overloaded } = (error ?? {}) as {
+    readonly [name in 'durableObjectReset' | 'retryable' | 'overloaded']?: unknown
+  }
+  return (durableObjectReset === true || retryable === true) && overloaded !== true
+}
+
+// What another class answers may be anything.
+async function readJson(response: { json(): Promise<unknown> }): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch (error) {
+    if (error instanceof SyntaxError) return null
+    throw error
+  }
+}
+
+// `now` may have moved on since the call was sent with `before`, and answers may overtake each other.
+function mergeSeen(before: Seen, now: Seen, answer: Seen): Seen {
+  const longestLifetime = Math.max(now.longestLifetime, answer.longestLifetime)
+  if (now.known === null || answer.known === null)
+    return { known: answer.known ?? now.known, longestLifetime }
+  if (now.known.epoch === answer.known.epoch) {
+    const isLater = answer.known.changes > now.known.changes
+    return { known: isLater ? answer.known : now.known, longestLifetime }
+  }
+  // An answer from another history counts, unless somebody else has found a newer one meanwhile.
+  const isNews = now.known.epoch === before.known?.epoch
+  return { known: isNews ? answer.known : now.known, longestLifetime }
+}
+
+function withReplica(): ConfigurationError {
+  return new ConfigurationError(
+    'replicate() does not work in a Worker, which runs nothing between requests: ' +
+      'use createDurableObjectStore() without it',
+  )
+}
+
+function assertNamespace(namespace: unknown): void {
+  const has = (method: string): boolean => typeof (namespace as never)?.[method] === 'function'
+  // A stub, of an object or of another Worker, seems to have every method that one can think of.
+  const isStub = has('notAMethodOfNamespaces')
+  if (has('idFromName') && has('get') && !isStub) return
+  throw new ConfigurationError(
+    `createDurableObjectStore needs the namespace of a Durable Object, such as env.TOKEN_STORE. ${describe(namespace, has)}`,
+  )
+}
+
+function describe(given: unknown, has: (method: string) => boolean): string {
+  if (given === undefined || given === null) {
+    return 'It is not there: add the binding to "durable_objects" in wrangler.jsonc, and use its name'
+  }
+  if (has('fetch')) return 'This is one object, or another Worker: pass the namespace itself'
+  if (has('getWithMetadata')) return 'This is a KV namespace, which answers with old values for a minute'
+  if (has('prepare') && has('batch')) return 'This is a D1 database'
+  return 'This is something else'
+}

@@ -1,0 +1,231 @@
+import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { storeContract } from 'tokenlib/testing'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startWorkerd, type WorkerProgram } from '../helpers/servers/start-workerd.js'
+
+const SECRET = 'x3Jq8vN2xWc5Rt7Yb1Zq8vN2xWc5Rt7Yb1'
+
+function bindStore(service?: string): string[] {
+  const from = service === undefined ? '' : `, serviceName = "${service}"`
+  const names = {
+    STORE: 'TokenStoreObject',
+    TEST_STORE: 'TestStoreObject',
+    WITHOUT_SQLITE: 'WithoutSqlite',
+    OTHER_CLASS: 'OtherObject',
+  }
+  return [
+    ...Object.entries(names).map(
+      ([name, className]) =>
+        `(name = "${name}", durableObjectNamespace = (className = "${className}"${from}))`,
+    ),
+    `(name = "SECRET", text = "${SECRET}")`,
+  ]
+}
+
+const entry = fileURLToPath(new URL('durable-objects/worker.ts', import.meta.url))
+
+const WORKERS: Readonly<Record<string, WorkerProgram>> = {
+  main: {
+    entry,
+    bindings: [...bindStore(), '(name = "OTHER", service = "other")'],
+    objects: [
+      '(className = "TokenStoreObject", uniqueKey = "store", enableSql = true)',
+      '(className = "TestStoreObject", uniqueKey = "test-store", enableSql = true)',
+      '(className = "WithoutSqlite", uniqueKey = "without-sqlite")',
+      '(className = "OtherObject", uniqueKey = "other-class", enableSql = true)',
+    ],
+  },
+  other: { entry, bindings: bindStore('main') },
+}
+
+interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly stack: string
+}
+
+interface Answer {
+  readonly value?: unknown
+  readonly error?: Failure
+}
+
+interface Pair {
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+describeWithOwnServer('workerd', 'Durable Objects', () => {
+  let server: RunningServer
+  beforeAll(async () => void (server = await startWorkerd(WORKERS)), 60_000)
+  afterAll(() => server.stop())
+
+  const send = async (path: string, body = '', headers = {}): Promise<Answer> => {
+    const response = await fetch(`${server.url}/${path}`, { method: 'POST', body, headers })
+    return (await response.json()) as Answer
+  }
+  const run = async <Value>(path: string, body = '', headers = {}): Promise<Value> => {
+    const { value, error } = await send(path, body, headers)
+    if (error !== undefined) throw new Error(`${error.message}\n${error.stack}`)
+    return value as Value
+  }
+  const codeOf = async (path: string, body = '', headers = {}): Promise<string | undefined> =>
+    (await send(path, body, headers)).error?.code
+
+  describe('the contract, in workerd', () => {
+    // The titles here and the tests there come from the same function, in the same order.
+    const titles: string[] = []
+    storeContract(
+      'Durable Objects',
+      {
+        open: () => Promise.reject(new Error('Opened in workerd')),
+        isShared: true,
+        wipe: async () => {},
+        count: async () => 0,
+      },
+      {
+        describe: (_name, declare) => declare(),
+        test: (title) => titles.push(title),
+        beforeAll: () => {},
+        afterAll: () => {},
+      },
+    )
+    test('has the tests that are expected', async () => {
+      deepEqual(await run('titles'), titles)
+      ok(titles.length > 90)
+    })
+    test.each(titles.map((title, at) => [title, at] as const))('%s', (_title, at) =>
+      run('contract', String(at)),
+    )
+  })
+
+  test('a manager at module level logs in, checks and logs out', async () => {
+    const { accessToken } = await run<Pair>('login', 'ada')
+    equal(await run('check', accessToken), 'ada')
+    await run('logout', accessToken)
+    equal(await codeOf('check', accessToken), 'TOKEN_REVOKED')
+  })
+
+  test('a log-out in one isolate is known in the next one, both ways', async () => {
+    const other = { 'x-other': '1' }
+    for (const [here, there] of [
+      [{}, other],
+      [other, {}],
+    ]) {
+      const { accessToken } = await run<Pair>('login', 'ada', here)
+      equal(await run('check', accessToken, there), 'ada')
+      await run('logout', accessToken, here)
+      equal(await codeOf('check', accessToken, there), 'TOKEN_REVOKED')
+    }
+  })
+
+  test('a manager that was created for one request knows the same', async () => {
+    const { accessToken } = await run<Pair>('login/own', 'ada')
+    equal(await run('check/own', accessToken), 'ada')
+    await run('logout', accessToken)
+    equal(await codeOf('check/own', accessToken), 'TOKEN_REVOKED')
+  })
+
+  test('a refresh token that is used many times at once moves its session on once', async () => {
+    const { refreshToken } = await run<Pair>('login', 'ada')
+    const together = await Promise.all([
+      run<string[]>('refresh-together', refreshToken),
+      run<string[]>('refresh-together', refreshToken, { 'x-other': '1' }),
+    ])
+    // Within the grace, each gets the same successor.
+    deepEqual(new Set(together.flat()), new Set(['fulfilled']))
+    const next = await run<Pair>('refresh', refreshToken)
+    const after = await run<Pair>('refresh', next.refreshToken)
+    notEqual(after.refreshToken, next.refreshToken)
+    equal(await codeOf('refresh', refreshToken), 'REFRESH_TOKEN_REUSED')
+    equal(await codeOf('check', after.accessToken), 'TOKEN_REVOKED')
+  })
+
+  test('what was revoked is refused after workerd was killed', async () => {
+    const kept = await run<Pair>('login', 'ada')
+    const revoked = await run<Pair>('login', 'ada')
+    await run('logout', revoked.accessToken)
+    await server.kill()
+    await server.restart()
+    // The first requests of a new isolate, together: one of them prepares the store for all.
+    const together = Array.from({ length: 10 }, () => run('check', kept.accessToken))
+    deepEqual(new Set(await Promise.all(together)), new Set(['ada']))
+    equal(await codeOf('check', revoked.accessToken), 'TOKEN_REVOKED')
+    equal(await run('check', kept.accessToken), 'ada')
+    ok(await run('refresh', kept.refreshToken))
+  })
+
+  test('data of an earlier moment revokes everything from before, once for all isolates', async () => {
+    const other = { 'x-other': '1' }
+    const { accessToken } = await run<Pair>('login/test', 'ada')
+    equal(await run('check/test', accessToken, other), 'ada')
+    await run('accident', '/save')
+    const later = await run<Pair>('login/test', 'ada')
+    await run('logout/test', later.accessToken)
+    equal(await codeOf('check/test', later.accessToken, other), 'TOKEN_REVOKED')
+    await run('accident', '/put-back')
+    equal(await codeOf('check/test', accessToken), 'TOKEN_REVOKED')
+    const [found] = await run<number[]>('losses')
+    ok(found !== undefined)
+    // Logged in between the two isolates' finding out.
+    const next = await run<Pair>('login/test', 'ada')
+    equal(await codeOf('check/test', later.accessToken, other), 'TOKEN_REVOKED')
+    deepEqual(await run('losses', '', other), [found])
+    equal(await run('check/test', next.accessToken, other), 'ada')
+    equal(await run('check/test', next.accessToken), 'ada')
+  })
+
+  test('a check survives a restart of the object, as every deployment causes', async () => {
+    const { accessToken, refreshToken } = await run<Pair>('login/test', 'ada')
+    await run('accident', '/reset?by=lookup')
+    equal(await run('check/test', accessToken), 'ada')
+    await run('accident', '/reset?by=rotate')
+    // Not repeated: the second rotation would present a used token.
+    equal(await codeOf('refresh/test', refreshToken), 'REVOCATION_UNAVAILABLE')
+    ok(await run('refresh/test', refreshToken))
+  })
+
+  test.each([
+    ['no binding', 'MISSING'],
+    ['a text', 'SECRET'],
+    ['a Worker', 'OTHER'],
+    ['another class', 'OTHER_CLASS'],
+    ['a class without SQLite storage', 'WITHOUT_SQLITE'],
+  ])('%s instead of the namespace is refused', async (_, binding) => {
+    equal(await codeOf('prepare', binding), 'CONFIGURATION_INVALID')
+  })
+
+  test('a request that the application passes on to the object is not answered', async () => {
+    equal(await run('pass-on'), 404)
+  })
+
+  test('a replica is refused, because nothing runs between requests', async () => {
+    expect(await codeOf('replicate')).toBe('CONFIGURATION_INVALID')
+  })
+})
+
+describeWithOwnServer('workerd', 'Durable Objects with timers that are numbers', () => {
+  let server: RunningServer
+  beforeAll(async () => {
+    const compatibilityDate = '2024-11-01'
+    const [main, other] = [WORKERS['main'], WORKERS['other']] as [WorkerProgram, WorkerProgram]
+    server = await startWorkerd({
+      main: { ...main, compatibilityDate },
+      other: { ...other, compatibilityDate },
+    })
+  }, 60_000)
+  afterAll(() => server.stop())
+
+  test('a manager logs in, checks and logs out', async () => {
+    const send = async (path: string, body: string): Promise<Answer> => {
+      const response = await fetch(`${server.url}/${path}`, { method: 'POST', body })
+      return (await response.json()) as Answer
+    }
+    const { accessToken } = (await send('login', 'ada')).value as Pair
+    equal((await send('check', accessToken)).value, 'ada')
+    await send('logout', accessToken)
+    equal((await send('check', accessToken)).error?.code, 'TOKEN_REVOKED')
+  })
+})
