@@ -1,4 +1,8 @@
 import { createSign, createVerify, type KeyObject, sign, verify } from 'node:crypto'
+import { IS_WORKERD } from '../runtime.js'
+
+// Cloudflare's workerd takes no KeyObject beside options. Its `sign` and `verify` take PEM text, but ignore `padding`: a
+// PKCS #1 v1.5 signature would pass for RSA-PSS. Those of `createSign` and `createVerify` are right.
 
 /** How a signature of RSA-PSS or ECDSA is made beside its key and its hash. */
 export type SignatureOptions =
@@ -12,7 +16,7 @@ export function signWithOptions(
   key: KeyObject,
   options: SignatureOptions,
 ): Buffer {
-  if (!NEEDS_PEM) return sign(hash, input, { key, ...options })
+  if (!IS_WORKERD) return sign(hash, input, { key, ...options })
   return createSign(hash)
     .update(input)
     .sign({ key: toPem(key), ...options })
@@ -26,16 +30,11 @@ export function verifyWithOptions(
   options: SignatureOptions,
   signature: Buffer,
 ): boolean {
-  if (!NEEDS_PEM) return verify(hash, input, { key, ...options }, signature)
+  if (!IS_WORKERD) return verify(hash, input, { key, ...options }, signature)
   return createVerify(hash)
     .update(input)
     .verify({ key: toPem(key), ...options }, signature)
 }
-
-// Cloudflare's workerd takes no KeyObject beside options. Its `sign` and `verify` take PEM text, but ignore `padding`: a
-// PKCS #1 v1.5 signature would pass for RSA-PSS. Those of `createSign` and `createVerify` are right.
-const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
-const NEEDS_PEM = navigator?.userAgent === 'Cloudflare-Workers'
 
 const pemByKey = new WeakMap<KeyObject, string>()
 

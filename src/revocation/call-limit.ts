@@ -1,5 +1,4 @@
 import { monotonicNow } from '../time.js'
-import { startTimer, type Timer } from '../timers.js'
 
 /** Puts a deadline on the calls of a store, and refuses more while too many are unanswered. */
 export interface CallLimit {
@@ -21,31 +20,36 @@ const LOST_AFTER_MS = 60_000
 
 /** The limit of one store; `onAnswer` is called whenever a call succeeds, in time or not. */
 export function createCallLimit(createTooLate: () => Error, onAnswer: () => void): CallLimit {
-  let pending = 0
+  // The moments when they started, oldest first. Without timers: those of a Worker end with their request.
+  const pending = new Set<{ readonly startedAt: number }>()
   let isSilent = false
   let answeredAt = 0
   let probedAt = 0
   let probeInterval = PROBE_INTERVAL_MS
 
+  const isFull = (): boolean => pending.size >= (isSilent ? MAX_UNANSWERED : MAX_PENDING)
+
+  const forgetLost = (now: number): void => {
+    for (const call of pending) {
+      if (now - call.startedAt < LOST_AFTER_MS) return
+      pending.delete(call)
+    }
+  }
+
   return {
     assertAnswering() {
-      if (pending < (isSilent ? MAX_UNANSWERED : MAX_PENDING)) return
+      if (!isFull()) return
       const now = monotonicNow()
+      forgetLost(now)
+      if (!isFull()) return
       if (now - probedAt < probeInterval) throw new Error('The store has stopped answering')
       probedAt = now
       probeInterval = Math.min(2 * probeInterval, MAX_PROBE_INTERVAL_MS)
     },
     track(answer) {
-      const startedAt = monotonicNow()
-      let lost: Timer | undefined
-      let isCounted = true
-      const forget = (): void => {
-        if (isCounted) pending--
-        isCounted = false
-      }
+      const call = { startedAt: monotonicNow() }
       const onSettled = (): void => {
-        clearTimeout(lost)
-        forget()
+        pending.delete(call)
         answeredAt = monotonicNow()
         isSilent = false
         probeInterval = PROBE_INTERVAL_MS
@@ -54,11 +58,10 @@ export function createCallLimit(createTooLate: () => Error, onAnswer: () => void
         onSettled()
         onAnswer()
       }
-      pending++
+      pending.add(call)
       answer.then(onSuccess, onSettled)
       return () => {
-        if (answeredAt < startedAt) isSilent = true
-        lost ??= startTimer(forget, LOST_AFTER_MS)
+        if (answeredAt < call.startedAt) isSilent = true
         return createTooLate()
       }
     },

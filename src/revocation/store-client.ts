@@ -1,5 +1,6 @@
 import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
+import { IS_WORKERD } from '../runtime.js'
 import { monotonicNow } from '../time.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
 import {
@@ -71,11 +72,6 @@ const OTHER_REQUEST =
   '. In a Worker, a connection belongs to the request in which it was opened: create the client and the manager for ' +
   'each request, or use tokenlib/stores/durable-objects'
 
-function isWorker(): boolean {
-  const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
-  return navigator?.userAgent === 'Cloudflare-Workers'
-}
-
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
   const { timeoutMs, emit } = options
@@ -88,7 +84,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   let announceInterval = 0
   let preparing: Preparation | null = null
   const createTooLate = (): Error =>
-    new Error(`The store did not answer within ${timeoutMs} ms${isWorker() ? OTHER_REQUEST : ''}`)
+    new Error(`The store did not answer within ${timeoutMs} ms${IS_WORKERD ? OTHER_REQUEST : ''}`)
   const limit = createCallLimit(createTooLate, () => {
     if (isUnannounced) announce()
   })
