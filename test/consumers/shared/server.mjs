@@ -103,10 +103,15 @@ export function createBrowser(origin) {
         ...init,
         headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
       })
-      for (const line of response.headers.getSetCookie()) keepCookie(cookies, line)
+      keepCookies(cookies, response)
       return response
     },
   }
+}
+
+/** Puts the cookies that a response sets into a map, and takes those that it deletes out of it. */
+export function keepCookies(cookies, response) {
+  for (const line of response.headers.getSetCookie()) keepCookie(cookies, line)
 }
 
 function keepCookie(cookies, line) {
