@@ -1,6 +1,6 @@
 // For the tests of consumers: starts a server on a free port, and sends requests to it with the cookies of a browser.
 import { spawn } from 'node:child_process'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 
 /** A key that is generated for this run; every process of a consumer gets it as JWT_SECRET_KEY. */
 const secret = crypto.getRandomValues(Buffer.alloc(32)).toString('hex')
@@ -58,9 +58,8 @@ export async function withServer([program, ...args], use, env = {}) {
   }
   process.once('exit', end)
   try {
-    const origin = `http://127.0.0.1:${port}`
-    await Promise.race([waitForAnswer(origin), ended])
-    return await Promise.race([use(origin), ended])
+    await Promise.race([waitForPort(port), ended])
+    return await Promise.race([use(`http://127.0.0.1:${port}`), ended])
   } finally {
     process.off('exit', end)
     end()
@@ -78,17 +77,23 @@ async function findPort() {
 
 const START_TIMEOUT_MS = 60_000
 
-async function waitForAnswer(origin) {
+async function waitForPort(port) {
   const deadline = performance.now() + START_TIMEOUT_MS
-  for (;;) {
-    try {
-      await fetch(origin, { redirect: 'manual' })
-      return
-    } catch (error) {
-      if (performance.now() > deadline) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+  while (!(await isOpen(port))) {
+    if (performance.now() > deadline) throw new Error(`No server listens on port ${port}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
+}
+
+function isOpen(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+  })
 }
 
 /** Sends requests as a browser does: keeps the cookies that are set, and never follows a redirect. */
