@@ -28,20 +28,18 @@ export async function mustRun(program, args, env = environment) {
 
 /**
  * Starts a server, calls `use` with its origin and ends the server, also after a failure.
- * The server gets its port as PORT, and as `{port}` in its arguments.
+ * The server gets its port as PORT, and as `{port}` in its arguments and in `env`.
  */
 export async function withServer([program, ...args], use, env = {}) {
   const port = String(await findPort())
-  const child = spawn(
-    program,
-    args.map((text) => text.replace('{port}', port)),
-    {
-      env: { ...environment, PORT: port, HOST: '127.0.0.1', ...env },
-      stdio: ['ignore', 'inherit', 'inherit'],
-      // A group of its own: what npx starts is not the server, and ends without it.
-      detached: true,
-    },
-  )
+  const withPort = (text) => text.replace('{port}', port)
+  const own = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, withPort(value)]))
+  const child = spawn(program, args.map(withPort), {
+    env: { ...environment, PORT: port, HOST: '127.0.0.1', ...own },
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // A group of its own: what npx starts is not the server, and ends without it.
+    detached: true,
+  })
   const ended = new Promise((_resolve, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) => reject(new Error(`The server ended with ${code ?? signal}`)))
