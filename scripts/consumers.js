@@ -150,12 +150,25 @@ function npm(args, cwd, env, log) {
   })
 }
 
+/** The most telling lines first: a failed assertion, a type error, any other error. */
+const ERROR_LINES = [
+  /^AssertionError\b/,
+  /\berror TS\d+/,
+  /(?:^|\s)\w*Error(?: \[\w+\])?: /,
+  /\berror\b|\bfail/i,
+]
+
 function readFirstError(output) {
   const lines = stripVTControlCharacters(output)
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('npm warn'))
-  return lines.find((line) => /\berror\b|error:|\bfail(?:s|ed|ure)?\b|\bcannot\b/i.test(line)) ?? lines.at(-1)
+  for (const pattern of ERROR_LINES) {
+    const at = lines.findIndex((line) => pattern.test(line))
+    // An assertion that names no reason has its values on the next line.
+    if (at !== -1) return lines[at].endsWith(':') ? `${lines[at]} ${lines[at + 1]}` : lines[at]
+  }
+  return lines.at(-1)
 }
 
 function toLine({ name, works, seconds, node, error, logFile }) {

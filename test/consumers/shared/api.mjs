@@ -8,6 +8,14 @@
 import { strict as assert } from 'node:assert'
 import { keepCookies, tamper } from './server.mjs'
 
+// HTML §4.10.21.6: the encodings that a form of another site can choose; a text/plain one can look like JSON.
+const FORM_TYPES = [
+  'application/x-www-form-urlencoded',
+  'text/plain',
+  'text/plain; charset=utf-8; application/json',
+  'multipart/form-data; boundary=x',
+]
+
 /** Sends the requests of a log-in to its log-out, and asserts each answer. `send` takes a path and fetch options. */
 export async function checkApi(send) {
   const cookies = new Map()
@@ -28,9 +36,11 @@ export async function checkApi(send) {
       headers: { 'content-type': contentType },
       body: '{"uid":"ada"}',
     })
-  assert.equal((await login('text/plain')).status, 415)
-  assert.equal(cookies.size, 0)
-  await assertAnswer(await login('application/json; charset=utf-8'), { id: 'ada' })
+  for (const contentType of FORM_TYPES) {
+    assert.equal((await login(contentType)).status, 415)
+    assert.equal(cookies.size, 0)
+  }
+  await assertAnswer(await login('Application/JSON; charset=utf-8'), { id: 'ada' })
   assert.equal(cookies.size, 4)
 
   const accessToken = cookies.get('access_token_cookie')
