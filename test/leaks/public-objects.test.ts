@@ -59,10 +59,10 @@ test.each(Object.entries(answers))('%s is for sending: it has the token in it', 
 describe('every export was looked at', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
-    exports: Record<string, { types?: string }>
+    exports: Record<string, { default?: { types?: string } }>
   }
   const entries = Object.values(exports).flatMap(
-    ({ types }) => types?.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1') ?? [],
+    (target) => target.default?.types?.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1') ?? [],
   )
 
   test('there are entries', () => {
