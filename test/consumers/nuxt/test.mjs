@@ -1,7 +1,10 @@
 import { strict as assert } from 'node:assert'
+import { readFileSync } from 'node:fs'
 import { checkApi } from './shared/api.mjs'
 import { createBrowser, mustRun, withServer } from './shared/server.mjs'
 
+// The h3 that server code imports must stay the one of Nuxt, whatever version tokenlib is made for.
+assert.match(JSON.parse(readFileSync('node_modules/h3/package.json', 'utf8')).version, /^1\./)
 await mustRun('npx', ['nuxt', 'prepare'])
 await mustRun('npx', ['vue-tsc', '--build', '--noEmit'])
 await mustRun('npx', ['nuxt', 'build'])
