@@ -3,6 +3,9 @@
 //
 //   expression // => value        the awaited expression deeply equals the value, prototypes aside
 //   expression // throws NAME     the expression throws, or rejects with, an error of that `code` or `name`
+//
+// A block with the path of a file behind its language (```ts app/page.ts) is not one of them: it is a part of a project
+// in test/consumers, which test/consumers.test.ts compares it with.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -43,8 +46,8 @@ function readBlocks(path) {
     if (fence === null) {
       const [, indent, marks, info] = /^(\s*)(```+)\s*(.*)$/.exec(line) ?? []
       if (marks === undefined) continue
-      if (/^(?:ts|typescript)\b/.test(info) && info !== 'ts') {
-        throw new Error(`${place}: write a TypeScript block as \`\`\`ts and nothing else`)
+      if (/^(?:ts|typescript)\b/.test(info) && !/^ts(?: \S+\.\w+)?$/.test(info)) {
+        throw new Error(`${place}: write a TypeScript block as \`\`\`ts, alone or with the path of a file`)
       }
       fence = { indent, marks, block: info === 'ts' ? [] : null }
       if (fence.block !== null) blocks.push(fence.block)

@@ -56,6 +56,25 @@ describe('inject', () => {
   })
 })
 
+// Next.js passes a subclass of Request, and in some cases a Proxy around it.
+test('takes a subclass of Request, and a Proxy around one', async () => {
+  class NextRequest extends Request {
+    readonly nextUrl = new URL(this.url)
+  }
+  const request = new NextRequest('http://localhost/', { headers: { authorization: `Bearer ${TOKEN}` } })
+  const wrapped = new Proxy(request, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+  const route = inject({ payload: tokens.accessTokenRequired }, ({ payload }) => Response.json(payload.sub))
+  for (const given of [request, wrapped]) {
+    const response = await route(given)
+    await expect(response.json()).resolves.toBe('ada')
+  }
+})
+
 describe('handleErrors', () => {
   test('what the handler returns and is given passes through', async () => {
     const handler = createHandler()

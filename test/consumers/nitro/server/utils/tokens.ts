@@ -1,0 +1,15 @@
+import { DatabaseSync } from 'node:sqlite'
+import { setAccessCookies, setRefreshCookies, TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { createSqliteStore } from 'tokenlib/stores/sqlite'
+
+const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
+
+export const tokens = new TokenManager({
+  config: TokenConfig.fromEnv({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }),
+  revocation: createSqliteStore(database),
+})
+
+/** The `Set-Cookie` values of both tokens. */
+export function toCookies({ accessToken, refreshToken }: TokenPair): string[] {
+  return [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
+}

@@ -1,0 +1,19 @@
+import { DatabaseSync } from 'node:sqlite'
+import { TokenConfig, TokenManager, setAccessCookies, setRefreshCookies, type TokenPair } from 'tokenlib'
+import { handleErrors } from 'tokenlib/fetch'
+import { createSqliteStore } from 'tokenlib/stores/sqlite'
+
+const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
+
+export const tokens = new TokenManager({
+  config: TokenConfig.fromEnv({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }),
+  revocation: createSqliteStore(database),
+})
+
+/** Wraps a handler so that token errors become responses. */
+export const answerErrors = handleErrors({ config: tokens.config })
+
+/** The `Set-Cookie` values of both tokens. */
+export function toCookies({ accessToken, refreshToken }: TokenPair): string[] {
+  return [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
+}

@@ -1,0 +1,29 @@
+import { DatabaseSync } from 'node:sqlite'
+import { isTokenError, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
+import { createSqliteStore } from 'tokenlib/stores/sqlite'
+
+const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
+
+export const tokens = new TokenManager({
+  config: TokenConfig.fromEnv({
+    JWT_TOKEN_LOCATION: ['headers', 'cookies'],
+    // Forms send the CSRF value in the field `csrf_token`.
+    JWT_CSRF_CHECK_FORM: true,
+  }),
+  revocation: createSqliteStore(database),
+})
+
+/** The payload of the visitor's token, or `null` without a valid one. */
+export async function readVisitor(request: Request): Promise<TokenPayload | null> {
+  try {
+    return await tokens.accessTokenOptional(request)
+  } catch (error) {
+    if (isTokenError(error)) return null
+    throw error
+  }
+}
+
+/** Headers with several `Set-Cookie` values. */
+export function toHeaders(cookies: readonly string[]): Headers {
+  return new Headers(cookies.map((cookie): [string, string] => ['set-cookie', cookie]))
+}
