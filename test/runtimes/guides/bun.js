@@ -1,0 +1,1 @@
+import { Database } from 'bun:sqlite'
