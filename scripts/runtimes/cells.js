@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { declareLogoutByGet } from '../../test/runtimes/logout-by-get.js'
 import { createRunner } from '../../test/runtimes/runner.js'
 import { readLines, startProgram, toCommand, toReason } from './processes.js'
 import { contractWorker, OLD_DATE, readNewestDate, smokeWorker, startWorker } from './workerd.js'
@@ -120,6 +121,7 @@ async function runApplication(framework, runtime, { project, binaries }) {
   }
   const runner = createRunner()
   applicationContract(framework, start, runner, { keepsSessions: true })
+  declareLogoutByGet(start, runner)
   return collectResults(runner)
 }
 

@@ -1,4 +1,5 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -85,14 +86,31 @@ async function bundleWorker(name, folder) {
     mainFields: ['module', 'main'],
     conditions: ['workerd', 'worker', 'module'],
     external: ['node:*', 'cloudflare:*'],
-    alias: {},
-    plugins: [{ name: 'worker-server', setup: replaceServer }],
+    // Not the packages of another folder.
+    nodePaths: [],
+    plugins: [
+      { name: 'worker-server', setup: replaceServer },
+      { name: 'built-in modules', setup: importBuiltIns },
+    ],
     logLevel: 'error',
   })
 }
 
 function replaceServer(bundle) {
-  bundle.onResolve({ filter: /^\.\/server\.js$/ }, ({ resolveDir }) => ({
-    path: join(resolveDir, '../worker-server.js'),
+  const path = join(bundle.initialOptions.absWorkingDir, 'worker-server.js')
+  bundle.onResolve({ filter: /^(?:\.\/server\.js|h3\/node)$/ }, () => ({ path }))
+}
+
+// CommonJS packages require `util`; a Worker can only import `node:util`.
+function importBuiltIns(bundle) {
+  const names = builtinModules.filter((name) => !name.startsWith('_')).join('|')
+  bundle.onResolve({ filter: new RegExp(`^(?:node:)?(?:${names})$`) }, ({ path, kind, namespace }) => {
+    const name = path.startsWith('node:') ? path : `node:${path}`
+    return kind === 'require-call' && namespace === 'file'
+      ? { path: name, namespace: 'built-in' }
+      : { path: name, external: true }
+  })
+  bundle.onLoad({ filter: /./, namespace: 'built-in' }, ({ path }) => ({
+    contents: `import * as module from '${path}'; export default module; export * from '${path}'`,
   }))
 }

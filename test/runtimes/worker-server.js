@@ -1,4 +1,4 @@
-// Stands in for examples/server.js in a Worker, which cannot listen: the runtime calls its handler.
+// Stands in for examples/server.js and for h3/node in a Worker, which cannot listen: the runtime calls its handler.
 let handler
 
 /** The handler that an example application would have served. */
@@ -10,4 +10,12 @@ export function readHandler() {
 export async function serveFetch(fetch) {
   handler = fetch
   return { url: '', close: async () => {} }
+}
+
+/** Keeps what `toNodeHandler` made. */
+export const serveNode = serveFetch
+
+/** The handler of an h3 application, for requests of the Fetch standard. */
+export function toNodeHandler(app) {
+  return (request) => app.fetch(request)
 }
