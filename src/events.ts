@@ -1,6 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
+import { emitWarning } from './warnings.js'
 
 /** Where a session was last used from, as far as it is known. */
 export interface SessionClient {
@@ -176,5 +177,5 @@ function warn(error: unknown): void {
   } catch {
     reason = typeof error
   }
-  process.emitWarning(`A listener of tokenlib failed: ${reason}`, 'TokenListenerWarning')
+  emitWarning(`A listener of tokenlib failed: ${reason}`, 'TokenListenerWarning')
 }

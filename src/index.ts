@@ -14,7 +14,7 @@ export {
   type TokenType,
 } from './claims/payload.js'
 export type { ClaimsSchema } from './claims/extra-claims.js'
-export type { JsonValue } from './encoding.js'
+export type { JsonValue } from './json.js'
 export {
   AccessTokenRequiredError,
   type AnyTokenError,
@@ -51,11 +51,7 @@ export {
   unsetCookies,
   unsetRefreshCookies,
 } from './http/set-cookies.js'
-export type { Algorithm } from './jws/algorithms.js'
-export type { KeyMaterial } from './jws/asymmetric.js'
-export type { Jwk } from './jws/jwk.js'
-export type { SecretMaterial } from './jws/secret.js'
-export type { JwsHeader } from './jws/compact.js'
+export type { Algorithm, Jwk, JwsHeader, KeyMaterial, NodeKey, SecretMaterial } from './jws/jose.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {

@@ -26,8 +26,12 @@ export function createCheckedClock(clock: Clock): Clock {
 export function createCautiousClock(clock: Clock): Clock {
   // A clock that the application passes is used as it is.
   if (clock !== systemClock) return clock
-  const lead = clock() - monotonicNow()
-  return () => Math.min(clock(), lead + monotonicNow())
+  // Workers have no time while a module is loaded.
+  let lead: number | null = null
+  return () => {
+    lead ??= clock() - monotonicNow()
+    return Math.min(clock(), lead + monotonicNow())
+  }
 }
 
 /** Whole epoch seconds, the unit of `iat`, `nbf` and `exp` (RFC 7519 §2), rounded down. */

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  hasDuplicateMembers,
-  isEqualConstantTime,
-  readBase64url,
-  readBase64urlText,
-  readJsonObject,
-  toBase64url,
-} from '../src/encoding.js'
+import { isEqualConstantTime, readBase64url, readBase64urlText, toBase64url } from '../src/encoding.js'
+import { hasDuplicateMembers, readJsonObject } from '../src/json.js'
 
 describe('base64url', () => {
   test('bytes and text round-trip', () => {

@@ -16,6 +16,7 @@ export function listSubpaths({ exports }) {
 export function listEntries(root) {
   return [
     'index',
+    'errors',
     'store-kit',
     'adapter-kit',
     ...FOLDERS.flatMap((folder) => entriesOf(join(root, 'src'), folder)),

@@ -1,5 +1,6 @@
 import { serialize } from 'cookie-es'
-import { readBase64urlText, readJsonObject } from '../encoding.js'
+import { readBase64urlText } from '../encoding.js'
+import { readJsonObject } from '../json.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../claims/payload.js'
 import type { TokenConfig } from '../manager/config.js'

@@ -1,22 +1,7 @@
 import { constants, createHmac, type KeyObject, sign, verify } from 'node:crypto'
 import { isEqualConstantTime, readBase64url, toBase64url } from '../encoding.js'
-
-/** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
-export type Algorithm =
-  | 'HS256'
-  | 'HS384'
-  | 'HS512'
-  | 'RS256'
-  | 'RS384'
-  | 'RS512'
-  | 'PS256'
-  | 'PS384'
-  | 'PS512'
-  | 'ES256'
-  | 'ES384'
-  | 'ES512'
-  | 'EdDSA'
-  | 'Ed25519'
+import type { Algorithm, NodeKey } from './jose.js'
+import { signWithOptions, verifyWithOptions } from './option-signatures.js'
 
 /** How an algorithm signs, and which keys it takes. */
 export type AlgorithmSpec =
@@ -31,7 +16,7 @@ export type AlgorithmSpec =
       /** The order of the curve's group (SEC 2). */
       readonly order: bigint
       /** Half of the order: the largest s that is accepted. */
-      readonly highestS: Buffer
+      readonly highestS: Uint8Array
     }
   | { readonly family: 'eddsa' }
 
@@ -75,7 +60,7 @@ export interface BoundKey {
   readonly kid: string
   /** The `kid`, and the one derived from the key where that is another. */
   readonly ids: readonly string[]
-  readonly key: KeyObject
+  readonly key: NodeKey
 }
 
 type EcdsaSpec = Extract<AlgorithmSpec, { family: 'ecdsa' }>
@@ -84,7 +69,10 @@ type PublicKeySpec = Exclude<AlgorithmSpec, { family: 'hmac' }>
 /** The signature of `input` by a key (RFC 7518 §3) in base64url; ECDSA signatures are low-s. */
 export function createSignature({ algorithm, key }: BoundKey, input: string): string {
   const spec = ALGORITHMS[algorithm]
-  return spec.family === 'hmac' ? createMac(spec.hash, key, input) : toBase64url(signWith(spec, key, input))
+  const keyObject = key as KeyObject
+  return spec.family === 'hmac'
+    ? createMac(spec.hash, keyObject, input)
+    : toBase64url(signWith(spec, keyObject, input))
 }
 
 // As text: faster in Node than a buffer.
@@ -98,9 +86,9 @@ function signWith(spec: PublicKeySpec, key: KeyObject, input: string): Buffer {
     case 'rsa':
       return sign(spec.hash, bytes, key)
     case 'rsa-pss':
-      return sign(spec.hash, bytes, { key, ...PSS })
+      return signWithOptions(spec.hash, bytes, key, PSS)
     case 'ecdsa':
-      return toLowS(sign(spec.hash, bytes, { key, ...P1363 }), spec)
+      return toLowS(signWithOptions(spec.hash, bytes, key, P1363), spec)
     case 'eddsa':
       return sign(null, bytes, key)
   }
@@ -125,11 +113,12 @@ export function signatureSize({ algorithm, key }: BoundKey): number {
 /** Whether a text is a signature of `input` by a key, in canonical base64url. */
 export function isSignature({ algorithm, key }: BoundKey, input: string, encoded: string): boolean {
   const spec = ALGORITHMS[algorithm]
+  const keyObject = key as KeyObject
   if (spec.family === 'hmac') {
-    return isEqualConstantTime(createMac(spec.hash, key, input), encoded)
+    return isEqualConstantTime(createMac(spec.hash, keyObject, input), encoded)
   }
   const signature = readBase64url(encoded)
-  return signature !== null && verifyWith(spec, key, Buffer.from(input), signature)
+  return signature !== null && verifyWith(spec, keyObject, Buffer.from(input), signature)
 }
 
 function verifyWith(spec: PublicKeySpec, key: KeyObject, input: Buffer, signature: Buffer): boolean {
@@ -137,9 +126,9 @@ function verifyWith(spec: PublicKeySpec, key: KeyObject, input: Buffer, signatur
     case 'rsa':
       return verify(spec.hash, input, key, signature)
     case 'rsa-pss':
-      return verify(spec.hash, input, { key, ...PSS }, signature)
+      return verifyWithOptions(spec.hash, input, key, PSS, signature)
     case 'ecdsa':
-      return isLowS(signature, spec) && verify(spec.hash, input, { key, ...P1363 }, signature)
+      return isLowS(signature, spec) && verifyWithOptions(spec.hash, input, key, P1363, signature)
     case 'eddsa':
       return verify(null, input, key, signature)
   }
@@ -156,7 +145,7 @@ const P1363 = { dsaEncoding: 'ieee-p1363' } as const
 // For every valid (r, s) the pair (r, n - s) is valid too: a second spelling of the token that anyone can make.
 // Only the lower half of s is accepted.
 function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
-  return bytes.length === 2 * size && highestS.compare(bytes, size) >= 0
+  return bytes.length === 2 * size && Buffer.compare(bytes.subarray(size), highestS) <= 0
 }
 
 function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {

@@ -1,13 +1,7 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import { type Algorithm, ALGORITHMS } from './algorithms.js'
-import { isJwk, type Jwk } from './jwk.js'
-
-/** An asymmetric key: PEM text, a JWK (or its JSON text) or a `KeyObject`. */
-export type KeyMaterial = string | Jwk | KeyObject
-
-/** The accepted forms of an asymmetric key, for error messages. */
-export const KEY_FORMS = 'PEM text, a JWK or a KeyObject'
+import { ALGORITHMS } from './algorithms.js'
+import { type Algorithm, isJwk, KEY_FORMS, type KeyMaterial } from './jose.js'
 
 /** The private key, or `ConfigurationError`. */
 export function importPrivateKey(field: string, material: KeyMaterial): KeyObject {
@@ -25,7 +19,7 @@ export function readPublicPart(field: string, material: KeyMaterial, key: KeyObj
   try {
     return createPublicKey({ key: material as JsonWebKey, format: 'jwk' })
   } catch {
-    throw new ConfigurationError(`${field} is not a key that Node.js can import`)
+    throw cannotImport(field, material)
   }
 }
 
@@ -39,12 +33,33 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
   if (type === 'public' && isPrivate)
     throw new ConfigurationError(`${field} must be a public key, not a private one`)
   const input = isJwk(source) ? { key: source as JsonWebKey, format: 'jwk' as const } : source
+  let key: KeyObject
   try {
-    return type === 'private' ? createPrivateKey(input) : createPublicKey(input)
+    key = type === 'private' ? createPrivateKey(input) : createPublicKey(input)
   } catch {
-    // Without a cause: its message may quote members of a JWK.
-    throw new ConfigurationError(`${field} is not a key that Node.js can import`)
+    throw cannotImport(field, source)
   }
+  // Deno reads an RSASSA-PSS key as an RSA key: without its parameters, and with another `kid`.
+  if (isPssPem(source) && key.asymmetricKeyType !== 'rsa-pss') throw cannotImport(field, source)
+  return key
+}
+
+// Without a cause: its message may quote members of a JWK.
+function cannotImport(field: string, source: unknown): ConfigurationError {
+  return new ConfigurationError(
+    isPssPem(source)
+      ? `${field} is an RSASSA-PSS key, which this runtime cannot import: use an RSA key, which PS256 takes as well`
+      : `${field} is not a key that this runtime can import`,
+  )
+}
+
+// RFC 4055 §1.2: id-RSASSA-PSS, as the algorithm of the key and not of a signature on it.
+const PSS_IDENTIFIER = Buffer.from('06092a864886f70d01010a', 'hex')
+const ALGORITHM_END = 32
+
+function isPssPem(source: unknown): boolean {
+  const [, base64 = ''] = /-----BEGIN (?:PUBLIC|PRIVATE) KEY-----([^-]*)/.exec(String(source)) ?? []
+  return Buffer.from(base64, 'base64').subarray(0, ALGORITHM_END).includes(PSS_IDENTIFIER)
 }
 
 /**
@@ -69,11 +84,13 @@ function toPem(field: string, material: unknown): string {
   if (typeof material !== 'string' || !material.includes('-----BEGIN ')) {
     throw new ConfigurationError(`${field} must be ${KEY_FORMS}`)
   }
-  return material.replaceAll(PEM_BLOCK, (_, label: string, body: string) => {
+  const pem = material.replaceAll(PEM_BLOCK, (_, label: string, body: string) => {
     const base64 = body.replaceAll(/\\[nr]|\s/g, '')
     const lines = base64.replaceAll(/.{1,64}/g, '$&\n')
     return `\n-----BEGIN ${label}-----\n${lines}-----END ${label}-----\n`
   })
+  // Deno reads no private key with an empty line behind it.
+  return pem.trim()
 }
 
 /** Why a key cannot serve an algorithm, or `null` when it can. */

@@ -1,22 +1,10 @@
-import {
-  copyText,
-  hasDuplicateMembers,
-  readBase64url,
-  readBase64urlText,
-  readJsonObject,
-  toBase64url,
-} from '../encoding.js'
+import { copyText, readBase64url, readBase64urlText, toBase64url } from '../encoding.js'
+import { hasDuplicateMembers, readJsonObject } from '../json.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
 import { type BoundKey, createSignature, isSignature, signatureSize } from './algorithms.js'
+import type { JwsHeader } from './jose.js'
 import { MAX_KID_LENGTH } from './jwk.js'
 import type { KeyRing } from './key-ring.js'
-
-/** The JOSE header of a verified token. */
-export interface JwsHeader {
-  readonly alg: string
-  readonly kid?: string
-  readonly [member: string]: unknown
-}
 
 /** A JWS with a valid signature; its payload is not parsed at this layer. */
 export interface VerifiedJws {

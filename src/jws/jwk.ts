@@ -1,21 +1,6 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import type { Algorithm } from './algorithms.js'
-
-/** A JSON Web Key (RFC 7517). */
-export interface Jwk {
-  readonly kty?: string | undefined
-  readonly kid?: string | undefined
-  readonly alg?: string | undefined
-  readonly use?: string | undefined
-  readonly key_ops?: readonly string[] | undefined
-  readonly [member: string]: unknown
-}
-
-/** Whether a value has the shape of a JWK; `KeyObject` and bytes have no `kty`. */
-export function isJwk(value: unknown): value is Jwk {
-  return typeof value === 'object' && value !== null && typeof (value as { kty?: unknown }).kty === 'string'
-}
+import { type Algorithm, isJwk, type Jwk } from './jose.js'
 
 /** The material, a JWK in JSON text parsed; other text is returned as it is. */
 export function parseJwkText<Material>(material: Material): Material | Jwk {

@@ -1,15 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import { type Algorithm, ALGORITHMS, type BoundKey, createSignature, isSignature } from './algorithms.js'
-import {
-  importPrivateKey,
-  importPublicKey,
-  type KeyMaterial,
-  readKeyMismatch,
-  readPublicPart,
-} from './asymmetric.js'
-import { assertJwkUse, deriveKid, isJwk, parseJwkText, toKid } from './jwk.js'
-import { importSecret, type SecretMaterial } from './secret.js'
+import { ALGORITHMS, type BoundKey, createSignature, isSignature } from './algorithms.js'
+import { type Algorithm, isJwk, type KeyMaterial, type SecretMaterial } from './jose.js'
+import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
+import { assertJwkUse, deriveKid, parseJwkText, toKid } from './jwk.js'
+import { importSecret } from './secret.js'
 
 /** The keys of one manager: at most one signs, and all of `verifying` are accepted, current ones first. */
 export interface KeyRing {

@@ -1,15 +1,9 @@
 import { createHash, createPublicKey, createSecretKey, KeyObject, X509Certificate } from 'node:crypto'
 import { readBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
-import { ALGORITHMS, type Algorithm } from './algorithms.js'
-import { isJwk, type Jwk } from './jwk.js'
+import { ALGORITHMS } from './algorithms.js'
+import { type Algorithm, isJwk, SECRET_FORMS, type SecretMaterial } from './jose.js'
 import { FINGERPRINT_BYTES, PUBLISHED_SECRETS } from './published-secrets.js'
-
-/** A signing secret: a text (its UTF-8 bytes count), bytes, an `oct` JWK or a secret `KeyObject`. */
-export type SecretMaterial = string | Uint8Array | Jwk | KeyObject
-
-/** The accepted forms of a secret, for error messages. */
-export const SECRET_FORMS = 'a string, bytes, a JWK of type "oct" or a secret KeyObject'
 
 /** The secret as a key, or `ConfigurationError` when it is not a secret or too weak for the algorithm. */
 export function importSecret(
@@ -64,9 +58,9 @@ function isPublished(text: string, secret: Buffer): boolean {
 }
 
 function isListed(spelling: string, list: Buffer): boolean {
-  const digest = createHash('sha256').update(spelling).digest()
+  const fingerprint = createHash('sha256').update(spelling).digest().subarray(0, FINGERPRINT_BYTES)
   for (let at = 0; at < list.length; at += FINGERPRINT_BYTES) {
-    if (digest.compare(list, at, at + FINGERPRINT_BYTES, 0, FINGERPRINT_BYTES) === 0) return true
+    if (fingerprint.equals(list.subarray(at, at + FINGERPRINT_BYTES))) return true
   }
   return false
 }

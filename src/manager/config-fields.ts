@@ -1,6 +1,4 @@
-import type { Algorithm } from '../jws/algorithms.js'
-import type { KeyMaterial } from '../jws/asymmetric.js'
-import type { SecretMaterial } from '../jws/secret.js'
+import type { Algorithm, KeyMaterial, SecretMaterial } from '../jws/jose.js'
 import type { TokenLocation } from '../request/read-token.js'
 import type { Duration } from '../time.js'
 

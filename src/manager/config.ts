@@ -1,6 +1,6 @@
 import type { TokenType } from '../claims/payload.js'
 import { ConfigurationError } from '../errors.js'
-import { inspectAsJson } from '../encoding.js'
+import { inspectAsJson } from '../json.js'
 import { unknownName } from '../options.js'
 import type { TokenLocation } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'

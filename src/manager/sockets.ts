@@ -16,6 +16,7 @@ import {
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
+import { startTimer, type Timer } from '../timers.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
@@ -261,15 +262,6 @@ function prepareSilence(socket: ClosableSocket): void {
   socket.addEventListener('message', (event) => {
     if (closed.has(socket)) (event as Partial<Event>).stopImmediatePropagation?.()
   })
-}
-
-type Timer = ReturnType<typeof setTimeout>
-
-// A socket keeps the process alive by itself; a timer must not. In some runtimes timers are numbers.
-function startTimer(callback: () => void, milliseconds: number): Timer {
-  const timer = setTimeout(callback, milliseconds)
-  ;(timer as Partial<Timer>).unref?.()
-  return timer
 }
 
 function readEnd(error: unknown): [code: number, reason: string] {

@@ -3,7 +3,7 @@ import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.j
 import { type RandomBytes, systemRandom } from '../claims/ids.js'
 import type { AnyClaims, StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
-import type { JsonValue } from '../encoding.js'
+import type { JsonValue } from '../json.js'
 import {
   createEmitter,
   type EventOrigin,

@@ -1,7 +1,9 @@
 import { parseClaims, type TokenPayload, assertClaims } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
-import { copyText, MAX_JSON_DEPTH } from '../encoding.js'
-import { createJwsVerifier, type JwsHeader } from '../jws/compact.js'
+import { copyText } from '../encoding.js'
+import { MAX_JSON_DEPTH } from '../json.js'
+import { createJwsVerifier } from '../jws/compact.js'
+import type { JwsHeader } from '../jws/jose.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
 import type { Settings } from './settings.js'
 

@@ -53,7 +53,7 @@ export function toFields(entries: Iterable<[string, unknown]>): Record<string, u
 }
 
 /** Gathers the chunks of a body; `add` is false once there are more bytes than a body with a token can have. */
-export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Buffer } {
+export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Uint8Array } {
   const chunks: Uint8Array[] = []
   let size = 0
   return {

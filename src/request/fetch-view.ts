@@ -38,7 +38,7 @@ async function readBody(request: Request): Promise<unknown> {
 
 // Only the copy is asked for its body: requests of srvx (h3, @elysiajs/node) cannot be cloned once a limited body was
 // looked at, and throw when asked if a spent one was used.
-async function readLimited(request: Request): Promise<Buffer | null> {
+async function readLimited(request: Request): Promise<Uint8Array | null> {
   const stream: ReadableStream<Uint8Array> | null = request.clone().body
   if (stream === null) return null
   const reader = stream.getReader()

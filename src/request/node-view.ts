@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
@@ -124,18 +123,18 @@ async function readStream(request: NodeRequest & IncomingStream): Promise<unknow
 
 // Takes the whole body and puts it back before the stream notices its end: whoever reads next finds it untouched.
 // A body that turns out to be too large is put back as well.
-function peek(stream: IncomingStream): Promise<Buffer | null> {
+function peek(stream: IncomingStream): Promise<Uint8Array | null> {
   return new Promise((resolve) => {
     const chunks = createChunks()
-    const finish = (bytes: Buffer | null): void => {
+    const finish = (bytes: Uint8Array | null): void => {
       stream.off('readable', read).off('end', giveUp).off('close', giveUp).off('error', giveUp)
       resolve(bytes)
     }
     const giveUp = (): void => finish(null)
     const read = (): void => {
       let isSmall = true
-      let chunk: Buffer | null
-      while ((chunk = stream.read() as Buffer | null) !== null) isSmall = chunks.add(chunk)
+      let chunk: Uint8Array | null
+      while ((chunk = stream.read() as Uint8Array | null) !== null) isSmall = chunks.add(chunk)
       if (isSmall && !stream.complete) return
       const bytes = chunks.concat()
       if (bytes.length > 0) stream.unshift(bytes)
@@ -164,10 +163,7 @@ function hasSmallBody(request: NodeRequest): boolean {
 
 /** A request that has Node's own in `raw` and reads the body itself, as Fastify's does. */
 export interface WrappedRequest {
-  readonly raw: Pick<
-    IncomingMessage,
-    'method' | 'url' | 'headers' | 'rawHeaders' | 'readableDidRead' | 'socket'
-  >
+  readonly raw: Omit<NodeRequest, 'body'> & { readonly readableDidRead: boolean }
   readonly body: unknown
 }
 
@@ -200,7 +196,8 @@ function isParsedLater({ raw, body }: WrappedRequest): boolean {
   if (body !== undefined || raw.readableDidRead || !/^(?:POST|PUT|PATCH|DELETE)$/.test(raw.method ?? '')) {
     return false
   }
-  const { 'content-type': contentType = null, 'content-length': contentLength } = raw.headers
-  const hasBody = Number(contentLength) > 0 || raw.headers['transfer-encoding'] !== undefined
+  const contentType = readHeader(raw, 'content-type')
+  const hasBody =
+    Number(readHeader(raw, 'content-length')) > 0 || readHeader(raw, 'transfer-encoding') !== null
   return hasBody && (isJson(contentType) || isUrlEncoded(contentType))
 }

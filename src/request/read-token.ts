@@ -1,5 +1,5 @@
 import type { TokenType } from '../claims/payload.js'
-import { isJsonObject, inspectAsJson } from '../encoding.js'
+import { isJsonObject, inspectAsJson } from '../json.js'
 import { MissingTokenError, TokenDecodeError } from '../errors.js'
 import { isJson } from './body.js'
 import { readBearer, readCookie } from './credentials.js'

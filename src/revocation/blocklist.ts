@@ -1,6 +1,6 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { RevocationUnavailableError } from '../errors.js'
-import type { JwsHeader } from '../jws/compact.js'
+import type { JwsHeader } from '../jws/jose.js'
 import { isPromise } from '../promises.js'
 import type { TokenLocation } from '../request/read-token.js'
 import { monotonicNow } from '../time.js'

@@ -1,4 +1,5 @@
 import { monotonicNow } from '../time.js'
+import { startTimer, type Timer } from '../timers.js'
 
 /** Puts a deadline on the calls of a store, and refuses more while too many are unanswered. */
 export interface CallLimit {
@@ -36,7 +37,7 @@ export function createCallLimit(createTooLate: () => Error, onAnswer: () => void
     },
     track(answer) {
       const startedAt = monotonicNow()
-      let lost: NodeJS.Timeout | undefined
+      let lost: Timer | undefined
       let isCounted = true
       const forget = (): void => {
         if (isCounted) pending--
@@ -57,7 +58,7 @@ export function createCallLimit(createTooLate: () => Error, onAnswer: () => void
       answer.then(onSuccess, onSettled)
       return () => {
         if (answeredAt < startedAt) isSilent = true
-        lost ??= setTimeout(forget, LOST_AFTER_MS).unref()
+        lost ??= startTimer(forget, LOST_AFTER_MS)
         return createTooLate()
       }
     },

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import type { RandomBytes } from '../claims/ids.js'
+import { type RandomBytes, systemRandom } from '../claims/ids.js'
 import { idWords, readIdHead, readIdTail } from './id-words.js'
 import {
   capacityOf,
@@ -74,9 +73,9 @@ const WORTH_DROPPING = 1 / 8
 const FARTHEST = 1024
 
 /** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
-export function createRevocationTable(random: RandomBytes = randomBytes): RevocationTable {
-  // Ids of ours are random where it matters. Others may be counted, or made to collide.
-  const multipliers = toMultipliers(random(8))
+export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
+  // Zero until the first id is hashed: in Workers, no random bytes may be drawn while a module is loaded.
+  const multipliers = new Int32Array(2)
   const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
   const counts = new Int32Array(SEGMENTS)
   let size = 0
@@ -102,6 +101,13 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
     size -= dropped
   }
 
+  // The hash of the id in `idWords`.
+  const hashId = (): number => {
+    // Ids of ours are random where it matters. Others may be counted, or made to collide.
+    if (multipliers[0] === 0) multipliers.set(toMultipliers(random(8)))
+    return hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+  }
+
   const countOf = (at: number): number => counts[at] as number
 
   const makeRoom = (at: number, now: number): Segment => {
@@ -123,7 +129,7 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
 
   const find = (id: string): number | undefined => {
     if (!isReadable(id)) return undefined
-    const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+    const hash = hashId()
     const segment = segments[numberOf(hash)] as Segment
     const slot = findSlot(segment, hash, id)
     return slot < 0 ? undefined : readUntil(segment, slot)
@@ -141,7 +147,7 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
     createProbe(id) {
       if (!isReadable(id) || !readIdHead(id)) return null
       const [w0, w1, w2, w3] = idWords as unknown as WordsOfId
-      const hash = hashWords(multipliers, w2, w3)
+      const hash = hashId()
       const at = numberOf(hash)
       // The segment is read for each call: growing and pruning replace it.
       return () => size > 0 && hasWords(segments[at] as Segment, hash, w0, w1, w2, w3)
@@ -149,7 +155,7 @@ export function createRevocationTable(random: RandomBytes = randomBytes): Revoca
     put(id, until, now) {
       if (!isReadable(id) || !readIdHead(id)) return null
       const kept = toKeptUntil(until)
-      const hash = hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+      const hash = hashId()
       const at = numberOf(hash)
       let segment = segments[at] as Segment
       const known = findSlot(segment, hash, id)

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
@@ -11,6 +10,7 @@ import {
   type RevocationKey,
 } from './revocation.js'
 import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
+import { sleep, startTimer } from '../timers.js'
 
 /** Every call of a manager to its store goes through one of these. */
 export interface StoreClient {
@@ -138,8 +138,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
       )
       unavailable('prepare', cause)
       // A process that only creates tokens calls the store for nothing else: it tries again by itself.
-      const timer: Partial<NodeJS.Timeout> = setTimeout(announce, MAX_ANNOUNCE_INTERVAL_MS)
-      timer.unref?.()
+      startTimer(announce, MAX_ANNOUNCE_INTERVAL_MS)
     })
   }
 

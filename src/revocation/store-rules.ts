@@ -1,8 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { readTimedId } from '../claims/ids.js'
 import { monotonicNow } from '../time.js'
 import type { ListOptions, RotationRules } from './session-store.js'
 import type { FeedOptions, FeedPage, StoreNeeds } from './store.js'
+import { sleep } from '../timers.js'
+import { emitWarning } from '../warnings.js'
 
 /** What a rotation is decided by. */
 export interface RotationState {
@@ -75,7 +76,7 @@ export async function pollFeed(
     const page = await read()
     const left = deadline - monotonicNow()
     if (page.entries.length > 0 || page.more || page.reset || left <= 0) return page
-    await sleep(Math.min(POLL_INTERVAL_MS, left), undefined, signal && { signal })
+    await sleep(Math.min(POLL_INTERVAL_MS, left), signal)
   }
 }
 
@@ -126,6 +127,6 @@ export function callQuietly(listener: () => void): void {
   try {
     listener()
   } catch (error) {
-    process.emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
+    emitWarning(`A listener of tokenlib failed: ${String(error)}`, 'TokenListenerWarning')
   }
 }

@@ -1,4 +1,3 @@
-import { createId, systemRandom } from '../claims/ids.js'
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { callQuietly, pollFeed } from '../revocation/store-rules.js'
@@ -33,7 +32,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   }
   const now = options.clock ?? systemClock
   const pruneClock = createCautiousClock(now)
-  const revocations = createMemoryRevocations(createId(systemRandom), pruneClock)
+  const revocations = createMemoryRevocations(pruneClock)
   let longestLifetime = 0
   let isClosed = false
 

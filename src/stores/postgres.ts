@@ -22,6 +22,7 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
+import { emitWarning } from '../warnings.js'
 
 export { migrationSql }
 export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
@@ -83,7 +84,7 @@ export function createPostgresStore(
 ): PostgresStore {
   assertOptions('createPostgresStore()', options, OPTIONS)
   const { namespace = '', clock, allowVolatile = false } = options
-  const onWarning = options.onWarning ?? ((message: string) => process.emitWarning(message))
+  const onWarning = options.onWarning ?? ((message: string) => emitWarning(message))
   const tables = toTables(options)
   const channel = toChannel(tables, namespace)
   const database = withoutFailedNotify(toDatabase(client, options.namedStatements ?? false), channel)

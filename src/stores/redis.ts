@@ -11,6 +11,7 @@ import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, readFeed, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
 import { watchChannel } from './redis/watch.js'
+import { emitWarning } from '../warnings.js'
 
 export type { RedisClient } from './redis/client.js'
 
@@ -48,7 +49,7 @@ const PRUNE_STEPS = 1000
 export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): RevocationStore {
   assertOptions('createRedisStore()', options, OPTIONS)
   const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
-  const warn = options.onWarning ?? ((message: string) => process.emitWarning(message, 'RedisStoreWarning'))
+  const warn = options.onWarning ?? ((message: string) => emitWarning(message, 'RedisStoreWarning'))
   const send = createSend(client)
   const losses = createLossReporter('Redis', warn)
   const namespace = createNamespace(send, name, { clock, losses })

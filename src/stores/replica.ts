@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   FOREVER,
   isWatermark,
@@ -23,6 +22,7 @@ import { createFollower } from './replica/follow.js'
 import { createFreshness, createVersionFreshness } from './replica/freshness.js'
 import { parseOptions, readStoreVersion, type ReplicaOptions } from './replica/options.js'
 import { followSessions } from './replica/sessions.js'
+import { sleep } from '../timers.js'
 
 export type { ReplicaOptions } from './replica/options.js'
 

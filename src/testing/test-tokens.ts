@@ -9,7 +9,8 @@ import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { type Clock, parseDuration, type Duration } from '../time.js'
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { type Algorithm, ALGORITHMS } from '../jws/algorithms.js'
+import { ALGORITHMS } from '../jws/algorithms.js'
+import type { Algorithm } from '../jws/jose.js'
 
 /** What is wrong with a minted token; nothing, when no flag is set. */
 export interface MintOptions {

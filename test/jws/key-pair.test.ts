@@ -54,6 +54,6 @@ test('a private key that cannot sign is refused', () => {
 
 test.each(['', 'AAAA'])('an Ed25519 JWK with the public part "%s" is refused', (x) => {
   expect(() => build('Ed25519', { ...toJwk('Ed25519'), x })).toThrow(
-    new ConfigurationError('JWT_PRIVATE_KEY is not a key that Node.js can import'),
+    new ConfigurationError('JWT_PRIVATE_KEY is not a key that this runtime can import'),
   )
 })

@@ -11,7 +11,7 @@ function wrap(raw: Partial<WrappedRequest['raw']> = {}, body?: unknown): Wrapped
       headers: { 'content-type': 'application/json', 'content-length': '2', 'x-one': '1' },
       rawHeaders: ['X-One', '1'],
       readableDidRead: false,
-      socket: { remoteAddress: '192.0.2.1' } as never,
+      socket: { remoteAddress: '192.0.2.1' },
       ...raw,
     },
     body,

@@ -274,3 +274,17 @@ describe('memory', () => {
     for (const id of ids) expect(table.put(id, NOW, 0)).toBe(true)
   })
 })
+
+test('random bytes are drawn with the first id, not when the table is made', () => {
+  let drawn = 0
+  const table = createRevocationTable((size) => {
+    drawn++
+    return new Uint8Array(size).fill(7)
+  })
+  expect(drawn).toBe(0)
+  const id = Buffer.alloc(16, 9).toString('base64url')
+  const isThere = table.createProbe(id)
+  table.put(id, 2000, 1000)
+  expect(drawn).toBe(1)
+  expect(isThere?.()).toBe(true)
+})

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Algorithm } from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 
 /** One signature of a document, with the key that made it. */
 export interface CookbookSignature {

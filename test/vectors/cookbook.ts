@@ -1,5 +1,5 @@
-import { type Algorithm, createSignature, isSignature } from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import { createSignature, isSignature } from '../../src/jws/algorithms.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
 import { answerEitherForm, answerKeys, answerToken, toOneAnswer } from './answers.js'
 import {

@@ -1,5 +1,5 @@
-import { type Algorithm, ALGORITHMS, type BoundKey } from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import { ALGORITHMS, type BoundKey } from '../../src/jws/algorithms.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
 
 /** No key at all, and nothing that is weak allowed. */

@@ -1,4 +1,5 @@
-import { type Algorithm, ALGORITHMS } from '../../src/jws/algorithms.js'
+import { ALGORITHMS } from '../../src/jws/algorithms.js'
+import type { Algorithm } from '../../src/jws/jose.js'
 
 // For every ECDSA signature (r, s) the pair (r, n - s) is one too. This library takes the lower s only, so that a
 // token has one spelling; what it refuses for that reason it must accept as the other half of the pair.

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../src/jws/algorithms.js'
+import type { Algorithm } from '../../src/jws/jose.js'
 
 /** A file of signatures or MACs, and the algorithm names that verify as it does; none if there is no such name. */
 export interface PrimitiveFile {

@@ -1,14 +1,8 @@
 import { createPublicKey } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  type Algorithm,
-  ALGORITHMS,
-  type BoundKey,
-  createSignature,
-  isSignature,
-} from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import { ALGORITHMS, type BoundKey, createSignature, isSignature } from '../../src/jws/algorithms.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 import type { KeySources } from '../../src/jws/key-ring.js'
 import { answerKeys, toFailure, toOneAnswer } from './answers.js'
 import { parseCaseIds } from './case-ids.js'

@@ -1,6 +1,6 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { type Algorithm, isSignature } from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import { isSignature } from '../../src/jws/algorithms.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
 import { answerEitherForm, answerKeys, answerToken } from './answers.js'
 import type { CaseResult } from './corpus.js'

@@ -1,5 +1,4 @@
-import type { Algorithm } from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 import { type CorpusResult, tallyCorpus } from './corpus.js'
 import { sourcesFor, sourcesForSet, withoutMembers } from './key-sources.js'
 import { areKeysTaken, type Control, runTokenGroups, whenMended, whenNotImported } from './token-groups.js'

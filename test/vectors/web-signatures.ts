@@ -1,5 +1,5 @@
-import { type Algorithm, isSignature } from '../../src/jws/algorithms.js'
-import type { Jwk } from '../../src/jws/jwk.js'
+import { isSignature } from '../../src/jws/algorithms.js'
+import type { Algorithm, Jwk } from '../../src/jws/jose.js'
 import { answerToken } from './answers.js'
 import { type CorpusResult, type ExceptionEntry, tallyCorpus } from './corpus.js'
 import { bindFirst, sourcesFor, withoutMembers } from './key-sources.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Jwk } from '../../src/jws/jwk.js'
+import type { Jwk } from '../../src/jws/jose.js'
 
 /** One case of a Wycheproof file. */
 export interface WycheproofTest {

@@ -1,7 +1,8 @@
+import { createId, systemRandom } from '../../claims/ids.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position } from '../../revocation/store.js'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, monotonicNow } from '../../time.js'
+import { nextTurn } from '../../timers.js'
 
 /** Everything there is, for readers from the start: sources one after another, each read from place to place. */
 export type Source = (place: number, most: number) => SourcePage
@@ -35,18 +36,21 @@ interface Progress {
   readonly place: number
 }
 
-/** A history that is named `epoch`, which must have no colon in it. */
-export function createHistory(epoch: string, sources: readonly Source[]): History {
+/** A history with a random name. */
+export function createHistory(sources: readonly Source[]): History {
+  // Drawn when it is first needed: in Workers, no random bytes may be drawn while a module is loaded.
+  let name: string | null = null
+  const readName = (): string => (name ??= createId(systemRandom))
   // The change of number `n` is at `n % MAX_RECENT`.
   const recent: Revocation[] = []
   let changes = 0
 
   const toPosition = ({ change, source, place }: Progress): Position =>
-    source === sources.length ? `${epoch}:${change}` : `${epoch}:${change}:${source}:${place}`
+    source === sources.length ? `${readName()}:${change}` : `${readName()}:${change}:${source}:${place}`
 
   const readPosition = (position: Position): Progress | null => {
     const match = POSITION.exec(position)
-    if (match === null || match[1] !== epoch) return null
+    if (match === null || match[1] !== name) return null
     const change = Number(match[2])
     const source = match[3] === undefined ? sources.length : Number(match[3])
     const isKnown = change <= changes && change >= changes - MAX_RECENT && source <= sources.length

@@ -73,9 +73,9 @@ const MAP_STEPS = 4
 const TABLE_STEPS = 32
 
 /** No revocations yet, and their history. `pruneClock` is the clock that entries are dropped by. */
-export function createMemoryRevocations(epoch: string, pruneClock: Clock): MemoryRevocations {
+export function createMemoryRevocations(pruneClock: Clock): MemoryRevocations {
   const copy = createRevocationCopy(pruneClock, (entry) => history.add(entry))
-  const history = createHistory(epoch, copy.sources)
+  const history = createHistory(copy.sources)
   return {
     ...copy,
     get size() {

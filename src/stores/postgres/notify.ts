@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database, PostgresClient } from './client.js'
 import type { Tables } from './tables.js'
+import { startTimer, type Timer } from '../../timers.js'
 
 /** A connection that only listens, as `pg` makes it. */
 interface PgListener {
@@ -89,7 +90,7 @@ const MAX_RETRY_MS = 30_000
 function watchPool(pool: PgPool, channel: string, listener: () => void): () => void {
   let isStopped = false
   let connection: PgListener | null = null
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer: Timer | undefined
   let failures = 0
 
   const listen = async (opened: PgListener): Promise<void> => {
@@ -108,8 +109,7 @@ function watchPool(pool: PgPool, channel: string, listener: () => void): () => v
       if (isOver || isStopped || pool.ending === true) return
       isOver = true
       const delay = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures++, 10)) * Math.random()
-      timer = setTimeout(connect, delay)
-      timer.unref()
+      timer = startTimer(connect, delay)
     }
     try {
       const opened = new pool.Client(pool.options)

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { withDeadline } from '../../revocation/call-limit.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
@@ -7,6 +6,7 @@ import { runWithPauses } from '../memory/history.js'
 import type { RevocationCopy } from '../memory/revocations.js'
 import type { Freshness } from './freshness.js'
 import { createRestorer } from './restore.js'
+import { nextTurn, startTimer, type Timer } from '../../timers.js'
 
 /** Keeps a copy of a store's revocations up to date. */
 export interface Follower {
@@ -66,7 +66,7 @@ export function createFollower(options: FollowerOptions): Follower {
   let completePosition: Position | null = null
   let reading: Promise<void> | null = null
   let queued: Promise<void> | null = null
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer: Timer | undefined
   let unwatch: (() => void) | null = null
   let failures = 0
   let sweptAt = monotonicNow()
@@ -205,8 +205,7 @@ export function createFollower(options: FollowerOptions): Follower {
 
   const schedule = (delay: number): void => {
     clearTimeout(timer)
-    timer = setTimeout(() => void runOnce(), delay)
-    ;(timer as Partial<NodeJS.Timeout>).unref?.()
+    timer = startTimer(() => void runOnce(), delay)
   }
 
   const wake = (): void => {

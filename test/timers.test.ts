@@ -1,0 +1,70 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { nextTurn, sleep, startTimer } from '../src/timers.js'
+import { TokenConfig, TokenManager } from '../src/index.js'
+import { defineStore } from '../src/revocation/store.js'
+import { createMemoryStore } from '../src/stores/memory.js'
+import { createManager, SECRET } from './helpers/manager.js'
+
+afterEach(() => vi.unstubAllGlobals())
+
+// Workers before the compatibility dates of 2026, and browsers.
+function makeTimersNumbers(): void {
+  const { setTimeout, clearTimeout } = globalThis
+  const timers = new Map<number, NodeJS.Timeout>()
+  vi.stubGlobal('setTimeout', (callback: () => void, milliseconds?: number) => {
+    timers.set(timers.size + 1, setTimeout(callback, milliseconds))
+    return timers.size
+  })
+  vi.stubGlobal('clearTimeout', (timer: number) => clearTimeout(timers.get(timer)))
+}
+
+const never = (): Promise<never> => new Promise(() => {})
+
+test('a callback that does not answer is refused by the deadline also where timers are numbers', async () => {
+  makeTimersNumbers()
+  const { tokens } = createManager({ JWT_REVOCATION_TIMEOUT: '5ms' })
+  tokens.setTokenBlocklist(never)
+  await expect(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).rejects.toMatchObject({
+    code: 'REVOCATION_UNAVAILABLE',
+  })
+})
+
+test('so is a store that does not answer', async () => {
+  makeTimersNumbers()
+  const { createLookup: _, ...store } = createMemoryStore()
+  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '5ms' })
+  const tokens = new TokenManager({ config, revocation: defineStore({ ...store, lookup: never }) })
+  await tokens.ready()
+  await expect(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).rejects.toMatchObject({
+    code: 'REVOCATION_UNAVAILABLE',
+  })
+})
+
+test('a timer that was started calls back, whatever the timers of the runtime are', async () => {
+  await new Promise<void>((resolve) => startTimer(resolve, 1))
+  makeTimersNumbers()
+  await new Promise<void>((resolve) => startTimer(resolve, 1))
+})
+
+test('a timer that was started does not keep the process alive', () => {
+  const timer = startTimer(() => {}, 1000)
+  expect(timer.hasRef()).toBe(false)
+  clearTimeout(timer)
+})
+
+test('sleep resolves, and is ended by its signal', async () => {
+  await expect(sleep(1)).resolves.toBeUndefined()
+  await expect(sleep(1, new AbortController().signal)).resolves.toBeUndefined()
+  await expect(sleep(60_000, AbortSignal.abort(new Error('before')))).rejects.toThrow('before')
+  const controller = new AbortController()
+  const asleep = sleep(60_000, controller.signal)
+  controller.abort(new Error('meanwhile'))
+  await expect(asleep).rejects.toThrow('meanwhile')
+})
+
+test('what is ready has its turn before nextTurn resolves', async () => {
+  let hadTurn = false
+  setImmediate(() => (hadTurn = true))
+  await nextTurn()
+  expect(hadTurn).toBe(true)
+})
