@@ -16,7 +16,8 @@ export function enforce<Values extends readonly unknown[]>(
 ): Middleware {
   const enforcer = createEnforcer(dependencies, requestReader)
   return async (event, next) => {
-    if (!enforcer.passesNow(event.req)) await enforcer.enforce(event.req)
+    const request = readRequest(event)
+    if (!enforcer.passesNow(request)) await enforcer.enforce(request)
     return next()
   }
 }
@@ -31,14 +32,17 @@ export function inject<
   handler: (values: Readonly<Values>, event: H3Event<Expected>) => Answer | Promise<Answer>,
 ): EventHandler<Expected, Promise<Answer>> {
   const injector = createInjector(dependencies, requestReader)
-  return async (event) =>
-    handler(injector.resolveNow(event.req) ?? (await injector.resolve(event.req)), event)
+  return async (event) => {
+    const request = readRequest(event)
+    return handler(injector.resolveNow(request) ?? (await injector.resolve(request)), event)
+  }
 }
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Middleware {
   assertErrorOptions(options)
-  return async (_event, next) => {
+  return async (event, next) => {
+    readRequest(event)
     try {
       return await next()
     } catch (error) {
@@ -50,7 +54,18 @@ export function handleErrors(options?: ErrorResponseOptions): Middleware {
 
 /** Adds `Set-Cookie` values to the response, beside those that are there. */
 export function sendCookies(event: H3Event, cookies: readonly string[]): void {
+  readRequest(event)
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
+}
+
+/** The request of an event, or `TypeError` for an event of h3 1: its requests, answers and middleware are others. */
+function readRequest(event: H3Event): Request {
+  const { req: request } = event as { readonly req?: Partial<Request> }
+  if (typeof request?.headers?.get === 'function') return event.req
+  throw new TypeError(
+    'tokenlib/h3 needs h3 2, and this event is one of h3 1 (Nitro 2, Nuxt 3 and 4). ' +
+      'There, call a dependency yourself: await tokens.accessTokenRequired(toWebRequest(event))',
+  )
 }
 
 // By the headers too: `bodyLimit` and validated handlers replace the request with a proxy, which has the same ones. A

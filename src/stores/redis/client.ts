@@ -23,8 +23,18 @@ export interface NodeRedisSentinel {
   readonly getSentinelNode: unknown
 }
 
+/** A `RedisClient` of Bun. */
+export interface BunRedisClient {
+  send(command: string, args: string[]): Promise<unknown>
+}
+
 /** A client of Redis or Valkey that belongs to the application; the store never connects or closes it. */
-export type RedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | NodeRedisSentinel
+export type RedisClient =
+  | IoredisClient
+  | NodeRedisClient
+  | NodeRedisCluster
+  | NodeRedisSentinel
+  | BunRedisClient
 
 /** What a script answers, whatever the client makes of numbers and bytes. */
 export type Reply = string | null | readonly Reply[]
@@ -39,21 +49,27 @@ export function createSend(client: RedisClient): Send {
 }
 
 function findSend(client: RedisClient): (key: string, args: string[]) => Promise<unknown> {
-  const methods = client as Partial<IoredisClient & NodeRedisClient> | null | undefined
+  const methods = client as Partial<IoredisClient & NodeRedisClient & BunRedisClient> | null | undefined
   // First, because an ioredis client has a `sendCommand` too, which takes something else.
   if (typeof methods?.call === 'function') {
     assertReadsFromPrimary(client)
     return (_key, [command = '', ...args]) => (client as IoredisClient).call(command, args)
   }
   if (typeof methods?.sendCommand !== 'function') {
-    throw new ConfigurationError(
-      'createRedisStore needs a client of ioredis (new Redis(), new Cluster()) or of redis (createClient(), createCluster())',
-    )
+    if (typeof methods?.send !== 'function') throw notAClient()
+    return (_key, [command = '', ...args]) => (client as BunRedisClient).send(command, args)
   }
   assertOneConnection(client)
   if ('slots' in client) return (key, args) => client.sendCommand(key, false, args)
   if ('getSentinelNode' in client) return (_key, args) => client.sendCommand(false, args)
   return (_key, args) => (client as NodeRedisClient).sendCommand(args)
+}
+
+function notAClient(): ConfigurationError {
+  return new ConfigurationError(
+    'createRedisStore needs a client of ioredis (new Redis(), new Cluster()), of redis (createClient(), ' +
+      'createCluster()) or of Bun (new RedisClient())',
+  )
 }
 
 /** Two commands that belong together may go over two connections of a pool, to two servers after a failover. */

@@ -15,11 +15,18 @@ interface NodeRedisSubscriber {
   destroy(): void
 }
 
+/** A connection of its own for messages, as Bun makes it. */
+interface BunSubscriber {
+  connect(): Promise<unknown>
+  subscribe(channel: string, listener: () => void): Promise<unknown>
+  close(): void
+}
+
 /**
  * Calls a listener whenever something is published on a channel; returns a function that ends that.
  *
- * On a connection of its own, which the client is asked for: one that waits for messages can do nothing else. Both
- * clients subscribe again after they were cut off. A client that cannot be duplicated is not watched, and whatever goes
+ * On a connection of its own, which the client is asked for: one that waits for messages can do nothing else. Each
+ * subscribes again after it was cut off. A client that cannot be duplicated is not watched, and whatever goes
  * wrong here is left to those who poll as well.
  */
 export function watchChannel(client: RedisClient, channel: string, listener: () => void): () => void {
@@ -27,9 +34,10 @@ export function watchChannel(client: RedisClient, channel: string, listener: () 
   if (typeof duplicate !== 'function') return () => undefined
   try {
     const connection = duplicate.call(client)
-    return 'call' in client
-      ? watchWithIoredis(connection as IoredisSubscriber, channel, listener)
-      : watchWithNodeRedis(connection as NodeRedisSubscriber, channel, listener)
+    if ('call' in client) return watchWithIoredis(connection as IoredisSubscriber, channel, listener)
+    return 'sendCommand' in client
+      ? watchWithNodeRedis(connection as NodeRedisSubscriber, channel, listener)
+      : watchWithBun(connection as Promise<BunSubscriber>, channel, listener)
   } catch {
     return () => undefined
   }
@@ -58,4 +66,25 @@ function watchWithNodeRedis(
   connection.on('error', () => undefined)
   start().catch(() => undefined)
   return () => connection.destroy()
+}
+
+function watchWithBun(duplicated: Promise<BunSubscriber>, channel: string, listener: () => void): () => void {
+  let isEnded = false
+  const start = async (): Promise<void> => {
+    const connection = await duplicated
+    if (isEnded) return connection.close()
+    const subscribe = (): void => void connection.subscribe(channel, listener).catch(() => undefined)
+    // It connects again by itself, but does not subscribe again; and it may be connected already.
+    Object.assign(connection, { onconnect: subscribe })
+    await connection.connect()
+    subscribe()
+  }
+  start().catch(() => undefined)
+  return () => {
+    isEnded = true
+    duplicated.then(
+      (connection) => connection.close(),
+      () => undefined,
+    )
+  }
 }
