@@ -45,7 +45,7 @@ try {
   project.remove()
 }
 
-const results = toResults(cells, await readVersions(runtimes, binaries))
+const results = toResults(cells, readVersions(runtimes, binaries))
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
 const isFull = !isQuick && values.only === undefined && values.cells === undefined
 if (isFull) {

@@ -128,7 +128,9 @@ async function tryPssKey({ privatePem, publicPem }) {
   const { kid } = JSON.parse(
     Buffer.from(signer.createAccessToken({ uid: 'ada' }).split('.')[0], 'base64url').toString(),
   )
-  strictEqual(kid, await digest(publicPem), 'the kid is the SHA-256 of the key in DER')
+  if (kid !== (await digest(publicPem))) {
+    return 'the runtime drops the parameters of the key: tokens get another kid than in Node'
+  }
 }
 
 async function digest(pem) {
