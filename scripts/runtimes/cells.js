@@ -31,6 +31,9 @@ const STORES = {
   replica: exceptWorkerd,
 }
 
+// The Worker that runs the contract of each store that Workers have; `createProject` bundles it.
+const WORKERS = { memory: 'worker.js' }
+
 const ON_WORKERS = ['hono', 'h3', 'elysia', 'fetch']
 const FRAMEWORKS = ['nest', 'nest-fastify', 'fastify', 'express', 'hono', 'koa', 'h3', 'elysia', 'fetch']
 
@@ -99,7 +102,7 @@ function runStore(name, runtime, context) {
   if (runtime !== 'workerd') return runMain(runtime, ['store', name], context)
   const { project, binaries } = context
   const date = readNewestDate(binaries.workerd)
-  return contractWorker(binaries.workerd, { folder: project.folder, date })
+  return contractWorker(binaries.workerd, { folder: project.folder, bundle: WORKERS[name], date })
 }
 
 // The application runs in the runtime, and the client of the contract in this process.

@@ -12,9 +12,11 @@ export function readNewestDate(binary) {
   return /\d{4}-\d{2}-\d{2}/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }))[0]
 }
 
+let started = 0
+
 /** Starts `workerd` with a bundle of the project, on a free port. */
 export async function startWorker(binary, { folder, bundle, date, bindings = {} }) {
-  const file = join(folder, `${bundle}-${date}.capnp`)
+  const file = join(folder, `${bundle}-${++started}.capnp`)
   writeFileSync(file, toConfiguration(bundle, date, bindings))
   const child = spawn(binary, ['serve', '--experimental', '--control-fd=3', file], {
     cwd: folder,
@@ -77,9 +79,9 @@ async function readResult(url, name) {
   }
 }
 
-/** Runs the contract of the memory store in a Worker. */
+/** Runs the contract of a store in a Worker, which answers `/store` with the results. */
 export async function contractWorker(binary, options) {
-  const worker = await startWorker(binary, { ...options, bundle: 'worker.js' })
+  const worker = await startWorker(binary, options)
   try {
     const response = await fetch(`${worker.url}/store`)
     if (!response.ok) throw new Error(`The runtime answered ${response.status}: ${await response.text()}`)

@@ -9,11 +9,12 @@ import { refuses } from './smoke/managers.js'
 /** Two managers with replicas of one Redis, each with a connection of its own, as two processes have them. */
 export function declareReplica(runner) {
   const opened = []
+  const namespace = `replicas-${crypto.randomUUID()}`
   runner.beforeAll(async () => {
     const { Redis } = await import('ioredis')
     for (const _ of [1, 2]) {
       const client = new Redis(process.env.REDIS_URL)
-      const revocation = replicate(createRedisStore(client, { namespace: 'replicas' }), { bound: '1s' })
+      const revocation = replicate(createRedisStore(client, { namespace }), { bound: '1s' })
       const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }), revocation })
       await tokens.ready()
       opened.push({ client, revocation, tokens })

@@ -140,6 +140,7 @@ async function tryImports() {
     await import('tokenlib'),
     await import('tokenlib/adapter-kit'),
     await import('tokenlib/elysia'),
+    await import('tokenlib/errors'),
     await import('tokenlib/express'),
     await import('tokenlib/fastify'),
     await import('tokenlib/fetch'),
