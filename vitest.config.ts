@@ -46,7 +46,7 @@ function createProject(
       setupFiles: ['test/helpers/detach-generated-keys.ts', 'test/leaks/watch-for-leaks.ts'],
       provide: { hasServers: name !== 'unit' },
       ...test,
-      exclude: ['**/node_modules/**', ...(test?.exclude ?? [])],
+      exclude: ['**/node_modules/**', 'test/consumers/**', ...(test?.exclude ?? [])],
     },
   }
 }

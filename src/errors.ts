@@ -263,3 +263,8 @@ export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'
   readonly code = 'CONFIGURATION_INVALID'
 }
+
+/** Whether a value is a `ConfigurationError`, also one of another copy of this package. */
+export function isConfigurationError(value: unknown): value is ConfigurationError {
+  return value instanceof Error && (value as Partial<ConfigurationError>).code === 'CONFIGURATION_INVALID'
+}

@@ -24,6 +24,7 @@ export {
   CsrfError,
   FreshTokenRequiredError,
   InsufficientScopeError,
+  isConfigurationError,
   isTokenError,
   MissingCsrfTokenError,
   MissingTokenError,

@@ -3,13 +3,39 @@ import { join } from 'node:path'
 
 const FOLDERS = ['adapters', 'stores', 'testing']
 
-/** The subpaths that package.json exports, with the files each one names. */
+/**
+ * The subpaths that package.json exports: the file and the declarations of each, as an ES module and as CommonJS.
+ *
+ * `types` and `default` are `undefined` where package.json does not have them as `toConditions` writes them.
+ */
 export function listSubpaths({ exports }) {
   const subpaths = Object.entries(exports).filter(([subpath]) => subpath !== './package.json')
   return subpaths.map(([subpath, target]) => {
-    const conditions = typeof target === 'string' ? { default: target } : target
-    return { subpath, ...conditions, files: Object.values(conditions) }
+    const { types, default: file } = target.default ?? {}
+    return { subpath, target, types, default: file, files: listFiles(target) }
   })
+}
+
+/**
+ * What `exports` must say for an entry such as `adapters/hono`.
+ *
+ * Node 20.19 and later know `module-sync`, and load the ES module for `require` too; so does Bun, by its own name. What
+ * knows neither gets CommonJS for `require`.
+ */
+export function toConditions(entry) {
+  const esModule = toTarget(`./dist/${entry}`)
+  const commonJs = toTarget(`./dist/cjs/${entry}`)
+  // What needs Node is refused by a build for the edge runtime of Next.js; only the errors need nothing of it.
+  const edge = entry === 'errors' ? {} : { 'edge-light': './dist/edge-light.cjs' }
+  return { ...edge, 'module-sync': esModule, bun: esModule, require: commonJs, default: esModule }
+}
+
+function toTarget(path) {
+  return { types: `${path}.d.ts`, default: `${path}.js` }
+}
+
+function listFiles(target) {
+  return typeof target === 'string' ? [target] : Object.values(target).flatMap(listFiles)
 }
 
 /** The files under src that are meant as entries, relative to it and without extension: `adapters/hono`. */

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { listSubpaths } from './entries.js'
 import { run } from '../run.js'
 
 const MOST_DEPENDENCIES = 3
@@ -7,14 +8,47 @@ const MOST_DEPENDENCIES = 3
 const PROGRAM = `
 import { TokenConfig, TokenManager } from 'tokenlib'
 
-const config = new TokenConfig({ JWT_SECRET_KEY: 'a secret that is long enough for HS256' })
-const tokens = new TokenManager({ config })
-const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada', age: 36 }))
-const subject: string = payload.sub
-if (subject !== 'ada' || payload.age !== 36) throw new Error('the token does not hold what was put in')
+async function main(): Promise<void> {
+  const config = new TokenConfig({ JWT_SECRET_KEY: 'a secret that is long enough for HS256' })
+  const tokens = new TokenManager({ config })
+  const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada', age: 36 }))
+  const subject: string = payload.sub
+  if (subject !== 'ada' || payload.age !== 36) throw new Error('the token does not hold what was put in')
+}
+
+void main()
 `
 
-/** The tarball, installed with no framework beside it, type-checks strictly, runs, and brings few packages. */
+// Arguments: whether `require` must find the copy that `import` finds, and the subpaths.
+const COMPARE = `
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
+const [isShared, ...names] = process.argv.slice(2)
+for (const name of names) {
+  const [imported, required] = [await import(name), require(name)]
+  const exported = Object.keys(imported)
+  if (exported.length === 0) throw new Error(name + ' exports nothing')
+  for (const key of exported) {
+    if (!(key in required)) throw new Error("require('" + name + "') lacks " + key)
+    const isSame = imported[key] === required[key]
+    if (typeof imported[key] === 'function' && isSame !== (isShared === 'shared')) {
+      throw new Error(key + ' of ' + name + (isSame ? ' is one for' : ' differs between') + ' import and require')
+    }
+  }
+}
+`
+
+// What the adapters import from a framework are types, except here.
+const NEEDS_FRAMEWORK = ['./nest']
+
+/**
+ * The tarball, installed with no framework beside it, type-checks strictly and runs, as an ES module and as CommonJS,
+ * and brings few packages.
+ *
+ * `require` finds the copy that `import` finds. Where Node must not load ES modules with `require`, it finds the
+ * CommonJS copy, which has the same names.
+ */
 export async function checkPacked({ folder, manifest, tarball, size, unpackedSize }) {
   const app = join(folder, 'app')
   mkdirSync(app)
@@ -36,11 +70,24 @@ export async function checkPacked({ folder, manifest, tarball, size, unpackedSiz
       types: ['node'],
     },
   })
-  writeFileSync(join(app, 'main.ts'), PROGRAM)
+  writeFileSync(join(app, 'main.mts'), PROGRAM)
+  writeFileSync(join(app, 'main.cts'), PROGRAM)
+  writeFileSync(join(app, 'compare.js'), COMPARE)
 
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], app)
   await run('npx', ['--no', 'tsc'], app)
-  await run(process.execPath, ['main.js'], app)
+  const names = listSubpaths(manifest)
+    .filter(({ subpath }) => !NEEDS_FRAMEWORK.includes(subpath))
+    .map(({ subpath }) => subpath.replace('.', 'tokenlib'))
+  for (const program of [
+    ['main.mjs'],
+    ['main.cjs'],
+    ['compare.js', 'shared', ...names],
+    ['--no-experimental-require-module', 'main.cjs'],
+    ['--no-experimental-require-module', 'compare.js', 'separate', ...names],
+  ]) {
+    await run(process.execPath, program, app)
+  }
 
   const dependencies = listDependencies(app)
   const found = `${dependencies.length} dependencies (${dependencies.join(', ')})`

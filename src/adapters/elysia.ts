@@ -1,6 +1,6 @@
-import { parseSetCookie } from 'cookie-es'
 import type { Context } from 'elysia'
 import { isTokenError } from '../errors.js'
+import { parseSetCookie } from '../http/cookies.js'
 import {
   assertErrorOptions,
   type ErrorResponseOptions,

@@ -110,13 +110,17 @@ export interface LayeredRouter {
   readonly exclusive?: boolean
 }
 
-const ownMiddleware = new WeakSet<object>()
+// In the global registry: `assertRouter` of one copy of this package has to know the middleware of another.
+const OWN = Symbol.for('tokenlib:koa-middleware')
 const checked = new WeakMap<LayeredRouter, number>()
 
 /** Makes the middleware of `enforce` and `inject` known to the check of routers. */
 function markOwn<Middleware extends object>(middleware: Middleware): Middleware {
-  ownMiddleware.add(middleware)
-  return middleware
+  return Object.defineProperty(middleware, OWN, { value: true })
+}
+
+function isOwn(middleware: unknown): boolean {
+  return (middleware as { readonly [OWN]?: true } | null | undefined)?.[OWN] === true
 }
 
 /**
@@ -129,7 +133,7 @@ export function assertRouter(router: LayeredRouter): void {
     if (!isRoute(route)) return
     const layers = router.stack.slice(0, at).filter((layer) => !isRoute(layer))
     for (const middleware of new Set(layers.flatMap(({ stack }) => stack))) {
-      if (!ownMiddleware.has(middleware as object) || route.stack.includes(middleware)) continue
+      if (!isOwn(middleware) || route.stack.includes(middleware)) continue
       const used = layers.filter(({ stack }) => stack.includes(middleware))
       assertNotBypassed(used, route, router.exclusive === true)
     }

@@ -1,10 +1,10 @@
-import { serialize } from 'cookie-es'
 import { readBase64urlText } from '../encoding.js'
 import { readJsonObject } from '../json.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../claims/payload.js'
 import type { TokenConfig } from '../manager/config.js'
 import { parseDuration } from '../time.js'
+import { serialize } from './cookies.js'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
 const MAX_COOKIE_BYTES = 4096

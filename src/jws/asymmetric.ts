@@ -54,7 +54,7 @@ function cannotImport(field: string, source: unknown): ConfigurationError {
 }
 
 // RFC 4055 §1.2: id-RSASSA-PSS, as the algorithm of the key and not of a signature on it.
-const PSS_IDENTIFIER = Buffer.from('06092a864886f70d01010a', 'hex')
+const PSS_IDENTIFIER = Buffer.of(6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10)
 const ALGORITHM_END = 32
 
 function isPssPem(source: unknown): boolean {

@@ -1,4 +1,4 @@
-import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
+import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { monotonicNow } from '../time.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
@@ -189,7 +189,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
         try {
           return await prepare()
         } catch (cause) {
-          if (cause instanceof ConfigurationError) throw cause
+          if (isConfigurationError(cause)) throw cause
           if (monotonicNow() >= deadline) throw unavailable('prepare', cause)
         }
         await sleep(READY_INTERVAL_MS)

@@ -12,7 +12,7 @@ afterAll(() => everything.close())
 
 // Functions whose values are numbers, flags, texts, functions, or what they were given.
 const NOTHING_TO_SHOW = new Set(
-  `toTimedId expiresAt issuedAt timeSinceIssued timeUntilExpiry hasScopes extraClaims isTokenError isWatermark addDuration raiseWatermark parseListOptions assertRouter
+  `toTimedId expiresAt issuedAt timeSinceIssued timeUntilExpiry hasScopes extraClaims isTokenError isConfigurationError isWatermark addDuration raiseWatermark parseListOptions assertRouter
   pollFeed decideRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
   CurrentSubject Payload Token OptionalAuth Public RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
@@ -59,10 +59,10 @@ test.each(Object.entries(answers))('%s is for sending: it has the token in it', 
 describe('every export was looked at', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
-    exports: Record<string, { types?: string }>
+    exports: Record<string, { default?: { types?: string } }>
   }
   const entries = Object.values(exports).flatMap(
-    ({ types }) => types?.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1') ?? [],
+    (target) => target.default?.types?.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1') ?? [],
   )
 
   test('there are entries', () => {

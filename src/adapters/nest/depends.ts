@@ -9,6 +9,7 @@ import {
   type Enforcer,
   requiredTokenType,
 } from '../../manager/dependencies.js'
+import { markGuard } from './guard-kind.js'
 import { contextReader, toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
@@ -50,5 +51,6 @@ export class DependencyGuard implements CanActivate {
     return true
   }
 }
+markGuard(DependencyGuard, 'dependency')
 
 const resolve = createParamDecorator((call: Dependency<unknown>, context) => call(toView(context)))

@@ -4,8 +4,9 @@ import type { TokenType } from '../../claims/payload.js'
 import { securityRequirements } from '../../http/openapi.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type Access, readAccess } from './access.js'
-import { DependencyGuard } from './depends.js'
-import { ManagerGuard, RefreshTokenGuard, TokenGuard } from './token-guards.js'
+import type { DependencyGuard } from './depends.js'
+import { readGuardKind } from './guard-kind.js'
+import type { ManagerGuard } from './token-guards.js'
 
 // Where @UseGuards(), @Get() and @ApiSecurity() write; no package exports these names.
 const GUARDS_METADATA = '__guards__'
@@ -20,7 +21,9 @@ export function markSecurity(modules: ModulesContainer, config: TokenConfig, man
   const loaded = [...modules.values()]
   // The guards of routes are no providers; one that is, is there for APP_GUARD.
   const providers = loaded.flatMap((module) => [...module.providers.values()])
-  const globals = providers.map(({ metatype }) => metatype).filter((guard) => isA(TokenGuard, guard))
+  const globals = providers
+    .map(({ metatype }) => metatype)
+    .filter((guard) => readGuardKind(guard) === 'token')
   for (const { metatype } of loaded.flatMap((module) => [...module.controllers.values()])) {
     const controller = metatype as Type<object>
     const prototype = controller.prototype as Record<string, () => unknown>
@@ -49,22 +52,27 @@ function markRoute(
 }
 
 function readGuarded(guards: readonly unknown[], handler: () => unknown, controller: Type): Access {
-  if (guards.some((guard) => !isA(TokenGuard, guard))) return 'required'
+  if (guards.some((guard) => readGuardKind(guard) !== 'token')) return 'required'
   return guards.length === 0 ? 'public' : readAccess(handler, controller)
 }
 
 // The guards of the route come before those of its controller.
 function readType(guards: readonly unknown[]): TokenType | 'any' {
-  const guard = guards.find((one) => isA(RefreshTokenGuard, one) || one instanceof DependencyGuard)
+  const guard = guards.find((one) => readGuardKind(one) === 'refresh' || isDependencyGuard(one))
   if (guard === undefined) return 'access'
-  return guard instanceof DependencyGuard ? guard.type : 'refresh'
+  return isDependencyGuard(guard) ? guard.type : 'refresh'
 }
 
 function usesManager(guard: unknown, manager: string | undefined): boolean {
-  if (guard instanceof DependencyGuard) return manager === undefined
-  return isA(ManagerGuard, guard) && guard.manager === manager
+  if (isDependencyGuard(guard)) return manager === undefined
+  return isManagerGuard(guard) && guard.manager === manager
 }
 
-function isA<Base extends typeof ManagerGuard>(base: Base, guard: unknown): guard is Base {
-  return typeof guard === 'function' && (guard === base || guard.prototype instanceof base)
+function isDependencyGuard(guard: unknown): guard is DependencyGuard {
+  return readGuardKind(guard) === 'dependency'
+}
+
+// Routes name classes of these, and instances of the other.
+function isManagerGuard(guard: unknown): guard is typeof ManagerGuard {
+  return typeof guard === 'function' && readGuardKind(guard) !== null
 }

@@ -17,8 +17,7 @@ import { rememberSocket } from './protected-sockets.js'
 import { type ApplicationConfig, MetadataScanner, type ModulesContainer, Reflector } from '@nestjs/core'
 import { ConfigurationError } from '../../errors.js'
 import { readAccess } from './access.js'
-import { DependencyGuard } from './depends.js'
-import { ManagerGuard, TokenGuard } from './token-guards.js'
+import { readGuardKind } from './guard-kind.js'
 
 /** What the handshake of every socket of the application must bring. */
 export interface SocketProtection extends Pick<UpgradePolicy, 'type' | 'fresh' | 'scopes' | 'origins'> {
@@ -232,10 +231,7 @@ function unprotected(gateway: string): ConfigurationError {
 
 function hasTokenGuard(application: ApplicationConfig): boolean {
   const scoped = application.getGlobalRequestGuards().map(({ metatype }) => metatype as unknown)
-  return (
-    application.getGlobalGuards().some((guard) => guard instanceof TokenGuard) ||
-    scoped.some((guard) => typeof guard === 'function' && isA(TokenGuard, guard))
-  )
+  return [...application.getGlobalGuards(), ...scoped].some((guard) => readGuardKind(guard) === 'token')
 }
 
 function isGateway(metatype: unknown): metatype is Type<object> {
@@ -256,14 +252,5 @@ function isExposed(gateway: Type<object>, isGlobal: boolean): boolean {
 
 function hasOwnGuard(target: Type | (() => unknown)): boolean {
   const guards = reflector.get<unknown[] | undefined>(GUARDS_METADATA, target) ?? []
-  return guards.some(
-    (guard) =>
-      guard instanceof DependencyGuard ||
-      guard instanceof ManagerGuard ||
-      (typeof guard === 'function' && isA(ManagerGuard, guard)),
-  )
-}
-
-function isA(base: typeof ManagerGuard, guard: { readonly prototype?: unknown }): boolean {
-  return guard === base || guard.prototype instanceof base
+  return guards.some((guard) => readGuardKind(guard) !== null)
 }

@@ -11,6 +11,7 @@ import { createInjector, type Dependency, type Injector } from '../../manager/de
 import { TokenManager } from '../../manager/token-manager.js'
 import { attach, readAttached } from '../../request/view.js'
 import { readAccess } from './access.js'
+import { markGuard } from './guard-kind.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
 import { contextReader, readNodeRequest, toView } from './request-view.js'
 
@@ -73,6 +74,7 @@ export abstract class ManagerGuard implements CanActivate {
 }
 Injectable()(ManagerGuard)
 Inject(TokenManager)(ManagerGuard, undefined, 0)
+markGuard(ManagerGuard, 'manager')
 
 /** Refuses requests without a genuine, unrevoked access token. */
 export class AccessTokenGuard extends ManagerGuard {
@@ -87,6 +89,7 @@ export class RefreshTokenGuard extends ManagerGuard {
     return tokens.refreshTokenRequired
   }
 }
+markGuard(RefreshTokenGuard, 'refresh')
 
 /** Refuses requests without an access token from a recent log-in. */
 export class FreshTokenGuard extends ManagerGuard {
@@ -103,6 +106,7 @@ export class TokenGuard extends ManagerGuard {
     return access === 'optional' ? tokens.accessTokenOptional : tokens.accessTokenRequired
   }
 }
+markGuard(TokenGuard, 'token')
 
 /** Guards a route or a controller: the access token must carry every one of the scopes. */
 export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
