@@ -55,7 +55,7 @@ const SECTIONS = {
 export function toTables({ date, versions, cells }) {
   const runtimes = Object.keys(versions)
   const found = runtimes.map((name) => `${TITLES[name]} ${versions[name]}`).join(', ')
-  const parts = [`The last full run was on ${date}, with ${found}.`]
+  const parts = [`The last recorded run was on ${date}, with ${found}.`]
   for (const [group, title] of Object.entries(SECTIONS)) {
     const names = [...new Set(cells.filter((cell) => cell.group === group).map(({ name }) => name))]
     if (names.length === 0) continue
