@@ -34,7 +34,7 @@ const STORES = {
 // The Worker that runs the contract of each store that Workers have; `createProject` bundles it.
 const WORKERS = { memory: 'worker.js' }
 
-const ON_WORKERS = ['hono', 'h3', 'elysia', 'fetch']
+const ON_WORKERS = ['hono', 'h3', 'fetch']
 const FRAMEWORKS = ['nest', 'nest-fastify', 'fastify', 'express', 'hono', 'koa', 'h3', 'elysia', 'fetch']
 
 const GUIDES = { bun: ['bun'], deno: ['deno'] }
@@ -58,8 +58,7 @@ export function listCells(runtimes, { isQuick, project, binaries, servers }) {
             group: 'application',
             name,
             runtime,
-            reason:
-              runtime === 'workerd' && !ON_WORKERS.includes(name) ? 'needs the HTTP server of Node' : null,
+            reason: readApplicationReason(name, runtime),
             run: () => runApplication(name, runtime, context),
           })),
           ...(GUIDES[runtime] ?? []).map((name) => ({
@@ -71,6 +70,13 @@ export function listCells(runtimes, { isQuick, project, binaries, servers }) {
           })),
         ]),
   ])
+}
+
+function readApplicationReason(framework, runtime) {
+  if (runtime !== 'workerd' || ON_WORKERS.includes(framework)) return null
+  return framework === 'elysia'
+    ? 'Elysia generates code from text, which Workers do not allow, unless it is given its Cloudflare adapter'
+    : 'needs the HTTP server of Node'
 }
 
 function listSmoke(runtime, { project, binaries }) {

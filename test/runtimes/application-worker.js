@@ -6,7 +6,6 @@ import { readHandler } from './worker-server.js'
 const FRAMEWORKS = {
   hono: () => import('./examples/hono.js'),
   h3: () => import('./examples/h3.js'),
-  elysia: () => import('./examples/elysia.js'),
   fetch: () => import('./examples/fetch.js'),
 }
 
