@@ -9,11 +9,37 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
-/** Serves a function from `Request` to `Response`. */
-export function serveFetch(
-  fetch: (request: Request) => Response | Promise<Response>,
-  port: number,
-): Promise<RunningServer> {
+type FetchHandler = (request: Request) => Response | Promise<Response>
+
+/** What is needed of the servers that Bun and Deno have. */
+interface Runtimes {
+  readonly Bun?: {
+    serve(options: object): { readonly port: number; stop(closeConnections: boolean): Promise<void> }
+  }
+  readonly Deno?: {
+    serve(
+      options: object,
+      handler: FetchHandler,
+    ): { readonly addr: { readonly port: number }; shutdown(): Promise<void> }
+  }
+}
+
+/**
+ * Serves a function from `Request` to `Response`, by the server of Bun or of Deno where it runs there: frameworks expect
+ * the `Request` of their runtime, and Elysia in Bun fails with that of another server.
+ */
+export async function serveFetch(fetch: FetchHandler, port: number): Promise<RunningServer> {
+  const { Bun, Deno } = globalThis as Runtimes
+  const hostname = '127.0.0.1'
+  const handler: FetchHandler = (request) => fetch(request)
+  if (Bun !== undefined) {
+    const server = Bun.serve({ port, hostname, development: false, fetch: handler })
+    return { url: `http://${hostname}:${server.port}`, close: () => server.stop(true) }
+  }
+  if (Deno !== undefined) {
+    const server = Deno.serve({ port, hostname, onListen: () => undefined }, handler)
+    return { url: `http://${hostname}:${server.addr.port}`, close: () => server.shutdown() }
+  }
   const listener = getRequestListener(fetch, { overrideGlobalObjects: false })
   return serveNode((request, response) => void listener(request, response), port)
 }

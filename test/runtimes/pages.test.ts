@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { toPage } from '../../scripts/runtimes/report.js'
+import { GUIDE_ARGUMENTS } from './guide.js'
+
+const read = (path: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8')
+
+test('docs/runtimes.md has the tables of the last full run', () => {
+  const page = read('docs/runtimes.md')
+  expect(page).toBe(toPage(page, JSON.parse(read('test/runtimes/results.json'))))
+})
+
+test('the results name no folder of the machine they were made on', () => {
+  expect(read('test/runtimes/results.json')).not.toMatch(/(?<![\w:@.])\/(?:tmp|home|root|work|Users|var)\//)
+})
+
+describe('a guide', () => {
+  test.each(['bun', 'deno'] as const)('docs/%s.md shows the application that the matrix runs', (name) => {
+    const page = read(`docs/${name}.md`)
+    expect(page).toContain(`\`\`\`js\n${read(`test/runtimes/guides/${name}.js`)}\`\`\``)
+    expect(page).toContain(`${name} ${GUIDE_ARGUMENTS[name]('server.js').join(' ')}\n`)
+  })
+})

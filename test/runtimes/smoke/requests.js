@@ -1,0 +1,159 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { isTokenError, setAccessCookies, TokenError, TokenExpiredError, toErrorResponse } from 'tokenlib'
+import { enforce, handleErrors, inject } from 'tokenlib/fetch'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createManager, refuses } from './managers.js'
+
+const URL = 'https://api.example/route'
+
+/** Reading requests, answering them, and what can be imported. */
+export const steps = [
+  ['reads a token from the Authorization header', readHeader],
+  ['refuses two tokens, another scheme and a header that is too long', refuseHeaders],
+  ['reads a token from a cookie with its CSRF value', readCookie],
+  ['reads a token from a JSON body and leaves the body readable', readJson],
+  ['reads a CSRF value from a form', readForm],
+  ['reads a token from the query', readQuery],
+  ['reads a plain object with headers', readPlain],
+  ['guards a Fetch handler and answers as RFC 6750 says', tryFetch],
+  ['refreshes and logs out by request', tryRequests],
+  ['one class identity, whichever entry point is used', tryIdentity],
+  ['require and import give the same classes', tryRequire],
+  ['every entry point that needs no other package can be imported', tryImports],
+]
+
+const send = (init = {}, url = URL) => new Request(url, init)
+const bearer = (token) => send({ headers: { authorization: `Bearer ${token}` } })
+
+async function readHeader() {
+  const tokens = createManager()
+  const token = tokens.createAccessToken({ uid: 'ada', name: 'Ада 👩‍💻' })
+  const { sub, name } = await tokens.accessTokenRequired(bearer(token))
+  deepStrictEqual([sub, name], ['ada', 'Ада 👩‍💻'])
+  await refuses(tokens.accessTokenRequired(send()), 'TOKEN_MISSING')
+}
+
+async function refuseHeaders() {
+  const tokens = createManager()
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  const headers = new Headers({ authorization: `Bearer ${token}` })
+  headers.append('authorization', `Bearer ${token}`)
+  await refuses(tokens.accessTokenRequired(send({ headers })), 'TOKEN_INVALID')
+  await refuses(
+    tokens.accessTokenRequired(send({ headers: { authorization: 'Basic YTpi' } })),
+    'TOKEN_MISSING',
+  )
+  await refuses(tokens.accessTokenRequired(bearer(`${token}${'a'.repeat(20_000)}`)), 'TOKEN_INVALID')
+}
+
+async function readCookie() {
+  const tokens = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+  const [access, csrf] = setAccessCookies(tokens, tokens.createAccessToken({ uid: 'ada' })).map(
+    (cookie) => cookie.split(';')[0],
+  )
+  const cookie = `other=1; ${access}`
+  const value = csrf.split('=')[1]
+  const post = (headers) =>
+    tokens.accessTokenRequired(send({ method: 'POST', headers: { cookie, ...headers } }))
+  strictEqual((await tokens.accessTokenRequired(send({ headers: { cookie } }))).sub, 'ada')
+  strictEqual((await post({ 'x-csrf-token': value })).sub, 'ada')
+  await refuses(post({}), 'CSRF_MISSING')
+  await refuses(post({ 'x-csrf-token': `${value}x` }), 'CSRF_MISMATCH')
+}
+
+async function readJson() {
+  const tokens = createManager({ JWT_TOKEN_LOCATION: 'json' })
+  const body = JSON.stringify({ access_token: tokens.createAccessToken({ uid: 'ada' }) })
+  const request = send({ method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  strictEqual((await tokens.accessTokenRequired(request)).sub, 'ada')
+  strictEqual(await request.text(), body)
+}
+
+async function readForm() {
+  const tokens = createManager({ JWT_TOKEN_LOCATION: 'cookies', JWT_CSRF_CHECK_FORM: true })
+  const [access, csrf] = setAccessCookies(tokens, tokens.createAccessToken({ uid: 'ada' })).map(
+    (cookie) => cookie.split(';')[0],
+  )
+  const body = new URLSearchParams({ csrf_token: csrf.split('=')[1] })
+  const request = send({ method: 'POST', headers: { cookie: access }, body })
+  strictEqual((await tokens.accessTokenRequired(request)).sub, 'ada')
+}
+
+async function readQuery() {
+  const tokens = createManager({ JWT_TOKEN_LOCATION: 'query' })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  const name = tokens.config.JWT_QUERY_STRING_NAME
+  strictEqual((await tokens.accessTokenRequired(send({}, `${URL}?${name}=${token}`))).sub, 'ada')
+}
+
+async function readPlain() {
+  const tokens = createManager()
+  const headers = { authorization: `Bearer ${tokens.createAccessToken({ uid: 'ada' })}` }
+  strictEqual((await tokens.accessTokenRequired({ headers, method: 'GET', url: '/' })).sub, 'ada')
+}
+
+async function tryFetch() {
+  const tokens = createManager()
+  const answer = inject({ payload: tokens.accessTokenRequired }, ({ payload }) => Response.json(payload.sub))
+  const handler = handleErrors({ config: tokens.config })(enforce(tokens.accessTokenRequired)(answer))
+  const passed = await handler(bearer(tokens.createAccessToken({ uid: 'ada' })))
+  deepStrictEqual([passed.status, await passed.json()], [200, 'ada'])
+  const refused = await handler(bearer('aaaaa.bbbbb.ccccc'))
+  strictEqual(refused.status, 401)
+  strictEqual((await refused.json()).code, 'TOKEN_INVALID')
+  ok(refused.headers.get('www-authenticate').startsWith('Bearer realm="api"'))
+}
+
+async function tryRequests() {
+  const tokens = createManager({}, { revocation: createMemoryStore(), clock: () => Date.now() })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const next = await tokens.refresh(bearer(refreshToken))
+  strictEqual((await tokens.logoutRequest(bearer(next.accessToken))).sub, 'ada')
+  await refuses(tokens.accessTokenRequired(bearer(next.accessToken)), 'TOKEN_REVOKED')
+  await refuses(tokens.refresh(bearer(next.refreshToken)), 'TOKEN_REVOKED')
+}
+
+async function tryIdentity() {
+  const kit = await import('tokenlib/adapter-kit')
+  strictEqual(kit.isTokenError, isTokenError)
+  strictEqual(kit.toErrorResponse, toErrorResponse)
+  strictEqual((await import('tokenlib')).TokenError, TokenError)
+  const tokens = createManager()
+  const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 1 })
+  const later = createManager({}, { clock: () => Date.now() })
+  let caught
+  const route = enforce(later.accessTokenRequired)(() => new Response())
+  await Promise.resolve(route(bearer(token))).catch((error) => (caught = error))
+  ok(caught instanceof TokenExpiredError && caught instanceof TokenError && isTokenError(caught))
+}
+
+async function tryRequire() {
+  if (globalThis.navigator?.userAgent === 'Cloudflare-Workers')
+    return 'a Worker is one bundle, without require'
+  const { createRequire } = await import('node:module')
+  const required = createRequire(import.meta.url)('tokenlib')
+  strictEqual(required.TokenError, TokenError)
+}
+
+async function tryImports() {
+  const modules = [
+    await import('tokenlib'),
+    await import('tokenlib/adapter-kit'),
+    await import('tokenlib/elysia'),
+    await import('tokenlib/errors'),
+    await import('tokenlib/express'),
+    await import('tokenlib/fastify'),
+    await import('tokenlib/fetch'),
+    await import('tokenlib/h3'),
+    await import('tokenlib/hono'),
+    await import('tokenlib/koa'),
+    await import('tokenlib/store-kit'),
+    await import('tokenlib/stores/memory'),
+    await import('tokenlib/stores/postgres'),
+    await import('tokenlib/stores/redis'),
+    await import('tokenlib/stores/replica'),
+    await import('tokenlib/stores/sqlite'),
+    await import('tokenlib/testing'),
+  ]
+  for (const module of modules) ok(Object.keys(module).length > 0)
+}
