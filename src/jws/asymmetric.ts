@@ -39,27 +39,41 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
   } catch {
     throw cannotImport(field, source)
   }
-  // Deno reads an RSASSA-PSS key as an RSA key: without its parameters, and with another `kid`.
-  if (isPssPem(source) && key.asymmetricKeyType !== 'rsa-pss') throw cannotImport(field, source)
+  if (!keepsPssParameters(source, key)) throw cannotImport(field, source)
   return key
+}
+
+// Deno drops the parameters of an RSASSA-PSS key, and so would give it another `kid` than Node does.
+function keepsPssParameters(source: unknown, key: KeyObject): boolean {
+  const hasParameters = readPssParameters(source)
+  if (hasParameters === null) return true
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key
+  return hasPssParameters(publicKey.export({ format: 'der', type: 'spki' })) === hasParameters
 }
 
 // Without a cause: its message may quote members of a JWK.
 function cannotImport(field: string, source: unknown): ConfigurationError {
   return new ConfigurationError(
-    isPssPem(source)
+    readPssParameters(source) !== null
       ? `${field} is an RSASSA-PSS key, which this runtime cannot import: use an RSA key, which PS256 takes as well`
       : `${field} is not a key that this runtime can import`,
   )
 }
 
-// RFC 4055 §1.2: id-RSASSA-PSS, as the algorithm of the key and not of a signature on it.
+// RFC 4055 §1.2: id-RSASSA-PSS, as the algorithm of a key and not of a signature on it.
 const PSS_IDENTIFIER = Buffer.of(6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10)
 const ALGORITHM_END = 32
+const SEQUENCE = 0x30
 
-function isPssPem(source: unknown): boolean {
-  const [, base64 = ''] = /-----BEGIN (?:PUBLIC|PRIVATE) KEY-----([^-]*)/.exec(String(source)) ?? []
-  return Buffer.from(base64, 'base64').subarray(0, ALGORITHM_END).includes(PSS_IDENTIFIER)
+// Whether PEM text is an RSASSA-PSS key with parameters; `null` if it is no such key.
+function readPssParameters(source: unknown): boolean | null {
+  const [, base64] = /-----BEGIN (?:PUBLIC|PRIVATE) KEY-----([^-]*)/.exec(String(source)) ?? []
+  return base64 === undefined ? null : hasPssParameters(Buffer.from(base64, 'base64'))
+}
+
+function hasPssParameters(der: Buffer): boolean | null {
+  const at = der.subarray(0, ALGORITHM_END).indexOf(PSS_IDENTIFIER)
+  return at < 0 ? null : der[at + PSS_IDENTIFIER.length] === SEQUENCE
 }
 
 /**
@@ -89,8 +103,8 @@ function toPem(field: string, material: unknown): string {
     const lines = base64.replaceAll(/.{1,64}/g, '$&\n')
     return `\n-----BEGIN ${label}-----\n${lines}-----END ${label}-----\n`
   })
-  // Deno reads no private key with an empty line behind it.
-  return pem.trim()
+  // Deno reads no private key with anything behind it, be it an empty line.
+  return pem.slice(0, pem.lastIndexOf('-----') + 5)
 }
 
 /** Why a key cannot serve an algorithm, or `null` when it can. */

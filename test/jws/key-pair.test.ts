@@ -39,9 +39,15 @@ test.each(['ES256', 'ES384', 'ES512', 'RS256', 'PS256'] as const)(
   },
 )
 
-test('an RSA-PSS key that belongs together is taken', () => {
-  const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 })
-  expect(build('PS256', privateKey).createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+test.each([
+  ['without parameters', {}],
+  ['with parameters', { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 }],
+])('an RSA-PSS key %s is taken, as a KeyObject and as PEM text', (_kind, parameters) => {
+  const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...parameters })
+  const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+  const [first, second] = [build('PS256', privateKey), build('PS256', pem)]
+  expect(first.keyId).toBe(second.keyId)
+  expect(second.createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
 })
 
 test('a private key that cannot sign is refused', () => {
