@@ -29,10 +29,11 @@ const STORES = {
   postgres: exceptWorkerd,
   'Bun.SQL': onBun,
   replica: exceptWorkerd,
+  'Durable Objects': only(['workerd'], 'part of Workers'),
 }
 
 // The Worker that runs the contract of each store that Workers have; `createProject` bundles it.
-const WORKERS = { memory: 'worker.js' }
+const WORKERS = { memory: 'worker.js', 'Durable Objects': 'durable-worker.js' }
 
 const ON_WORKERS = ['hono', 'h3', 'fetch']
 const FRAMEWORKS = ['nest', 'nest-fastify', 'fastify', 'express', 'hono', 'koa', 'h3', 'elysia', 'fetch']
@@ -75,7 +76,7 @@ export function listCells(runtimes, { isQuick, project, binaries, servers }) {
 function readApplicationReason(framework, runtime) {
   if (runtime !== 'workerd' || ON_WORKERS.includes(framework)) return null
   return framework === 'elysia'
-    ? 'Elysia generates code from text, which Workers do not allow, unless it is given its Cloudflare adapter'
+    ? 'Elysia generates code from text, which a Worker allows only while it starts: give it its Cloudflare adapter'
     : 'needs the HTTP server of Node'
 }
 

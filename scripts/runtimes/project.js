@@ -44,8 +44,10 @@ export async function createProject({ isQuick }) {
   await install(folder, { dependencies: { tokenlib: `file:${tarball}`, ...(isQuick ? {} : others) } })
 
   await bundleCell('main.js', folder)
-  await bundleCell('worker.js', folder)
-  await bundleWorker('worker.js', folder)
+  for (const name of ['worker.js', 'durable-worker.js']) {
+    await bundleCell(name, folder)
+    await bundleWorker(name, folder)
+  }
   cpSync(join(root, 'test/runtimes/guides'), join(folder, 'guides'), { recursive: true })
   if (!isQuick) {
     cpSync(join(root, 'build/examples'), join(folder, 'examples'), { recursive: true })
@@ -66,7 +68,7 @@ async function bundleCell(name, folder) {
     format: 'esm',
     platform: 'node',
     packages: 'external',
-    external: ['bun', 'bun:*'],
+    external: ['bun', 'bun:*', 'cloudflare:*'],
     // The paths of tsconfig.json lead to the sources.
     tsconfigRaw: '{}',
     logLevel: 'error',

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { collect, stop, toReason } from './processes.js'
 
@@ -17,6 +17,7 @@ let started = 0
 /** Starts `workerd` with a bundle of the project, on a free port. */
 export async function startWorker(binary, { folder, bundle, date, bindings = {} }) {
   const file = join(folder, `${bundle}-${++started}.capnp`)
+  mkdirSync(join(folder, 'objects'), { recursive: true })
   writeFileSync(file, toConfiguration(bundle, date, bindings))
   const child = spawn(binary, ['serve', '--experimental', '--control-fd=3', file], {
     cwd: folder,
@@ -37,12 +38,24 @@ export async function startWorker(binary, { folder, bundle, date, bindings = {} 
 // An old date does not imply the last two. A Worker needs them only for the clients of `tokenlib/testing` and SQLite.
 const FLAGS = ['nodejs_compat', 'enable_nodejs_http_modules', 'enable_nodejs_fs_module']
 
+// The Worker that has objects, and keeps their data on the disk: workerd has no SQL in memory.
+const OBJECTS = {
+  'durable-worker.js': `
+  durableObjectNamespaces = [(className = "ContractStoreObject", uniqueKey = "store", enableSql = true)],
+  durableObjectStorage = (localDisk = "objects"),`,
+}
+
 function toConfiguration(bundle, date, bindings) {
+  const objects = OBJECTS[bundle] ?? ''
   const list = Object.entries(bindings).map(([name, text]) => `(name = "${name}", text = "${text}")`)
+  if (objects !== '') list.push('(name = "STORE", durableObjectNamespace = "ContractStoreObject")')
   return `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
-  services = [(name = "main", worker = .worker)],
+  services = [
+    (name = "main", worker = .worker),
+    (name = "objects", disk = (path = "objects", writable = true)),
+  ],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
 );
 
@@ -50,7 +63,7 @@ const worker :Workerd.Worker = (
   modules = [(name = "worker", esModule = embed "workers/${bundle}")],
   compatibilityDate = "${date}",
   compatibilityFlags = [${FLAGS.map((flag) => `"${flag}"`).join(', ')}],
-  bindings = [${list.join(', ')}],
+  bindings = [${list.join(', ')}],${objects}
 );
 `
 }

@@ -46,7 +46,7 @@ export function createStorageConnection({ storage }: DurableObjectContext): Conn
 }
 
 function isWithoutSqlite(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('SQL is not enabled')
+  return error instanceof Error && /SQL is not enabled|not backed by SQL/.test(error.message)
 }
 
 function withoutSqlite(cause: unknown): ConfigurationError {
