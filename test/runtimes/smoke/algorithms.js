@@ -113,6 +113,11 @@ async function tryCryptoKey() {
   }
 }
 
+const RUNS_ON_NODE =
+  globalThis.Bun === undefined &&
+  globalThis.Deno === undefined &&
+  globalThis.navigator?.userAgent !== 'Cloudflare-Workers'
+
 // Where a key cannot be imported, the manager must say so when it is created.
 async function tryPssKey({ privatePem, publicPem }) {
   let signer
@@ -121,16 +126,15 @@ async function tryPssKey({ privatePem, publicPem }) {
     signer = createManager({ JWT_ALGORITHM: 'PS256', JWT_PRIVATE_KEY: privatePem })
     verifier = createManager({ JWT_SECRET_KEY: null, JWT_ALGORITHM: 'PS256', JWT_PUBLIC_KEY: publicPem })
   } catch (error) {
-    if (error.code === 'CONFIGURATION_INVALID') return error.message
+    const isClear = error.code === 'CONFIGURATION_INVALID' && error.message.includes('RSASSA-PSS')
+    if (isClear && !RUNS_ON_NODE) return error.message
     throw error
   }
   strictEqual((await verifier.verifyToken(signer.createAccessToken({ uid: 'ada' }))).sub, 'ada')
   const { kid } = JSON.parse(
     Buffer.from(signer.createAccessToken({ uid: 'ada' }).split('.')[0], 'base64url').toString(),
   )
-  if (kid !== (await digest(publicPem))) {
-    return 'the runtime drops the parameters of the key: tokens get another kid than in Node'
-  }
+  strictEqual(kid, await digest(publicPem), 'the key has the same kid on every runtime')
 }
 
 async function digest(pem) {
