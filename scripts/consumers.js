@@ -18,6 +18,7 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
+import { writeConsumers } from './runtimes/report.js'
 import { pack, root } from './pack.js'
 import { run } from './run.js'
 import { installRuntimes } from './runtime-binaries.js'
@@ -52,12 +53,22 @@ async function runConsumers() {
       results.push(result)
       console.log(toLine(result))
     }
+    // Only a full run is recorded.
+    if (names.length === listConsumers().length) recordConsumers(results)
     if (json !== undefined) writeFileSync(json, `${JSON.stringify(results, null, 2)}\n`)
     if (keep) console.log(`The folders are in ${base}`)
     return results.filter(({ works }) => !works).length
   } finally {
     if (!keep) rmSync(base, { recursive: true, force: true })
   }
+}
+
+/** Writes what docs/runtimes.md says of consumers; their errors stay in the logs, because they may contain paths. */
+function recordConsumers(results) {
+  writeConsumers({
+    date: new Date().toISOString().slice(0, 10),
+    consumers: results.map(({ name, description, node, works }) => ({ name, description, node, works })),
+  })
 }
 
 function listConsumers() {
@@ -86,8 +97,10 @@ async function runConsumer(name, folder, tarball, runtimes) {
   const log = createWriteStream(logFile)
   let error = null
   let node = null
+  let description = null
   try {
     const manifest = copyConsumer(name, folder, tarball)
+    description = manifest.description
     node = readNodeName(manifest)
     const path = `${dirname(runtimes[node])}${delimiter}${process.env.PATH}`
     const env = { ...process.env, ...ENVIRONMENT, PATH: path }
@@ -102,7 +115,8 @@ async function runConsumer(name, folder, tarball, runtimes) {
     error = caught.message
   }
   await new Promise((resolve) => log.end(resolve))
-  return { name, works: error === null, seconds: (performance.now() - start) / 1000, node, error, logFile }
+  const seconds = (performance.now() - start) / 1000
+  return { name, description, works: error === null, seconds, node, error, logFile }
 }
 
 function copyConsumer(name, folder, tarball) {

@@ -2,11 +2,9 @@
 // npm run test:runtimes [-- --quick] [-- --only bun,deno] [-- --cells smoke,store,application,guide] [-- --json FILE]
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { root } from './pack.js'
 import { installRuntimes, RUNTIMES } from './runtime-binaries.js'
-import { describeCell, readVersions, toResults, writePage } from './runtimes/report.js'
+import { describeCell, readVersions, toResults, writeRuntimes } from './runtimes/report.js'
 import { listCells, runCell } from './runtimes/cells.js'
 import { createProject } from './runtimes/project.js'
 import { startServers } from './runtimes/servers.js'
@@ -54,10 +52,7 @@ try {
 const record = toResults(results, readVersions(runtimes, binaries))
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(record, null, 2)}\n`)
 const isFull = !isQuick && values.only === undefined && values.cells === undefined
-if (isFull) {
-  writeFileSync(join(root, 'test/runtimes/results.json'), `${JSON.stringify(record, null, 2)}\n`)
-  writePage(record)
-}
+if (isFull) writeRuntimes(record)
 const failed = results.filter(({ outcome }) => outcome === 'fails').length
 console.log(
   failed === 0 ? `${results.length} cells, none fails` : `${failed} of ${results.length} cells fail`,

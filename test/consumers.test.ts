@@ -27,10 +27,14 @@ describe('a consumer names exact versions, has a test and does not bring tokenli
     const manifest = JSON.parse(readFileSync(join(consumers, name, 'package.json'), 'utf8')) as Manifest
     const versions = { ...manifest.dependencies, ...manifest.devDependencies }
     expect(manifest.scripts?.['test']).toBeTypeOf('string')
+    // A line of the table in docs/runtimes.md.
+    expect(manifest.description).toMatch(/^[A-Z].*\.$/)
     expect([undefined, '>=22']).toContain(manifest.engines?.node)
     expect(Object.keys(versions)).not.toContain('tokenlib')
     expect(
-      Object.entries(versions).filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)),
+      Object.entries(versions).filter(
+        ([, version]) => !/^(?:npm:\S+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version),
+      ),
     ).toEqual([])
   })
 })

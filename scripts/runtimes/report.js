@@ -101,19 +101,45 @@ function listMissing(cells) {
   return [...reasons].map(([key, names]) => `- ${key} (${[...names].join(', ')})`).join('\n')
 }
 
-const START = '<!-- Written by npm run test:runtimes. -->'
-const END = '<!-- End of what npm run test:runtimes writes. -->'
+const PAGE = join(root, 'docs/runtimes.md')
 
-/** The page with the tables of these results. */
+/** The page with the tables of `npm run test:runtimes`. */
 export function toPage(page, results) {
-  const [before] = page.split(START)
-  const after = page.split(END)[1]
-  if (after === undefined) throw new Error('docs/runtimes.md has no place for its tables')
-  return `${before}${START}\n\n${toTables(results)}\n\n${END}${after}`
+  return replacePart(page, 'test:runtimes', toTables(results))
 }
 
-/** Writes the tables into docs/runtimes.md. */
-export function writePage(results) {
-  const path = join(root, 'docs/runtimes.md')
-  writeFileSync(path, toPage(readFileSync(path, 'utf8'), results))
+/** The page with the table of `npm run test:consumers`. */
+export function toConsumersPage(page, { date, consumers }) {
+  const rows = consumers.map(({ name, description, node, works }) => [
+    `[${name}](../test/consumers/${name})`,
+    description,
+    TITLES[node],
+    works ? 'works' : '**fails**',
+  ])
+  const table = toTable(['Project', 'What it is', 'Runs on', 'Result'], rows)
+  return replacePart(page, 'test:consumers', `The last recorded run was on ${date}.\n\n${table}`)
+}
+
+function replacePart(page, command, text) {
+  const start = `<!-- Written by npm run ${command}. -->`
+  const end = `<!-- End of what npm run ${command} writes. -->`
+  const [before] = page.split(start)
+  const after = page.split(end)[1]
+  if (after === undefined) throw new Error(`docs/runtimes.md has no place for what npm run ${command} writes`)
+  return `${before}${start}\n\n${text}\n\n${end}${after}`
+}
+
+/** Records a full run, and writes its tables into docs/runtimes.md. */
+export function writeRuntimes(results) {
+  record('test/runtimes/results.json', results, toPage)
+}
+
+/** Records a run of all consumers, and writes its table into docs/runtimes.md. */
+export function writeConsumers(results) {
+  record('test/consumers/results.json', results, toConsumersPage)
+}
+
+function record(path, results, toNewPage) {
+  writeFileSync(join(root, path), `${JSON.stringify(results, null, 2)}\n`)
+  writeFileSync(PAGE, toNewPage(readFileSync(PAGE, 'utf8'), results))
 }

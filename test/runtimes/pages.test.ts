@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { toPage } from '../../scripts/runtimes/report.js'
+import { toConsumersPage, toPage } from '../../scripts/runtimes/report.js'
 import { GUIDE_ARGUMENTS } from './guide.js'
 
 const read = (path: string): string =>
@@ -12,8 +12,13 @@ test('docs/runtimes.md has the tables of the last full run', () => {
   expect(page).toBe(toPage(page, JSON.parse(read('test/runtimes/results.json'))))
 })
 
-test('the results name no folder of the machine they were made on', () => {
-  expect(read('test/runtimes/results.json')).not.toMatch(/(?<![\w:@.])\/(?:tmp|home|root|work|Users|var)\//)
+test('docs/runtimes.md has the table of the last run of all consumers', () => {
+  const page = read('docs/runtimes.md')
+  expect(page).toBe(toConsumersPage(page, JSON.parse(read('test/consumers/results.json'))))
+})
+
+test.each(['runtimes', 'consumers'])('the results of %s name no folder of a machine', (name) => {
+  expect(read(`test/${name}/results.json`)).not.toMatch(/(?<![\w:@.])\/(?:tmp|home|root|work|Users|var)\//)
 })
 
 describe('a guide', () => {

@@ -1,9 +1,11 @@
 'use strict'
 // Type-checks the programs beside this file with every version of TypeScript, module resolution and module system.
 // One line per cell, exit 1 if one fails. node matrix.js [<version>...]
-const { execFileSync } = require('node:child_process')
+const { execFile } = require('node:child_process')
 const { copyFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs')
+const { availableParallelism } = require('node:os')
 const { join } = require('node:path')
+const { promisify } = require('node:util')
 
 const { devDependencies } = require('./package.json')
 const known = Object.keys(devDependencies)
@@ -27,21 +29,37 @@ const CELLS = [
 // TypeScript 5.4. Ours are checked in the program without frameworks.
 const PROGRAMS = [
   { files: ['core'], skipLibCheck: false },
+  // A project for another runtime has no declarations of Node.
+  { files: ['without-node'], skipLibCheck: false, types: [] },
   { files: ['frameworks', 'elysia', 'h3'], skipLibCheck: true },
 ]
 
+const checks = versions.flatMap((version) =>
+  CELLS.filter(({ isOffered }) => isOffered?.(Number(version)) !== false).flatMap((cell) =>
+    PROGRAMS.map((program) => () => check(version, cell, program)),
+  ),
+)
 let failures = 0
-for (const version of versions) {
-  for (const cell of CELLS) {
-    if (cell.isOffered?.(Number(version)) === false) continue
-    for (const program of PROGRAMS) check(version, cell, program)
-  }
-}
-process.exitCode = failures === 0 ? 0 : 1
 
-function check(version, cell, { files, skipLibCheck }) {
+// As many at a time as the machine has processors.
+async function work(queue) {
+  for (const run of queue) console.log(await run())
+}
+
+async function main() {
+  const queue = checks.values()
+  await Promise.all(Array.from({ length: availableParallelism() }, () => work(queue)))
+  console.log(
+    failures === 0 ? `${checks.length} cells, none fails` : `${failures} of ${checks.length} cells fail`,
+  )
+  process.exitCode = failures === 0 ? 0 : 1
+}
+
+void main()
+
+async function check(version, cell, { files, skipLibCheck, types = ['node'] }) {
   const { resolution, module, isCommonJs } = cell
-  const folder = join('build', `${version}-${resolution}-${module}-${isCommonJs ? 'commonjs' : 'module'}`)
+  const folder = join('build', [version, resolution, module, isCommonJs ? 'cjs' : 'esm', files[0]].join('-'))
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: isCommonJs ? 'commonjs' : 'module' }))
   const used = files.filter((file) => file !== 'h3' || canImportH3(version, cell))
@@ -51,7 +69,7 @@ function check(version, cell, { files, skipLibCheck }) {
     moduleResolution: resolution,
     target: 'ES2022',
     lib: ['ES2023', 'DOM', 'DOM.Iterable', 'ESNext.Disposable'],
-    types: ['node'],
+    types,
     strict: true,
     esModuleInterop: true,
     experimentalDecorators: true,
@@ -66,12 +84,12 @@ function check(version, cell, { files, skipLibCheck }) {
   const kind = isCommonJs ? 'CommonJS' : 'ES modules'
   const title = `TypeScript ${version}  ${resolution.padEnd(8)}  ${kind.padEnd(10)}  ${used.join(', ')}`
   try {
-    execFileSync(process.execPath, [readCompiler(version), '-p', folder], { encoding: 'utf8', stdio: 'pipe' })
-    console.log(`works  ${title}`)
+    await promisify(execFile)(process.execPath, [readCompiler(version), '-p', folder])
+    return `works  ${title}`
   } catch (error) {
     failures += 1
     const lines = error.stdout.split('\n').filter((line) => line.includes('error TS'))
-    console.log([`fails  ${title}`, ...lines.slice(0, 4)].join('\n       '))
+    return [`fails  ${title}`, ...lines.slice(0, 4)].join('\n       ')
   }
 }
 
