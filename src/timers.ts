@@ -5,7 +5,7 @@ export type Timer = ReturnType<typeof setTimeout>
 export function startTimer(callback: () => void, milliseconds: number): Timer {
   const timer = setTimeout(callback, milliseconds)
   // Only the timers of Node, Bun and Deno keep a process alive.
-  if (typeof timer === 'object') timer.unref()
+  if (typeof timer === 'object') timer.unref?.()
   return timer
 }
 

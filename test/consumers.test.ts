@@ -9,6 +9,7 @@ const consumers = join(root, 'test/consumers')
 const names = readdirSync(consumers).filter((name) => existsSync(join(consumers, name, 'package.json')))
 
 interface Manifest {
+  readonly description?: string
   readonly scripts?: Readonly<Record<string, string>>
   readonly engines?: { readonly node?: string }
   readonly dependencies?: Readonly<Record<string, string>>

@@ -69,8 +69,8 @@ interface Preparation {
 
 // There, a client that was connected in an earlier request does not fail: it never answers.
 const OTHER_REQUEST =
-  '. In a Worker, a connection belongs to the request in which it was opened: create the client and the manager for ' +
-  'each request, or use tokenlib/stores/durable-objects'
+  '. In a Worker, a connection belongs to the request in which it was opened: if this store has one, create its client ' +
+  'and the manager for each request'
 
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
@@ -107,16 +107,19 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   // One at a time. What succeeds after its deadline is good for the calls that follow.
   const prepare = async (): Promise<void> => {
     if (prepared >= longestLifetime) return
-    const attempt =
-      preparing !== null && preparing.lifetime >= longestLifetime
-        ? preparing
-        : startPreparing(longestLifetime)
+    const attempt = findPreparing() ?? startPreparing(longestLifetime)
     preparing = attempt
     try {
       await withDeadline(attempt.done, timeoutMs, attempt.createReason)
     } finally {
       if (preparing === attempt) preparing = null
     }
+  }
+
+  const findPreparing = (): Preparation | null => {
+    // In a Worker, what another request has started may never settle: it ends with that request.
+    const isUseful = !IS_WORKERD && preparing !== null && preparing.lifetime >= longestLifetime
+    return isUseful ? preparing : null
   }
 
   const startPreparing = (lifetime: number): Preparation => {
@@ -135,8 +138,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   // In the background. While the store is down, tokens that are made and calls that fail must not add to its load.
   const announce = (): void => {
     isUnannounced = prepared < longestLifetime
-    const isUnderWay = preparing !== null && preparing.lifetime >= longestLifetime
-    if (!isUnannounced || isUnderWay || monotonicNow() < announceAt) return
+    if (!isUnannounced || findPreparing() !== null || monotonicNow() < announceAt) return
     prepare().catch((cause: unknown) => {
       announceAt = monotonicNow() + announceInterval
       announceInterval = Math.min(

@@ -4,6 +4,7 @@ import { FOREVER } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createLossReporter, parseListOptions, pollFeed } from '../revocation/store-rules.js'
 import {
+  CALL_MARK,
   CALL_URL,
   type ObjectOperations,
   parseAnswer,
@@ -26,7 +27,7 @@ export interface TokenStoreNamespace {
 export interface TokenStoreStub {
   fetch(
     url: string,
-    init: { readonly method: string; readonly body: string },
+    init: { readonly method: string; readonly body: string; readonly cf: object },
   ): Promise<{ json(): Promise<unknown> }>
 }
 
@@ -65,7 +66,7 @@ export function createDurableObjectStore(
   const post = async (call: StoreCall): Promise<unknown> => {
     // A stub belongs to the request in which it was made, so none is kept.
     const stub = namespace.get(namespace.idFromName(name), locationHint === undefined ? {} : { locationHint })
-    const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call) })
+    const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call), cf: CALL_MARK })
     return readJson(response)
   }
 

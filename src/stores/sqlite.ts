@@ -164,7 +164,7 @@ function openDatabase(
     seen: NOTHING_SEEN,
     pruneClock: createCautiousClock(clock),
     // A clock that was passed in is somebody's own time, and may run as it likes.
-    trust: clock === systemClock ? createTrustedTime(database, tables) : (at) => at,
+    trust: clock === systemClock ? createTrustedTime(database, tables, false) : (at) => at,
   })
 }
 

@@ -1,4 +1,10 @@
-import { createPrivateKey, createSign, generateKeyPairSync, type JsonWebKey } from 'node:crypto'
+import {
+  createPrivateKey,
+  createSign,
+  generateKeyPairSync,
+  type JsonWebKey,
+  type RSAPSSKeyPairKeyObjectOptions,
+} from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type Algorithm, ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
 import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
@@ -43,7 +49,8 @@ test.each([
   ['without parameters', {}],
   ['with parameters', { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 }],
 ])('an RSA-PSS key %s is taken, as a KeyObject and as PEM text', (_kind, parameters) => {
-  const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...parameters })
+  const options = { modulusLength: 2048, ...parameters } as unknown as RSAPSSKeyPairKeyObjectOptions
+  const { privateKey } = generateKeyPairSync('rsa-pss', options)
   const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
   const [first, second] = [build('PS256', privateKey), build('PS256', pem)]
   expect(first.keyId).toBe(second.keyId)

@@ -41,8 +41,21 @@ export interface StoreFailure {
 /** While a release is rolled out, a Worker and its object may run different versions of this file. */
 export const PROTOCOL = 1
 
-/** Where calls are sent; a request from outside that an application passes on to the object has another URL. */
+/** Where calls are sent. */
 export const CALL_URL = 'https://tokenlib.invalid/store'
+
+/**
+ * What only a call has in `cf`: a client chooses its URL and headers, but not that.
+ *
+ * An application may pass requests on to the object, and anyone could make such a request look like a call.
+ */
+export const CALL_MARK: { readonly tokenlib: 'call' } = { tokenlib: 'call' }
+
+/** Whether a request is a call of the store. */
+export function isCall(request: Request): boolean {
+  const { cf } = request as { readonly cf?: Partial<typeof CALL_MARK> | null }
+  return request.url === CALL_URL && request.method === 'POST' && cf?.tokenlib === CALL_MARK.tokenlib
+}
 
 /** An error as a message. Of its properties, only what it is and what it says get to the Worker. */
 export function toFailure(error: unknown): StoreFailure {

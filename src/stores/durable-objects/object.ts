@@ -10,7 +10,7 @@ import {
 import { createTrustedTime, PRUNE_BATCH, PRUNE_INTERVAL_MS } from '../sqlite/pruner.js'
 import { type Tables, toTables } from '../sqlite/schema.js'
 import {
-  CALL_URL,
+  isCall,
   type ObjectOperations,
   PROTOCOL,
   type StoreAnswer,
@@ -46,7 +46,7 @@ export class TokenStoreObject {
 
   /** Answers the calls of `createDurableObjectStore`, and nothing else. */
   async fetch(request: Request): Promise<Response> {
-    if (request.url !== CALL_URL || request.method !== 'POST') return new Response(null, { status: 404 })
+    if (!isCall(request)) return new Response(null, { status: 404 })
     try {
       return Response.json(await this.#answer((await request.json()) as StoreCall))
     } catch (error) {
@@ -105,8 +105,9 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
     now: createCheckedClock(clock),
     endings: createEndings(database, `${PREFIX}endings`),
     pruneClock: createCautiousClock(clock),
-    // A clock that was passed in is somebody's own time, and may run as it likes.
-    trust: clock === systemClock ? createTrustedTime(database, tables) : (at) => at,
+    // A clock that was passed in is somebody's own time, and may run as it likes. That of workerd may jump: its
+    // `performance.now()` is the same clock.
+    trust: clock === systemClock ? createTrustedTime(database, tables, true) : (at) => at,
   }
 }
 

@@ -64,17 +64,17 @@ function withoutSqlite(cause: unknown): ConfigurationError {
  * would revoke again everything from before that request.
  */
 export function createEndings(database: Connection, table: string): Endings {
-  const find = database.prepare(`SELECT watermark FROM ${table} WHERE epoch = ? AND changes >= ?`)
-  const save = database.prepare(`REPLACE INTO ${table} (epoch, changes, watermark) VALUES (?, ?, ?)`)
+  const find = database.prepare(`SELECT watermark FROM ${table} WHERE epoch = ?`)
+  const save = database.prepare(`REPLACE INTO ${table} (epoch, watermark) VALUES (?, ?)`)
 
   return {
-    read({ epoch, changes }) {
+    read(epoch) {
       // Not before: it is needed only after a loss, which may have taken it as well.
       database.exec(`CREATE TABLE IF NOT EXISTS ${table} (
-        epoch TEXT PRIMARY KEY NOT NULL, changes INTEGER NOT NULL, watermark INTEGER NOT NULL)`)
-      const row = (find.get(epoch, changes) ?? null) as { readonly watermark: number } | null
+        epoch TEXT PRIMARY KEY NOT NULL, watermark INTEGER NOT NULL)`)
+      const row = (find.get(epoch) ?? null) as { readonly watermark: number } | null
       return row === null ? null : row.watermark
     },
-    record: ({ epoch, changes }, watermark) => void save.run(epoch, changes, watermark),
+    record: (epoch, watermark) => void save.run(epoch, watermark),
   }
 }

@@ -63,9 +63,9 @@ export const NOTHING_SEEN: Seen = { known: null, longestLifetime: 0 }
 
 /** Remembers which histories were lost, where many processes find that out at very different times. */
 export interface Endings {
-  /** The watermark that was written for the loss of a history, if it was known up to there; otherwise `null`. */
-  read(lost: KnownHistory): number | null
-  record(lost: KnownHistory, watermark: number): void
+  /** The watermark that was written when the history of an epoch was found lost, or `null`. It includes all of it. */
+  read(epoch: string): number | null
+  record(epoch: string, watermark: number): void
 }
 
 /** What a history works with. */
@@ -156,10 +156,10 @@ export function createHistory(
 
   // Everything from before, once for each history that was lost.
   const revokeLost = (lost: KnownHistory, context: WatermarkContext): number => {
-    const earlier = endings?.read(lost) ?? null
+    const earlier = endings?.read(lost.epoch) ?? null
     if (earlier !== null) return earlier
     const watermark = revokeBefore(ALL, context)
-    endings?.record(lost, watermark)
+    endings?.record(lost.epoch, watermark)
     return watermark
   }
 

@@ -122,12 +122,14 @@ interface Row {
 }
 
 /**
- * Returns the trusted time after a write at a moment, which must be by a clock that does not jump; to be called in a
- * transaction that writes.
+ * Returns the trusted time after a write at a moment; to be called in a transaction that writes.
+ *
+ * `mayJump` is for a clock that can be set while this process runs.
  */
 export function createTrustedTime(
   database: Connection,
   { clock }: Pick<Tables, 'clock'>,
+  mayJump: boolean,
 ): (at: number) => number {
   const read = database.prepare(
     `SELECT trusted, claimed_from AS claimedFrom, claimed_to AS claimedTo FROM ${clock} WHERE id = 1`,
@@ -141,7 +143,7 @@ export function createTrustedTime(
   return (at) => {
     const before = toTrust((read.get() ?? null) as Row | null)
     const after = hasAgreed && at > before.trusted ? { trusted: at, claim: null } : moveTrust(before, at)
-    hasAgreed ||= Math.abs(at - after.trusted) <= TRUSTED_STEP_MS
+    hasAgreed ||= !mayJump && Math.abs(at - after.trusted) <= TRUSTED_STEP_MS
     save.run(after.trusted, after.claim?.from ?? null, after.claim?.to ?? null)
     return after.trusted
   }

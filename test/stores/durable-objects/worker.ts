@@ -96,7 +96,7 @@ const COUNT =
 
 async function cause(name: string, accident: string): Promise<unknown> {
   const stub = env.TEST_STORE.get(env.TEST_STORE.idFromName(name))
-  const response = await stub.fetch(`https://accidents.test${accident}`, { method: 'POST', body: '' })
+  const response = await stub.fetch(`https://accidents.test${accident}`, { method: 'POST', body: '', cf: {} })
   return response.json()
 }
 
@@ -146,6 +146,7 @@ const managers: Readonly<Record<string, () => TokenManager>> = {
 
 const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> => ({
   login: async (uid) => manager.createTokenPair({ uid }),
+  issue: async (uid) => manager.createAccessToken({ uid }),
   async check(token) {
     const { sub } = await manager.accessTokenRequired(bearer(token))
     return sub
@@ -182,8 +183,9 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
       arguments: [[]],
       seen: { known: null, longestLifetime: 0 },
     }
-    const init = { method: 'POST', body: JSON.stringify(call) }
-    const response = (await stub.fetch('https://example.com/store', init)) as Response
+    // Everything that a client can choose is as in a call of the store.
+    const init = { method: 'POST', body: JSON.stringify(call), cf: { country: 'DE' } }
+    const response = (await stub.fetch('https://tokenlib.invalid/store', init)) as Response
     return response.status
   },
   async replicate() {
