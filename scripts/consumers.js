@@ -25,7 +25,7 @@ import { installRuntimes } from './runtime-binaries.js'
 
 const CONSUMERS = join(root, 'test/consumers')
 const LOGS = join(root, 'build/consumers')
-const TIMEOUT_MS = 15 * 60_000
+const TIMEOUT_MS = 30 * 60_000
 
 /** Tools that send usage data, ask questions or print colours do so only without these. */
 const ENVIRONMENT = {

@@ -26,7 +26,8 @@ export function toConditions(entry) {
   const esModule = toTarget(`./dist/${entry}`)
   const commonJs = toTarget(`./dist/cjs/${entry}`)
   // What needs Node is refused by a build for the edge runtime of Next.js; only the errors need nothing of it.
-  const edge = entry === 'errors' ? {} : { 'edge-light': './dist/edge-light.cjs' }
+  // Some tools set `edge-light` for Workers too, which have Node's modules.
+  const edge = entry === 'errors' ? {} : { workerd: esModule, 'edge-light': './dist/edge-light.cjs' }
   return { ...edge, 'module-sync': esModule, bun: esModule, require: commonJs, default: esModule }
 }
 

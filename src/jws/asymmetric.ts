@@ -25,8 +25,14 @@ export function readPublicPart(field: string, material: KeyMaterial, key: KeyObj
 
 function importKey(field: string, material: KeyMaterial, type: 'private' | 'public'): KeyObject {
   if (material instanceof KeyObject) {
-    if (material.type === type) return detach(material)
-    throw new ConfigurationError(`${field} must be a ${type} key, not a ${material.type} one`)
+    if (material.type !== type) {
+      throw new ConfigurationError(`${field} must be a ${type} key, not a ${material.type} one`)
+    }
+    try {
+      return detach(material)
+    } catch {
+      throw cannotImport(field, material)
+    }
   }
   const source = isJwk(material) ? material : toPem(field, material)
   const isPrivate = isJwk(source) ? 'd' in source : source.includes('PRIVATE KEY-----')
@@ -46,15 +52,17 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
 // Deno drops the parameters of an RSASSA-PSS key, and so would give it another `kid` than Node does.
 function keepsPssParameters(source: unknown, key: KeyObject): boolean {
   const hasParameters = readPssParameters(source)
-  if (hasParameters === null) return true
+  if (hasParameters === null || key.asymmetricKeyType !== 'rsa-pss') return true
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
   return hasPssParameters(publicKey.export({ format: 'der', type: 'spki' })) === hasParameters
 }
 
 // Without a cause: its message may quote members of a JWK.
-function cannotImport(field: string, source: unknown): ConfigurationError {
+function cannotImport(field: string, source: KeyMaterial): ConfigurationError {
+  const isPss =
+    source instanceof KeyObject ? source.asymmetricKeyType === 'rsa-pss' : readPssParameters(source) !== null
   return new ConfigurationError(
-    readPssParameters(source) !== null
+    isPss
       ? `${field} is an RSASSA-PSS key, which this runtime cannot import: use an RSA key, which PS256 takes as well`
       : `${field} is not a key that this runtime can import`,
   )
@@ -67,7 +75,7 @@ const SEQUENCE = 0x30
 
 // Whether PEM text is an RSASSA-PSS key with parameters; `null` if it is no such key.
 function readPssParameters(source: unknown): boolean | null {
-  const [, base64] = /-----BEGIN (?:PUBLIC|PRIVATE) KEY-----([^-]*)/.exec(String(source)) ?? []
+  const [, base64] = /-----BEGIN (?:PUBLIC|PRIVATE) KEY-----([^-]*)-----END/.exec(String(source)) ?? []
   return base64 === undefined ? null : hasPssParameters(Buffer.from(base64, 'base64'))
 }
 

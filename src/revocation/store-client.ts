@@ -2,6 +2,7 @@ import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { IS_WORKERD } from '../runtime.js'
 import { monotonicNow } from '../time.js'
+import { emitWarning } from '../warnings.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
 import {
   FOREVER,
@@ -80,6 +81,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   let prepared = -1
   // Whether an announcement failed. A boolean, because every request looks at it.
   let isUnannounced = false
+  let hasWarned = false
   let announceAt = 0
   let announceInterval = 0
   let preparing: Preparation | null = null
@@ -158,6 +160,11 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
 
   const unavailable = (operation: string, cause: unknown): RevocationUnavailableError => {
     const error = new RevocationUnavailableError(cause)
+    // A mistake of the operator is not an outage that ends by itself, and a 503 says nothing of it.
+    if (isConfigurationError(cause) && !hasWarned) {
+      hasWarned = true
+      emitWarning(`The revocation store cannot be used: ${cause.message}`, 'TokenStoreWarning')
+    }
     emit('storeUnavailable', () => ({ operation, cause }))
     return error
   }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ConfigurationError, type RevocationStore } from '../../src/index.js'
 import { FOREVER, type StoreNeeds } from '../../src/store-kit.js'
 import { createStoreClient } from '../../src/revocation/store-client.js'
@@ -375,6 +375,18 @@ describe('what the store is told of lifetimes', () => {
       { operation: 'lookup', cause: new Error('The store did not answer within 50 ms') },
     ])
   })
+})
+
+test('a mistake of the operator is a warning, once; an outage is none', async () => {
+  const warnings: unknown[] = []
+  vi.spyOn(process, 'emitWarning').mockImplementation((...given) => void warnings.push(given))
+  onTestFinished(() => void vi.restoreAllMocks())
+  const outage = createClient(() => Promise.reject(new Error('ECONNREFUSED')))
+  expect(await outage.ask(() => [])).toBe('REVOCATION_UNAVAILABLE')
+  expect(warnings).toEqual([])
+  const mistake = createClient(() => Promise.reject(new ConfigurationError('appendonly is off')))
+  for (let count = 0; count < 2; count++) expect(await mistake.ask(() => [])).toBe('REVOCATION_UNAVAILABLE')
+  expect(warnings).toEqual([['The revocation store cannot be used: appendonly is off', 'TokenStoreWarning']])
 })
 
 describe('ready()', () => {

@@ -105,8 +105,8 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
     now: createCheckedClock(clock),
     endings: createEndings(database, `${PREFIX}endings`),
     pruneClock: createCautiousClock(clock),
-    // A clock that was passed in is somebody's own time, and may run as it likes. That of workerd may jump: its
-    // `performance.now()` is the same clock.
+    // A clock that was passed in is somebody's own time, and may run as it likes. That of workerd may jump: it
+    // has no monotonic one.
     trust: clock === systemClock ? createTrustedTime(database, tables, true) : (at) => at,
   }
 }
