@@ -1,8 +1,9 @@
 // Runs the Worker in wrangler's local mode: logs in, refreshes and logs out, and starts it again on the same data.
 import { strict as assert } from 'node:assert'
 import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -28,6 +29,15 @@ const revoked = await withWorker(async (send) => {
   }
   assert.equal((await send('POST', '/refresh', second.refreshToken)).status, 401)
   assert.equal((await send('GET', '/me', other.accessToken)).status, 200)
+
+  const idle = await login(send)
+  const expired = expire(idle.accessToken)
+  assert.equal((await send('GET', '/me', expired)).status, 401)
+  assert.equal((await send('POST', '/logout')).status, 204)
+  assert.equal((await send('GET', '/me', idle.accessToken)).status, 200)
+  assert.equal((await send('POST', '/logout', expired)).status, 204)
+  assert.equal((await send('POST', '/refresh', idle.refreshToken)).status, 401)
+
   assert.deepEqual(await (await send('GET', '/health')).json(), { status: 'up' })
   return { second, other }
 })
@@ -41,6 +51,18 @@ async function login(send) {
   const response = await send('POST', '/login', null, { name: 'ada', password: 'lovelace' })
   assert.equal(response.status, 200)
   return response.json()
+}
+
+/** The same token as it is an hour after its end. */
+function expire(token) {
+  const [, secret] = readFileSync('.dev.vars', 'utf8').trim().split('=')
+  const [header, body] = token.split('.')
+  const payload = JSON.parse(Buffer.from(body, 'base64url'))
+  const lifetime = payload.exp - payload.iat
+  const [iat, exp] = [payload.iat - lifetime - 3600, payload.iat - 3600]
+  const changed = Buffer.from(JSON.stringify({ ...payload, iat, nbf: iat, exp })).toString('base64url')
+  const signature = createHmac('sha256', secret).update(`${header}.${changed}`).digest('base64url')
+  return `${header}.${changed}.${signature}`
 }
 
 async function withWorker(use) {
