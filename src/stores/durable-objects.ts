@@ -27,7 +27,7 @@ export interface TokenStoreNamespace {
 export interface TokenStoreStub {
   fetch(
     url: string,
-    init: { readonly method: string; readonly body: string; readonly cf: object },
+    init: { readonly method: string; readonly body: string; readonly cf: { readonly tokenlib: string } },
   ): Promise<{ json(): Promise<unknown> }>
 }
 

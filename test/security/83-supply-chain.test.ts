@@ -103,7 +103,9 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
       expect(code, path).not.toMatch(
         /\beval\s*\(|new Function\b|(?<!\.)\brequire\s*\(\s*\)|\bimport\s*\(|createRequire/,
       )
-      expect(code, path).not.toMatch(
+      // With a type behind it, `fetch(…)` is the method of a Durable Object or of its stub.
+      const calls = code.replaceAll(/\bfetch\([^()]*\): Promise/g, '')
+      expect(calls, path).not.toMatch(
         /(?<![.\w])fetch\s*\(|XMLHttpRequest|new WebSocket|getBuiltinModule|process\.binding/,
       )
     }

@@ -148,6 +148,7 @@ async function tryImports() {
     await import('tokenlib/hono'),
     await import('tokenlib/koa'),
     await import('tokenlib/store-kit'),
+    await import('tokenlib/stores/durable-objects'),
     await import('tokenlib/stores/memory'),
     await import('tokenlib/stores/postgres'),
     await import('tokenlib/stores/redis'),
