@@ -96,7 +96,11 @@ const COUNT =
 
 async function cause(name: string, accident: string): Promise<unknown> {
   const stub = env.TEST_STORE.get(env.TEST_STORE.idFromName(name))
-  const response = await stub.fetch(`https://accidents.test${accident}`, { method: 'POST', body: '', cf: {} })
+  const response = await stub.fetch(`https://accidents.test${accident}`, {
+    method: 'POST',
+    body: '',
+    cf: { tokenlib: 'accident' },
+  })
   return response.json()
 }
 
@@ -184,7 +188,7 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
       seen: { known: null, longestLifetime: 0 },
     }
     // Everything that a client can choose is as in a call of the store.
-    const init = { method: 'POST', body: JSON.stringify(call), cf: { country: 'DE' } }
+    const init = { method: 'POST', body: JSON.stringify(call), cf: { tokenlib: 'not a call' } }
     const response = (await stub.fetch('https://tokenlib.invalid/store', init)) as Response
     return response.status
   },
