@@ -25,6 +25,7 @@ import { installRuntimes } from './runtime-binaries.js'
 
 const CONSUMERS = join(root, 'test/consumers')
 const LOGS = join(root, 'build/consumers')
+const RECORD = join(CONSUMERS, 'results.json')
 const TIMEOUT_MS = 30 * 60_000
 
 /** Tools that send usage data, ask questions or print colours do so only without these. */
@@ -53,8 +54,7 @@ async function runConsumers() {
       results.push(result)
       console.log(toLine(result))
     }
-    // Only a full run is recorded.
-    if (names.length === listConsumers().length) recordConsumers(results)
+    recordConsumers(results)
     if (json !== undefined) writeFileSync(json, `${JSON.stringify(results, null, 2)}\n`)
     if (keep) console.log(`The folders are in ${base}`)
     return results.filter(({ works }) => !works).length
@@ -63,12 +63,22 @@ async function runConsumers() {
   }
 }
 
-/** Writes what docs/runtimes.md says of consumers; their errors stay in the logs, because they may contain paths. */
+/**
+ * Writes what docs/runtimes.md says of consumers: the last run of each.
+ *
+ * Their errors stay in the logs, because they may contain paths.
+ */
 function recordConsumers(results) {
-  writeConsumers({
-    date: new Date().toISOString().slice(0, 10),
-    consumers: results.map(({ name, description, node, works }) => ({ name, description, node, works })),
-  })
+  const date = new Date().toISOString().slice(0, 10)
+  const earlier = existsSync(RECORD) ? JSON.parse(readFileSync(RECORD, 'utf8')) : []
+  writeConsumers(
+    listConsumers().flatMap((name) => {
+      const result = results.find((one) => one.name === name)
+      if (result === undefined) return earlier.filter((one) => one.name === name)
+      const { description, node, works } = result
+      return { name, description, node, works, date }
+    }),
+  )
 }
 
 function listConsumers() {

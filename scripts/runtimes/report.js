@@ -109,15 +109,19 @@ export function toPage(page, results) {
 }
 
 /** The page with the table of `npm run test:consumers`. */
-export function toConsumersPage(page, { date, consumers }) {
-  const rows = consumers.map(({ name, description, node, works }) => [
+export function toConsumersPage(page, consumers) {
+  const rows = consumers.map(({ name, description, node, works, date }) => [
     `[${name}](../test/consumers/${name})`,
     description,
     TITLES[node],
     works ? 'works' : '**fails**',
+    date,
   ])
-  const table = toTable(['Project', 'What it is', 'Runs on', 'Result'], rows)
-  return replacePart(page, 'test:consumers', `The last recorded run was on ${date}.\n\n${table}`)
+  return replacePart(
+    page,
+    'test:consumers',
+    toTable(['Project', 'What it is', 'Runs on', 'Result', 'Last run'], rows),
+  )
 }
 
 function replacePart(page, command, text) {
@@ -134,7 +138,7 @@ export function writeRuntimes(results) {
   record('test/runtimes/results.json', results, toPage)
 }
 
-/** Records a run of all consumers, and writes its table into docs/runtimes.md. */
+/** Records the last runs of consumers, and writes their table into docs/runtimes.md. */
 export function writeConsumers(results) {
   record('test/consumers/results.json', results, toConsumersPage)
 }

@@ -12,7 +12,7 @@ test('docs/runtimes.md has the tables of the last full run', () => {
   expect(page).toBe(toPage(page, JSON.parse(read('test/runtimes/results.json'))))
 })
 
-test('docs/runtimes.md has the table of the last run of all consumers', () => {
+test('docs/runtimes.md has the table of the last runs of all consumers', () => {
   const page = read('docs/runtimes.md')
   expect(page).toBe(toConsumersPage(page, JSON.parse(read('test/consumers/results.json'))))
 })
