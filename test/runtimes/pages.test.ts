@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { toConsumersPage, toPage } from '../../scripts/runtimes/report.js'
@@ -14,7 +14,14 @@ test('docs/runtimes.md has the tables of the last full run', () => {
 
 test('docs/runtimes.md has the table of the last runs of all consumers', () => {
   const page = read('docs/runtimes.md')
-  expect(page).toBe(toConsumersPage(page, JSON.parse(read('test/consumers/results.json'))))
+  const results = JSON.parse(read('test/consumers/results.json')) as { readonly name: string }[]
+  expect(page).toBe(toConsumersPage(page, results))
+  const folders = readdirSync(fileURLToPath(new URL('../consumers', import.meta.url)), {
+    withFileTypes: true,
+  })
+    .filter((entry) => entry.isDirectory() && entry.name !== 'shared')
+    .map(({ name }) => name)
+  expect(results.map(({ name }) => name)).toEqual(folders.toSorted())
 })
 
 test.each(['runtimes', 'consumers'])('the results of %s name no folder of a machine', (name) => {
