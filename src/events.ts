@@ -1,7 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
-import { emitWarning } from './warnings.js'
+import { emitWarning } from './runtime.js'
 
 /** Where a session was last used from, as far as it is known. */
 export interface SessionClient {

@@ -16,7 +16,7 @@ import {
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
-import { startTimer, type Timer } from '../timers.js'
+import { startTimer, type Timer } from '../runtime.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {

@@ -1,8 +1,7 @@
 import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
-import { IS_WORKERD } from '../runtime.js'
+import { emitWarning, IS_WORKERD, sleep, startTimer } from '../runtime.js'
 import { monotonicNow } from '../time.js'
-import { emitWarning } from '../warnings.js'
 import { createCallLimit, withDeadline } from './call-limit.js'
 import {
   FOREVER,
@@ -12,7 +11,6 @@ import {
   type RevocationKey,
 } from './revocation.js'
 import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
-import { sleep, startTimer } from '../timers.js'
 
 /** Every call of a manager to its store goes through one of these. */
 export interface StoreClient {

@@ -2,8 +2,7 @@ import { readTimedId } from '../claims/ids.js'
 import { monotonicNow } from '../time.js'
 import type { ListOptions, RotationRules } from './session-store.js'
 import type { FeedOptions, FeedPage, StoreNeeds } from './store.js'
-import { sleep } from '../timers.js'
-import { emitWarning } from '../warnings.js'
+import { emitWarning, sleep } from '../runtime.js'
 
 /** What a rotation is decided by. */
 export interface RotationState {

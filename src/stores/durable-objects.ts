@@ -11,7 +11,7 @@ import {
   PROTOCOL,
   type StoreCall,
 } from './durable-objects/messages.js'
-import { emitWarning } from '../warnings.js'
+import { emitWarning } from '../runtime.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
 
 export { TokenStoreObject, type TokenStoreObjectOptions } from './durable-objects/object.js'

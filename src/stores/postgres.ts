@@ -22,7 +22,7 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
-import { emitWarning } from '../warnings.js'
+import { emitWarning } from '../runtime.js'
 
 export { migrationSql }
 export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'

@@ -11,7 +11,7 @@ import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, readFeed, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
 import { watchChannel } from './redis/watch.js'
-import { emitWarning } from '../warnings.js'
+import { emitWarning } from '../runtime.js'
 
 export type { RedisClient } from './redis/client.js'
 

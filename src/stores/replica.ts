@@ -22,7 +22,7 @@ import { createFollower } from './replica/follow.js'
 import { createFreshness, createVersionFreshness } from './replica/freshness.js'
 import { parseOptions, readStoreVersion, type ReplicaOptions } from './replica/options.js'
 import { followSessions } from './replica/sessions.js'
-import { sleep } from '../timers.js'
+import { sleep } from '../runtime.js'
 
 export type { ReplicaOptions } from './replica/options.js'
 

@@ -4,7 +4,7 @@ import { createLossReporter, type LossReporter, pollFeed } from '../revocation/s
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
-import { emitWarning } from '../warnings.js'
+import { emitWarning } from '../runtime.js'
 import {
   assertLocal,
   configure,

@@ -2,7 +2,7 @@ import { createId, systemRandom } from '../../claims/ids.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
-import { nextTurn } from '../../timers.js'
+import { nextTurn } from '../../runtime.js'
 
 /** Everything there is, for readers from the start: sources one after another, each read from place to place. */
 export type Source = (place: number, most: number) => SourcePage

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database, PostgresClient } from './client.js'
 import type { Tables } from './tables.js'
-import { startTimer, type Timer } from '../../timers.js'
+import { startTimer, type Timer } from '../../runtime.js'
 
 /** A connection that only listens, as `pg` makes it. */
 interface PgListener {

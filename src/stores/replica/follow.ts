@@ -6,7 +6,7 @@ import { runWithPauses } from '../memory/history.js'
 import type { RevocationCopy } from '../memory/revocations.js'
 import type { Freshness } from './freshness.js'
 import { createRestorer } from './restore.js'
-import { nextTurn, startTimer, type Timer } from '../../timers.js'
+import { nextTurn, startTimer, type Timer } from '../../runtime.js'
 
 /** Keeps a copy of a store's revocations up to date. */
 export interface Follower {

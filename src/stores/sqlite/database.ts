@@ -1,5 +1,5 @@
 import { statfsSync, type Stats, statSync } from 'node:fs'
-import { sleep } from '../../timers.js'
+import { sleep } from '../../runtime.js'
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
 import { monotonicNow } from '../../time.js'

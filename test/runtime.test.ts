@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { nextTurn, sleep, startTimer } from '../src/timers.js'
+import { nextTurn, sleep, startTimer } from '../src/runtime.js'
 import { TokenConfig, TokenManager } from '../src/index.js'
 import { defineStore } from '../src/revocation/store.js'
 import { createMemoryStore } from '../src/stores/memory.js'
