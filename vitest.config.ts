@@ -24,6 +24,8 @@ const EVIDENCE = [
   'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
   'test/**/*.evidence.test.ts',
 ]
+// As integration tests, but too long for every day.
+const LONG = ['test/**/*.long.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
 
 let order = 0
@@ -55,10 +57,14 @@ export default defineConfig({
   test: {
     globalSetup: ['test/helpers/servers/global-setup.ts', 'test/leaks/leak-summary.ts'],
     projects: [
-      createProject('unit', { include: ['test/**/*.test.ts'], exclude: [...INTEGRATION, ...EVIDENCE] }),
-      createProject('integration', { include: INTEGRATION, exclude: EVIDENCE }),
+      createProject('unit', {
+        include: ['test/**/*.test.ts'],
+        exclude: [...INTEGRATION, ...LONG, ...EVIDENCE],
+      }),
+      createProject('integration', { include: INTEGRATION, exclude: [...LONG, ...EVIDENCE] }),
       // The Nest tests once more, on the version before.
       createProject('integration nest 11', { include: [NEST] }, [...source, ...nest11]),
+      createProject('long', { include: LONG }),
       // In processes of their own, one after the other: these tests count descriptors, measure memory and kill servers.
       createProject('evidence', {
         include: EVIDENCE,

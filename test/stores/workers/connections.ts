@@ -8,7 +8,7 @@ import { createPostgresStore } from 'tokenlib/stores/postgres'
 import { createRedisStore } from 'tokenlib/stores/redis'
 import type { RevocationStore } from 'tokenlib/store-kit'
 
-// The Worker of test/stores/workers.evidence.test.ts: clients of servers, kept or made for each request.
+// The Worker of test/stores/workers.long.test.ts: clients of servers, kept or made for each request.
 
 interface Bindings {
   readonly SECRET: string
