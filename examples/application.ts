@@ -35,7 +35,7 @@ export interface IssuedTokens {
 /** The application with a store, or without one, with a callback that looks in a set of tokens. */
 export function createApplication(store?: RevocationStore, options: TokenConfigOptions = {}): Application {
   const secret = process.env['JWT_SECRET_KEY'] || randomBytes(32)
-  const config = new TokenConfig({ JWT_SECRET_KEY: secret, ...options })
+  const config = TokenConfig.fromEnv({ JWT_SECRET_KEY: secret, ...options })
   const logins = store === undefined ? createCallbackLogins(config) : createStoredLogins(config, store)
   const { tokens } = logins
 

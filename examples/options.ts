@@ -70,7 +70,8 @@ export const USAGE = `npm start -- [options]
                      and prints how long a log-out at one of them takes to arrive at the others
   -h, --help         prints this text
 
-JWT_SECRET_KEY is read from the environment; without it, a key is generated at each start.`
+JWT_SECRET_KEY and the other fields of the configuration are read from the environment; without that one, a key is
+generated at each start.`
 
 /** Whether a command line asks for the options. */
 export function wantsHelp(args: readonly string[]): boolean {
