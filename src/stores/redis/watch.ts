@@ -72,7 +72,7 @@ function watchWithBun(duplicated: Promise<BunSubscriber>, channel: string, liste
   let isEnded = false
   const start = async (): Promise<void> => {
     const connection = await duplicated
-    if (isEnded) return connection.close()
+    if (isEnded) return
     const subscribe = (): void => void connection.subscribe(channel, listener).catch(() => undefined)
     // It connects again by itself, but does not subscribe again; and it may be connected already.
     Object.assign(connection, { onconnect: subscribe })
