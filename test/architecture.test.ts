@@ -7,6 +7,7 @@ const SOURCE = fileURLToPath(new URL('../src', import.meta.url))
 
 // Lowest first. A file may import from its own layer or from one listed before it.
 const LAYERS = [
+  'client',
   'base',
   'claims',
   'jws',
@@ -16,6 +17,7 @@ const LAYERS = [
   'stores',
   'manager',
   'http',
+  'routes',
   'adapters',
   'testing',
   'index',

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-const FOLDERS = ['adapters', 'stores', 'testing']
+const FOLDERS = ['client', 'routes', 'adapters', 'stores', 'testing']
+// What runs without Node's modules.
+const WITHOUT_NODE = ['errors', 'client/index']
 
 /**
  * The subpaths that package.json exports: the file and the declarations of each, as an ES module and as CommonJS.
@@ -25,9 +27,11 @@ export function listSubpaths({ exports }) {
 export function toConditions(entry) {
   const esModule = toTarget(`./dist/${entry}`)
   const commonJs = toTarget(`./dist/cjs/${entry}`)
-  // What needs Node is refused by a build for the edge runtime of Next.js; only the errors need nothing of it.
+  // What needs Node is refused by a build for the edge runtime of Next.js.
   // Some tools set `edge-light` for Workers too, which have Node's modules.
-  const edge = entry === 'errors' ? {} : { workerd: esModule, 'edge-light': './dist/edge-light.cjs' }
+  const edge = WITHOUT_NODE.includes(entry)
+    ? {}
+    : { workerd: esModule, 'edge-light': './dist/edge-light.cjs' }
   return { ...edge, 'module-sync': esModule, bun: esModule, require: commonJs, default: esModule }
 }
 

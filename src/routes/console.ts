@@ -1,0 +1,1 @@
+export type { MountableRoutes } from '../http/mountable-routes.js'
