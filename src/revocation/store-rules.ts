@@ -37,7 +37,7 @@ export function decideRotation(
 }
 
 /** How many sessions one call of `openLimited` revokes at most: others wait for the store meanwhile. */
-export const MAX_ENDED_AT_ONCE = 1000
+export const MAX_ENDED_AT_ONCE = 100
 
 /** What a store does about a log-in with a limit. */
 export interface OpeningDecision {
@@ -47,7 +47,10 @@ export interface OpeningDecision {
   readonly count: number
 }
 
-/** The rules of a limit, given how many live sessions a user has; stores that decide elsewhere follow the same table. */
+/**
+ * The rules of a limit, given how many live sessions a user has; stores that decide elsewhere follow the same table. Where
+ * there are `max + MAX_ENDED_AT_ONCE` or more, the exact number makes no difference.
+ */
 export function decideOpening(live: number, { max, whenFull }: SessionLimit): OpeningDecision {
   const excess = live + 1 - max
   if (excess <= 0) return { action: 'open', count: 0 }

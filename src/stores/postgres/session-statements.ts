@@ -21,6 +21,13 @@ export function createSessionStatements(tables: Tables, channel: string): Sessio
 )`
   const after = (kind: string, id: string): string => `nullif(${revoked(kind, id)}, ${FOREVER}) + 1`
 
+  // The first so many of the user's live sessions, read from one end of their index.
+  const liveOf = (direction: 'asc' | 'desc', limit: string): string => `head h, lateral (
+    select s.sid, s.until, s.started_at from ${sessions} s
+    where ${leadSql('user', 's.namespace')} = ${leadSql('user', 'h.namespace')} and s.user_id = $5
+      and s.started_at > greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0)
+      and h.now < s.until and h.now - s.last_used_at <= $13::bigint and ${revoked('session', 's.sid')} is null
+    order by s.started_at ${direction}, s.sid ${direction} limit ${limit}) s`
   // Six bytes are eight characters of base64, without padding.
   const openFrom = (from: string): string => `start as materialized (
   select greatest(now, ${after('user', '$5')}, ${after('all', "''")}) as at from head
@@ -48,19 +55,16 @@ select json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at
     // older than any statement.
     openLimited: `with ${head}, before as materialized (
   select coalesce(${revoked('turn', '$5')}, 0) as turn
-), live as materialized (
-  select s.sid, s.until, row_number() over (order by s.started_at, s.sid) as place
-  from head h, lateral (
-    select * from ${sessions} s
-    where ${leadSql('user', 's.namespace')} = ${leadSql('user', 'h.namespace')} and s.user_id = $5
-      and s.started_at > greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0)
-      and h.now < s.until and h.now - s.last_used_at <= $13::bigint and ${revoked('session', 's.sid')} is null
-    offset 0) s
+), newest as materialized (
+  select 1 from ${liveOf('desc', `$11::bigint + ${MAX_ENDED_AT_ONCE}`)}
+), oldest as materialized (
+  select sid, until, row_number() over (order by started_at, sid) as place
+  from ${liveOf('asc', `${MAX_ENDED_AT_ONCE}`)}
 ), decision as materialized (
   select least(greatest(excess, 0), ${MAX_ENDED_AT_ONCE}) as count, case
     when excess > 0 and $12::bigint = 1 then 'full'
     when excess > ${MAX_ENDED_AT_ONCE} then 'ending' else 'opened' end as outcome
-  from (select count(*) + 1 - $11::bigint as excess from live) c
+  from (select count(*) + 1 - $11::bigint as excess from newest) c
 ), claimed as (
   ${insertSql(tables)} select namespace, 'turn', $5, pg_current_xact_id()::text::bigint, now + ${TURN_MS}, 0
   from head, decision where outcome <> 'full'
@@ -75,12 +79,12 @@ select json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at
 ), entries as materialized (
   select m.namespace, 'session' as kind, l.sid as id, ${FOREVER} as not_before, l.until,
     m.changes + 1 - l.place as change
-  from moved m, step t, live l where l.place <= t.count
+  from moved m, step t, oldest l where l.place <= t.count
 ), ${takeEntriesSql(tables)}, ${openFrom(`start, step where outcome = 'opened' and (count = 0 or exists (select from moved))`)}
 select json_build_object('changes', coalesce(m.changes, h.changes),
   'outcome', case when d.outcome = 'full' then 'full' else coalesce(t.outcome, 'busy') end,
   'sid', o.sid, 'startedAt', o.started_at,
-  'ended', (select coalesce(json_agg(l.sid order by l.place), '[]') from live l, removed e where l.sid = e.sid),
+  'ended', (select coalesce(json_agg(l.sid order by l.place), '[]') from oldest l, removed e where l.sid = e.sid),
   'news', (select json_build_object('changes', changes${notifySql(channel)}) from moved))::text
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,

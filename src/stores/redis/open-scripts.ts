@@ -42,7 +42,9 @@ redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumbe
   unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
 redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
-callInParts('ZREM', list, gone)
+local forgotten = {}
+for other in pairs(gone) do forgotten[#forgotten + 1] = other end
+callInParts('ZREM', list, forgotten)
 if kept then
   redis.call('PEXPIRE', row, text(kept))
   if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
@@ -66,7 +68,7 @@ if count > 0 then
   local one, two, three = string.byte(sid, -3, -1)
   local from = (one * 65536 + two * 256 + three) % count
   for _, other in ipairs(redis.call('ZRANGE', list, from, from + 3)) do
-    if not exists(base .. 's:' .. other) or exists(base .. 'r:s:' .. other) then gone[#gone + 1] = other end
+    if not exists(base .. 's:' .. other) or exists(base .. 'r:s:' .. other) then gone[other] = true end
   end
 end
 `,
@@ -80,7 +82,8 @@ return { sid, text(startedAt) }
  * ARGV: those of `START`, then a nonce, how many sessions the user may have, 'endOldest' or 'refuse', and the longest
  * time unused.
  *
- * The rules are those of `decideOpening`. It looks at every session in the user's list, a part at a time.
+ * The rules are those of `decideOpening`. It looks at no more sessions than it has to, apart from those
+ * that are over or idle.
  *
  * Answers with the epoch, the count of batches and the last nonce; 'opened', 'ending' or 'full'; the sid and the start,
  * or twice ''; and the sessions that it has revoked, oldest first.
@@ -93,39 +96,34 @@ export const OPEN_LIMITED: Script = createScript(
   `
 local max, idle = tonumber(ARGV[10]), tonumber(ARGV[12])
 local revokedBefore = math.max(notBeforeOf('u:' .. ARGV[3]), notBeforeOf('a:'))
--- Newest first, as LIST reads them: what is not after the watermark is revoked.
-local live, from, isRead = {}, 0, false
-while not isRead do
-  local part = redis.call('ZREVRANGE', list, from, from + 999, 'WITHSCORES')
-  local sids, rows, entries = {}, {}, {}
-  isRead = #part < 2000
-  for at = 1, #part, 2 do
-    if tonumber(part[at + 1]) <= revokedBefore then
-      isRead = true
-      break
+-- Live sessions from one end of the list, at most so many. What is not after the watermark is revoked.
+local function readLive(command, first, last, limit)
+  local found, from, size = {}, 0, 1000
+  while #found < limit and size == 1000 do
+    local sids, rows, entries = redis.call(command, list, first, last, 'LIMIT', from, 1000), {}, {}
+    for at, other in ipairs(sids) do rows[at], entries[at] = base .. 's:' .. other, base .. 'r:s:' .. other end
+    rows, entries = fetch(rows), fetch(entries)
+    for at, other in ipairs(sids) do
+      local known = rows[at] and not entries[at] and cmsgpack.unpack(rows[at])
+      if not known then
+        gone[other] = true
+      elseif #found < limit and isLive(known, idle) then
+        found[#found + 1] = other
+      end
     end
-    sids[#sids + 1] = part[at]
-    rows[#rows + 1] = base .. 's:' .. part[at]
-    entries[#entries + 1] = base .. 'r:s:' .. part[at]
+    from, size = from + 1000, #sids
   end
-  rows, entries = fetch(rows), fetch(entries)
-  for at, other in ipairs(sids) do
-    local found = rows[at] and not entries[at] and cmsgpack.unpack(rows[at])
-    if not found then
-      gone[#gone + 1] = other
-    elseif isLive(found, idle) then
-      live[#live + 1] = other
-    end
-  end
-  from = from + 1000
+  return found
 end
 
-local excess = #live + 1 - max
+local after = '(' .. text(revokedBefore)
+local live = #readLive('ZREVRANGEBYSCORE', '+inf', after, max + ${MAX_ENDED_AT_ONCE})
+local excess = live + 1 - max
 if excess > 0 and ARGV[11] == 'refuse' then
   return refusal() or { epoch, text(batches), state[5] or '', 'full', '', '' }
 end
 local isEnding, ended = excess > ${MAX_ENDED_AT_ONCE}, {}
-for at = 1, math.min(excess, ${MAX_ENDED_AT_ONCE}) do ended[at] = live[#live + 1 - at] end
+if excess > 0 then ended = readLive('ZRANGEBYSCORE', after, '+inf', math.min(excess, ${MAX_ENDED_AT_ONCE})) end
 local revoked, users = revocable(ended, function() return true end)
 if #revoked > 0 then append(revoked, ARGV[9]) end
 -- Before the others go: a list that is empty for a moment loses its end.

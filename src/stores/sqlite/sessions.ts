@@ -3,6 +3,7 @@ import {
   assertSessionLimit,
   decideOpening,
   decideRotation,
+  MAX_ENDED_AT_ONCE,
   parseListOptions,
   type RotationDecision,
 } from '../../revocation/store-rules.js'
@@ -66,7 +67,9 @@ export function createSqliteSessions(
      WHERE sid = ? AND until > ? AND last_used_at >= ? AND NOT ${isRevoked}`,
   )
   const readPage = database.prepare(toPageSql(tables))
-  const countLive = database.prepare(toLiveSql(tables, 'count(*) AS live'))
+  const countLive = database.prepare(
+    `SELECT count(*) AS live FROM (${toLiveSql(tables, '1')} ORDER BY started_at DESC, sid DESC LIMIT ?)`,
+  )
   const readOldest = database.prepare(`${toLiveSql(tables, 'sid, until')} ORDER BY started_at, sid LIMIT ?`)
 
   // On the rows as they are; a reuse is only found out, so that a read can do it too.
@@ -103,7 +106,7 @@ export function createSqliteSessions(
       return history.write((transaction) => {
         const { user } = session
         const of = [user, user, transaction.now, transaction.now - limit.idleMs]
-        const { live } = countLive.get(...of) as { readonly live: number }
+        const { live } = countLive.get(...of, limit.max + MAX_ENDED_AT_ONCE) as { readonly live: number }
         const { action, count } = decideOpening(live, limit)
         if (action === 'refuse') return { outcome: 'full' }
         const oldest = (count === 0 ? [] : readOldest.all(...of, count)) as readonly SessionEnd[]
