@@ -15,7 +15,10 @@ export function parseOpening(answer: LimitedOpening, { whenFull }: OpeningLimit)
   if (answer?.outcome === 'opened' || answer?.outcome === 'ending') {
     const ended: unknown = answer.ended
     const isList = Array.isArray(ended) && ended.every((sid) => typeof sid === 'string' && sid !== '')
-    const isProgress = answer.outcome === 'opened' ? typeof answer.sid === 'string' : answer.ended?.length > 0
+    const isProgress =
+      answer.outcome === 'opened'
+        ? typeof answer.sid === 'string' && answer.sid !== ''
+        : answer.ended?.length > 0
     if (isList && isProgress) return answer
   }
   throw new TypeError(

@@ -21,10 +21,13 @@ import {
   testSessions,
 } from './store-fixture.js'
 
-const ENDED = { outcome: 'ended' }
+/** The answer about a session that is over. */
+export const ENDED = { outcome: 'ended' } as const
 
-const endOldest = (max: number): SessionLimit => ({ max, whenFull: 'endOldest', idleMs: FOREVER })
-const refuse = (max: number): SessionLimit => ({ max, whenFull: 'refuse', idleMs: FOREVER })
+/** A limit that ends the oldest sessions. */
+export const endOldest = (max: number): SessionLimit => ({ max, whenFull: 'endOldest', idleMs: FOREVER })
+/** A limit that refuses the log-in. */
+export const refuse = (max: number): SessionLimit => ({ max, whenFull: 'refuse', idleMs: FOREVER })
 
 /** What a store promises of a limit of sessions. */
 export function limitContract(tests: StoreTests): void {
@@ -163,55 +166,6 @@ export function limitContract(tests: StoreTests): void {
     deepEqual(await sidsOf(sessions), [sid, sids[9], sids[8]])
   })
 
-  withSessions('concurrent log-ins leave as many as the limit allows', async (sessions, fixture) => {
-    const stores = [fixture.store, ...(tests.isShared ? [await fixture.another()] : [])]
-    const grace = await sessions.open(session(fixture, { user: 'grace' }))
-    const { position } = await fixture.store.revoke([])
-    const opened = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => {
-        const own = stores[at % stores.length]?.sessions ?? sessions
-        return open(own, session(fixture), endOldest(3))
-      }),
-    )
-    const ended = opened.flatMap((one) => one.ended)
-    const live = opened.map(({ sid }) => sid).filter((sid) => !ended.includes(sid))
-    equal(new Set(ended).size, 17)
-    equal(ended.length, 17)
-    for (const { sessions: own } of stores) {
-      deepEqual((await sidsOf(own as SessionStore)).toSorted(), live.toSorted())
-    }
-    const { entries } = await readFrom(fixture.store, position)
-    deepEqual(entries.map(({ id }) => id).toSorted(), ended.toSorted())
-    for (const sid of ended) deepEqual(await sessions.rotate(sid, 0, RULES), ENDED)
-    for (const sid of [...live, grace.sid]) equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
-  })
-
-  withSessions(
-    'of concurrent log-ins, refuse lets no more pass than there is room for',
-    async (sessions, fixture) => {
-      const stores = [fixture.store, ...(tests.isShared ? [await fixture.another()] : [])]
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, (_, at) =>
-          openLimited(stores[at % stores.length]?.sessions ?? sessions, session(fixture), refuse(3)),
-        ),
-      )
-      const opened = answers.filter((answer) => answer.outcome === 'opened')
-      equal(opened.length, 3)
-      equal(answers.filter(({ outcome }) => outcome === 'full').length, 17)
-      deepEqual((await sidsOf(sessions)).toSorted(), opened.map(({ sid }) => sid).toSorted())
-    },
-  )
-
-  withSessions('log-ins of several users at once do not touch each other', async (sessions, fixture) => {
-    const users = ['ada', 'bob', 'eve', 'Ada']
-    await Promise.all(
-      Array.from({ length: 24 }, (_, at) =>
-        open(sessions, session(fixture, { user: users[at % users.length] as string }), endOldest(2)),
-      ),
-    )
-    for (const user of users) equal((await sessions.list(user, LIST)).length, 2, user)
-  })
-
   withSessions(
     'many sessions are ended in steps, and then the log-in is opened',
     async (sessions, fixture) => {
@@ -242,23 +196,6 @@ export function limitContract(tests: StoreTests): void {
     }
     deepEqual(await sidsOf(sessions), [])
   })
-
-  if (tests.isShared) {
-    withSessions('what was acknowledged holds after the process is gone', async (sessions, fixture) => {
-      const [first] = await openInTurn(sessions, fixture, 2)
-      const { sid, ended } = await open(sessions, session(fixture), endOldest(2))
-      deepEqual(ended, [first])
-      const { store } = fixture
-      await store.close()
-      const next = await fixture.another()
-      const revoked = [{ kind: 'session' as const, id: first as string }]
-      deepEqual([...(await next.lookup(revoked))], [FOREVER])
-      ok((await sidsOf(next.sessions as SessionStore)).includes(sid))
-      deepEqual(await openLimited(next.sessions as SessionStore, session(fixture), refuse(2)), {
-        outcome: 'full',
-      })
-    })
-  }
 }
 
 /** For a store that says nothing of a limit: it must not have one that nobody has tested. */
@@ -268,7 +205,8 @@ export function noLimitContract({ test }: StoreTests): void {
   })
 }
 
-async function openLimited(
+/** One call of `openLimited`. */
+export async function openLimited(
   sessions: SessionStore,
   given: NewSession,
   limit: SessionLimit,
@@ -277,8 +215,8 @@ async function openLimited(
   return sessions.openLimited(given, limit)
 }
 
-// As a manager does it: until the session is opened.
-async function open(
+/** Opens a session as a manager does it: call by call, until it is opened. */
+export async function open(
   sessions: SessionStore,
   given: NewSession,
   limit: SessionLimit,
@@ -294,8 +232,8 @@ async function open(
   }
 }
 
-// Sessions of the user `ada`, a second apart, oldest first.
-async function openInTurn(
+/** The ids of new sessions of the user `ada`, a second apart, oldest first. */
+export async function openInTurn(
   sessions: SessionStore,
   fixture: StoreFixture,
   count: number,
@@ -308,6 +246,7 @@ async function openInTurn(
   return sids
 }
 
-async function sidsOf(sessions: SessionStore): Promise<readonly string[]> {
+/** The ids of the sessions of the user `ada`, newest first. */
+export async function sidsOf(sessions: SessionStore): Promise<readonly string[]> {
   return (await sessions.list('ada', LIST)).map(({ sid }) => sid)
 }
