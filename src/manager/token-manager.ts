@@ -27,10 +27,7 @@ import { connectStore, type StoreConnection, type StoreHealth } from '../session
 import {
   type RevokeOptions,
   type CreateTokenPairOptions,
-  PAIR_OPTIONS,
   parseActor,
-  parseLimit,
-  readSessionClient,
   type RefreshOptions,
   type TokenPair,
 } from '../sessions/options.js'
@@ -38,6 +35,7 @@ import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/ses
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
 import { assertConfig, type TokenConfig } from './config.js'
+import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
@@ -114,6 +112,8 @@ export class TokenManager<
   readonly config: TokenConfig
   /** The `kid` of new tokens, or `null` for a manager that only verifies. */
   readonly keyId: string | null
+  /** The clock that every check reads. */
+  readonly clock: Clock
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
   readonly #issuer: TokenIssuer
@@ -157,6 +157,7 @@ export class TokenManager<
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
+    this.clock = now
     this.#store = store
     this.#issuer = createIssuer({
       ...parts,
@@ -183,6 +184,11 @@ export class TokenManager<
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
   }
 
+  /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
+  get keepsSessions(): boolean {
+    return (this.#store?.sessions ?? null) !== null
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#issuer.createToken('access', claims, options)
@@ -201,20 +207,9 @@ export class TokenManager<
     claims: { readonly uid: string } & Input,
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
-    assertOptions('createTokenPair()', options, PAIR_OPTIONS)
-    const { request, ip, userAgent, remember, maxSessions, whenFull, ...tokenOptions } = options
-    if (remember !== undefined && typeof remember !== 'boolean') {
-      throw new TypeError('remember must be true or false')
-    }
-    const limit = parseLimit({ maxSessions, whenFull })
-    const sessions = limit === null ? this.#store?.sessions : this.#requireSessions('maxSessions')
-    const client = readSessionClient({ request, ip, userAgent })
-    const endsAt = this.#issuer.planPair(claims, tokenOptions, { remember })
-    const kept = await sessions?.open(claims.uid, endsAt, client, limit)
-    const session = kept ?? this.#issuer.startSession()
-    const pair = this.#issuer.createPair(claims, tokenOptions, session, { remember })
-    this.#authenticator.emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
-    return pair
+    const { emit } = this.#authenticator
+    const sessions = this.#store?.sessions ?? null
+    return createTokenPair({ issuer: this.#issuer, sessions, emit }, claims, options)
   }
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
