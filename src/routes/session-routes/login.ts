@@ -35,12 +35,33 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
   const pairOptions = await readPairOptions(parts, claims, body.remember, request)
   const hasEnded = await endSessionOfCookies(parts, request)
   try {
-    const pair = await parts.tokens.createTokenPair(claims, { ...pairOptions, ...readOrigin(parts, request) })
-    const answer = createAnswer(parts, pair, transport)
+    const answer = await openSession(
+      parts,
+      claims,
+      { ...pairOptions, ...readOrigin(parts, request) },
+      transport,
+    )
     return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
   } catch (error) {
     if (!hasEnded) throw error
     return withCookies(toErrorAnswer(parts, error), createDeletions(config))
+  }
+}
+
+async function openSession(
+  parts: RouteParts,
+  claims: UserClaims,
+  options: CreateTokenPairOptions,
+  transport: Transport,
+): Promise<Response> {
+  const { tokens } = parts
+  const pair = await tokens.createTokenPair(claims, options)
+  try {
+    return createAnswer(parts, pair, transport)
+  } catch (error) {
+    // Nobody has the tokens of this session: those of a cookie that is too large, for example.
+    await tokens.revokeSession(tokens.verifyTokenWithoutRevocation(pair.accessToken))
+    throw error
   }
 }
 
