@@ -49,7 +49,7 @@ function cookieCases({ test }: SessionCases): void {
     equal(response.status, 200)
     equal(response.headers.get('cache-control'), 'no-store')
     equal(response.headers.getSetCookie().length, 4)
-    deepEqual([...browser.cookieNames()].sort(), ALL_COOKIES)
+    deepEqual(browser.cookieNames().toSorted(), ALL_COOKIES)
     const { session, ...members } = (await response.json()) as SessionBody
     deepEqual(members, {})
     ok(session.accessExpiresIn > 0 && session.expiresIn > session.accessExpiresIn)
@@ -119,7 +119,7 @@ function cookieCases({ test }: SessionCases): void {
     await assertRefused(wrong, 401, 'CREDENTIALS_INVALID')
     const other = await browser.send('POST step-up', { body: { name: `${user}-other`, password: 'secret' } })
     await assertRefused(other, 401, 'CREDENTIALS_INVALID')
-    deepEqual([...browser.cookieNames()].sort(), ALL_COOKIES)
+    deepEqual(browser.cookieNames().toSorted(), ALL_COOKIES)
     const response = await browser.send('POST step-up', { body: { name: user, password: 'secret' } })
     equal(response.status, 200)
     const { session: fresh } = (await response.json()) as SessionBody
