@@ -4,6 +4,7 @@ import {
   assertDeletion,
   assertRefused,
   createSessionBrowser,
+  type SentRequest,
   type SessionBody,
   type SessionBrowser,
 } from './session-browser.js'
@@ -28,9 +29,9 @@ export function sessionRoutesContract(name: string, start: StartSessionRoutes, r
     })
     runner.afterAll(() => app.close())
 
+    const openBrowser = (): SessionBrowser => createSessionBrowser(`${app.url}/auth`)
     const test: SessionCases['test'] = (title, run) =>
       runner.test(title, async () => {
-        const openBrowser = (): SessionBrowser => createSessionBrowser(`${app.url}/auth`)
         await run({ ...setup, user: `user-${users++}`, browser: openBrowser(), openBrowser })
       })
     cookieCases({ test })
@@ -167,6 +168,8 @@ function cookieCases({ test }: SessionCases): void {
   })
 }
 
+const bearer = (token?: string): SentRequest => ({ headers: { authorization: `Bearer ${token}` } })
+
 function bearerCases({ test }: SessionCases): void {
   test('a bearer client gets the answer of RFC 6749, and no cookie', async ({ openBrowser, user, clock }) => {
     const client = openBrowser()
@@ -174,7 +177,6 @@ function bearerCases({ test }: SessionCases): void {
     deepEqual(client.cookieNames(), [])
     const { session, access_token, refresh_token, ...rest } = first
     deepEqual(rest, { token_type: 'Bearer', expires_in: session.accessExpiresIn })
-    const bearer = (token?: string) => ({ headers: { authorization: `Bearer ${token}` } })
     equal((await client.send('GET session', bearer(access_token))).status, 200)
     const response = await client.send('POST refresh', bearer(refresh_token))
     const second = (await response.json()) as SessionBody
