@@ -8,6 +8,7 @@ import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
 import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
@@ -135,6 +136,24 @@ const CALLS: readonly (readonly [
     (given) => nest.TokenModule.forRootAsync({ useFactory: () => ({ config }), ...(given as object) }),
   ],
   ['protectSockets of Nest', 'origin', 'origins', (given) => nest.protectSockets({} as never, tokens, given)],
+  [
+    'createSessionRoutes',
+    'login',
+    'logIn',
+    (given) => createSessionRoutes(tokens, { logIn: () => null, ...(given as object) }),
+  ],
+  [
+    'createSessionRoutes',
+    'claimOnRefresh',
+    'claimsOnRefresh',
+    (given) => createSessionRoutes(tokens, { logIn: () => null, ...(given as object) }),
+  ],
+  [
+    'remember of createSessionRoutes',
+    'remember',
+    'remembered',
+    (given) => createSessionRoutes(tokens, { logIn: () => null, remember: given }),
+  ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]
 
