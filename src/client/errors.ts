@@ -1,0 +1,29 @@
+/** What `code` can be: one of these, or the code of the server's answer. */
+export type TokenClientErrorCode =
+  | 'ANSWER_INVALID'
+  | 'CREDENTIALS_INVALID'
+  | 'RATE_LIMITED'
+  | 'SESSION_CHANGED'
+  | 'SESSION_LIMIT_REACHED'
+  | 'SESSION_NOT_FOUND'
+  | 'SOCKET_NOT_OPEN'
+  | 'UNAVAILABLE'
+  | (string & {})
+
+/** A call of the client failed; `code` is for programs, and no text contains a token. */
+export class TokenClientError extends Error {
+  override readonly name = 'TokenClientError'
+  readonly code: TokenClientErrorCode
+  /** The status of the answer, if there was one. */
+  declare readonly status?: number
+  /** The seconds to wait before the next attempt, if the server named them. */
+  declare readonly retryAfter?: number
+  /** The JSON of the answer, for an application that answers log-ins itself. */
+  declare readonly body?: unknown
+
+  constructor(code: TokenClientErrorCode, action: string, answer?: object) {
+    super(`${action}: ${code}`)
+    this.code = code
+    Object.assign(this, answer)
+  }
+}

@@ -1,0 +1,364 @@
+import { TokenClientError } from './errors.js'
+import {
+  addDefaults,
+  assertOption,
+  globals,
+  parseOptions,
+  type SocketConstructor,
+  type TokenClientOptions,
+} from './options.js'
+import { openSocket } from './socket.js'
+import type { SessionPage, TokenClient, TokenClientEvents, TokenSession } from './types.js'
+import { now, readRetryAfter, unlessAborted, wait } from './waiting.js'
+
+// An answer that takes longer will not come: the connections of a laptop that slept are dead.
+const CALL_TIMEOUT_MS = 60_000
+const MAX_ATTEMPTS = 3
+// The most that a server can ask for with `Retry-After`: beyond it, the application should tell its user.
+const MAX_WAIT_SECONDS = 30
+const MAX_ROUNDS = 3
+
+// RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first.
+const SAFE_METHOD = /^(GET|HEAD|OPTIONS)$/
+const CSRF_CODE = /^CSRF_/
+// No refresh would change these answers.
+const FINAL_CODE = /^(FRESH_TOKEN_REQUIRED|CREDENTIALS_INVALID)$/
+
+/**
+ * Creates a client for the session routes of a server. Nothing is sent until it is used.
+ *
+ * @example
+ * const client = createTokenClient({ path: '/auth' })
+ * await client.logIn({ name: 'ada', password })
+ * const response = await client.fetch('/notes')
+ */
+export function createTokenClient<Claims = Record<string, unknown>>(
+  options: TokenClientOptions = {},
+): TokenClient<Claims> {
+  type Session = TokenSession<Claims>
+  type Change = 'loggedIn' | 'refreshed'
+  interface Answer {
+    readonly session?: Session
+    readonly access_token?: string
+    readonly refresh_token?: string
+    readonly code?: unknown
+  }
+
+  const settings = parseOptions(options)
+  const { path, origins, csrfCookie, csrfHeader } = settings
+  const { location } = globals
+  const isBearer = settings.transport === 'bearer'
+  const listeners: Record<string, Set<(value: never) => void>> = {}
+
+  // `null` after a log-out, when nothing is refreshed; `undefined` as long as the server was not asked.
+  let session: Session | null | undefined
+  let accessToken: string | undefined
+  let refreshToken: string | undefined
+  // All tokens of a session have this value, and those of no other session.
+  let sessionCsrf: string | null | undefined
+  let expiresAt = 0
+  // Changes with every log-in and log-out: what started before belongs to another session.
+  let epoch = 0
+  // Changes with every refresh, here or in another tab.
+  let refreshes = 0
+  let refreshing: Promise<boolean> | null = null
+  let asking: Promise<Session | null> | null = null
+
+  // What depends on the page is read when it is needed: a server that renders the page has none.
+  const toUrl = (address: string): URL => new URL(address, location?.href)
+  const toRoute = (route: string): URL => toUrl(`${path}/${route}`)
+  const isAllowed = ({ origin }: URL): boolean =>
+    [location?.origin, toRoute('').origin, ...origins].includes(origin)
+
+  // `null` for no cookie, which is no session; `undefined` where nobody can tell.
+  const readCsrf = (): string | null | undefined =>
+    isBearer || !csrfCookie ? undefined : settings.readCookie?.(csrfCookie)
+  const canRefresh = (): unknown => session !== null && (isBearer ? refreshToken : readCsrf() !== null)
+  const isExpired = (): unknown => session && now() >= expiresAt && canRefresh()
+  const isKnown = (other: Session): boolean => session === undefined || session?.id === other.id
+
+  // Bearer tokens are in the memory of one tab: its session is not that of the others.
+  const channel =
+    !isBearer && location && globals.BroadcastChannel
+      ? new globals.BroadcastChannel(`tokenlib ${toRoute('')}`)
+      : null
+
+  const emit = <Name extends keyof TokenClientEvents>(
+    name: Name,
+    value: TokenClientEvents<Claims>[Name],
+  ): void => {
+    for (const listener of [...(listeners[name] ?? [])] as ((given: typeof value) => void)[]) {
+      try {
+        listener(value)
+      } catch (error) {
+        console.error(error)
+      }
+    }
+  }
+
+  const hold = (next: Session, name?: Change): void => {
+    session = next
+    sessionCsrf = readCsrf()
+    expiresAt = now() + (next.accessExpiresIn ?? Infinity) * 1000
+    if (!name) return
+    if (name === 'loggedIn') epoch++
+    refreshes++
+    emit(name, next)
+  }
+
+  // The CSRF value stays: cookies of this session that come back late are not those of a new one.
+  const end = (): void => {
+    epoch++
+    session = null
+    accessToken = refreshToken = undefined
+    emit('loggedOut', undefined)
+  }
+
+  const endEverywhere = (ended = session): void => {
+    channel?.postMessage({ name: 'loggedOut', other: ended })
+    end()
+  }
+
+  const accept = ({ session: next, access_token, refresh_token }: Answer, given: Change): Session => {
+    if (!next) throw new TokenClientError('ANSWER_INVALID', given)
+    const name = isKnown(next) ? given : 'loggedIn'
+    accessToken = access_token
+    refreshToken = refresh_token
+    hold(next, name)
+    channel?.postMessage({ name, other: next })
+    return next
+  }
+
+  if (channel) {
+    channel.onmessage = ({ data }) => {
+      const { name, other } = data as { name: Change | 'loggedOut'; other: Session }
+      if (name === 'loggedOut') {
+        if (session !== null && (!other || isKnown(other))) end()
+      } else if (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken) {
+        // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
+        accessToken = undefined
+        hold(other, name)
+      }
+    }
+  }
+
+  // Whether the cookies belong to another session than this tab knows; if there are none, the session is over.
+  const isReplaced = (): boolean => {
+    const csrf = readCsrf()
+    if (csrf === sessionCsrf) return false
+    if (session && sessionCsrf) {
+      end()
+      return csrf !== null
+    }
+    if (csrf && session === null) session = undefined
+    return false
+  }
+
+  // Sends a request, and again as long as the server is out of order and has not begun with it.
+  const deliver = async (
+    create: () => Request,
+    type: 'access' | 'refresh',
+    mayRepeat = true,
+  ): Promise<[Response, code: string]> => {
+    const started = epoch
+    for (let attempt = 1; ; attempt++) {
+      const given = create()
+      const isForeign = !isBearer && location && new URL(given.url).origin !== location.origin
+      // The browser sends cookies to its own origin only, unless it is told to.
+      const request = isForeign ? new Request(given, { credentials: 'include' }) : given
+      const isSafe = SAFE_METHOD.test(request.method)
+      const token = type === 'access' ? accessToken : refreshToken
+      const csrf = readCsrf()
+      // Set on the request: `fetch(request, { headers })` would reset its referrer.
+      if (token) request.headers.set('authorization', `Bearer ${token}`)
+      if (csrf && !isSafe) request.headers.set(csrfHeader, csrf)
+      const response = await settings.fetch(request)
+
+      const { status, headers } = response
+      if (status !== 401 && status !== 503) return [response, '']
+      // Of a copy: the response may be returned. Only JSON, because other bodies may never end.
+      const isJson = headers.get('content-type')?.includes('json')
+      const code = String(isJson && (await readJson<Answer>(response.clone())).code)
+      // This code: refused before any handler ran. Other answers leave that open.
+      const isRefused = code === 'REVOCATION_UNAVAILABLE' || (isSafe && headers.has('retry-after'))
+      const seconds = readRetryAfter(response) || 1
+      if (
+        status === 401 ||
+        !isRefused ||
+        !mayRepeat ||
+        attempt === MAX_ATTEMPTS ||
+        seconds > MAX_WAIT_SECONDS
+      ) {
+        return [response, code]
+      }
+      await wait(seconds, request.signal)
+      if (epoch !== started) return [response, code]
+    }
+  }
+
+  // A request to a session route; anything but success rejects. The routes never redirect, and nothing must follow.
+  // With a body it is neither refreshed nor repeated.
+  const call = async <Result = Answer>(method: string, route: string, body?: object): Promise<Result> => {
+    const init = { method, redirect: 'manual', signal: AbortSignal.timeout(CALL_TIMEOUT_MS) } as const
+    const headers = { 'content-type': 'application/json' }
+    const create = (): Request =>
+      new Request(toRoute(route), { ...init, headers, body: JSON.stringify(body) })
+    try {
+      const response = body ? (await deliver(create, 'refresh'))[0] : await send(toRoute(route), init)
+      const answer = await readJson<Answer>(response)
+      const { ok, status } = response
+      if (ok) return answer as Result
+      const code = status >= 500 ? 'UNAVAILABLE' : String(answer.code ?? 'ANSWER_INVALID')
+      throw new TokenClientError(code, route, {
+        status,
+        body: answer,
+        retryAfter: readRetryAfter(response) || 0,
+      })
+    } catch (cause) {
+      throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', route, { cause })
+    }
+  }
+
+  const refreshOnce = async (): Promise<boolean> => {
+    const started = epoch
+    try {
+      const answer = await call('POST', 'refresh', {})
+      // Whoever has logged out or in meanwhile must not get the old session back.
+      if (epoch === started) accept(answer, 'refreshed')
+    } catch (error) {
+      const { status, code } = error as TokenClientError
+      if (epoch === started) {
+        if (status !== 401 || CSRF_CODE.test(code)) {
+          emit('offline', error as TokenClientError)
+          throw error
+        }
+        endEverywhere()
+      }
+    }
+    return epoch === started
+  }
+
+  const refresh = (): Promise<boolean> =>
+    (refreshing ??= refreshOnce().finally(() => {
+      refreshing = null
+    }))
+
+  const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const create = (): Request =>
+      new Request(typeof input === 'object' && 'clone' in input ? input.clone() : input, init)
+    const first = create()
+    const { headers, keepalive, signal, url } = first
+    if (headers.has('authorization') || !isAllowed(new URL(url))) return settings.fetch(first)
+    if (isReplaced()) throw new TokenClientError('SESSION_CHANGED', 'fetch')
+    // A page that is being left has no time to wait. An outage is told when the request is refused.
+    if (isExpired() && !keepalive) await unlessAborted(refresh(), signal).catch(() => {})
+
+    const started = epoch
+    // A stream is gone once it was sent; the Fetch standard requires `duplex` for it.
+    const mayRepeat = !('duplex' in init)
+    let hasRefreshed = false
+    for (let round = 1; ; round++) {
+      const known = refreshes
+      const csrf = readCsrf()
+      const [response, code] = await deliver(mayRepeat ? create : () => first, 'access', mayRepeat)
+      if (response.status !== 401 || FINAL_CODE.test(code)) return response
+      if (CSRF_CODE.test(code)) {
+        if (readCsrf() === csrf || isReplaced()) return response
+      } else if (refreshes === known) {
+        if (hasRefreshed || !canRefresh()) return response
+        hasRefreshed = true
+        await unlessAborted(refresh(), signal)
+      }
+      // Nothing is repeated in the name of another session.
+      if (!mayRepeat || epoch !== started || round === MAX_ROUNDS) return response
+    }
+  }
+
+  const askOnce = async (): Promise<Session | null> => {
+    // The one call that does not rely on what this tab knows: a log-out may not have reached the server.
+    isReplaced()
+    session ??= undefined
+    if (!canRefresh() && !accessToken) return null
+    const started = epoch
+    try {
+      const answer = await call('GET', 'session')
+      if (epoch === started && answer.session)
+        hold(answer.session, isKnown(answer.session) ? undefined : 'loggedIn')
+    } catch (error) {
+      if ((error as TokenClientError).status !== 401) throw error
+      if (epoch === started) endEverywhere()
+    }
+    return session ?? null
+  }
+
+  const ask = (): Promise<Session | null> =>
+    (asking ??= askOnce().finally(() => {
+      asking = null
+    }))
+
+  const on = (name: string, listener: (value: never) => void): (() => void) => {
+    const added = (listeners[name] ??= new Set())
+    added.add(listener)
+    return () => void added.delete(listener)
+  }
+
+  return {
+    fetch: send,
+    session: ask,
+    async logIn(credentials, given = {}) {
+      addDefaults(given, { remember: false })
+      // The cookies of a refresh that is under way must not overwrite those of the log-in.
+      await refreshing?.catch(() => {})
+      const transport = isBearer && { transport: 'bearer' }
+      return accept(await call('POST', 'login', { ...credentials, ...given, ...transport }), 'loggedIn')
+    },
+    async stepUp(credentials) {
+      await refreshing?.catch(() => {})
+      return accept(await call('POST', 'step-up', credentials), 'refreshed')
+    },
+    async logOut() {
+      const ended = session
+      epoch++
+      session = null
+      try {
+        await call('POST', 'logout')
+      } finally {
+        endEverywhere(ended)
+      }
+    },
+    async logOutEverywhere() {
+      await call('POST', 'logout-everywhere')
+      endEverywhere()
+    },
+    sessions: () => call<SessionPage>('GET', 'sessions'),
+    async endSession(id) {
+      await call('DELETE', `sessions/${encodeURIComponent(id)}`)
+      if (id === session?.id) endEverywhere()
+    },
+    socket(address, protocols = []) {
+      const url = toUrl(String(address).replace(/^ws/, 'http'))
+      const { WebSocket } = settings
+      assertOption('WebSocket', !!WebSocket)
+      assertOption('origins', isAllowed(url))
+      let known = refreshes
+      const connect = (): object => {
+        known = refreshes
+        const credentials = accessToken ? ['bearer', accessToken] : []
+        return new (WebSocket as SocketConstructor)(
+          url.href.replace('http', 'ws'),
+          credentials.concat(protocols),
+        )
+      }
+      const prepare = async (isRefused: boolean): Promise<unknown> =>
+        (isExpired() || (isRefused && known === refreshes && canRefresh())) && refresh()
+      return openSocket(connect, prepare, (listener) => [on('loggedIn', listener), on('loggedOut', listener)])
+    },
+    on,
+    close: () => channel?.close(),
+  }
+}
+
+// An object, also for an answer that is none.
+async function readJson<Body>(response: Response): Promise<Body> {
+  return Object((await response.json().catch(() => null)) as unknown) as Body
+}
