@@ -13,7 +13,7 @@ export type TokenClientErrorCode =
 /** A call of the client failed; `code` is for programs, and no text contains a token. */
 export class TokenClientError extends Error {
   override readonly name = 'TokenClientError'
-  readonly code: TokenClientErrorCode
+  declare readonly code: TokenClientErrorCode
   /** The status of the answer, if there was one. */
   declare readonly status?: number
   /** The seconds to wait before the next attempt, if the server named them. */
@@ -23,7 +23,6 @@ export class TokenClientError extends Error {
 
   constructor(code: TokenClientErrorCode, action: string, answer?: object) {
     super(`${action}: ${code}`)
-    this.code = code
-    Object.assign(this, answer)
+    Object.assign(this, answer, { code })
   }
 }

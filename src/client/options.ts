@@ -59,7 +59,7 @@ export function parseOptions(options: TokenClientOptions): ParsedOptions {
     fetch: (input: string | URL | Request, init?: RequestInit) => globalThis.fetch(input, init),
     WebSocket: globals.WebSocket,
   }) as ParsedOptions
-  assertOption('transport', /^(cookies|bearer)$/.test(parsed.transport))
+  assertOption('transport', ['cookies', 'bearer'].includes(parsed.transport))
   return { ...parsed, origins: parsed.origins.map((origin) => new URL(origin).origin) }
 }
 

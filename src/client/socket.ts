@@ -1,4 +1,5 @@
 import { TokenClientError } from './errors.js'
+import { CLOSED, CONNECTING, MAX_DELAY_MS, OPEN, STABLE_MS, UNAUTHORIZED } from './limits.js'
 import { now } from './waiting.js'
 
 /** What a socket can send. */
@@ -25,18 +26,9 @@ interface Connection {
   close(code?: number, reason?: string): void
 }
 
-const CONNECTING = 0
-const OPEN = 1
-const CLOSED = 3
-
-/** What the server closes with when the token is no longer good, and what a log-out closes with. */
-const UNAUTHORIZED = 4401
 // RFC 6455 §7.4.1 and its registry: the server goes away, the connection is lost, the server has an error, restarts or
 // is overloaded, or a proxy cannot reach it. With every other code, the server means what it says.
 const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013, 1014]
-// A connection that was shorter counts as a failure, and the next one waits.
-const STABLE_MS = 5000
-const MAX_DELAY_MS = 30_000
 
 /** Opens a socket that is closed for good when the session is over or another one begins. */
 export function openSocket(
@@ -59,14 +51,14 @@ export function openSocket(
     connection?.close(code, reason)
     dispatch('close', { code, reason })
   }
-  const removals = onEnd(() => finish(UNAUTHORIZED, 'Logged out'))
+  const removals = onEnd(() => finish(UNAUTHORIZED))
 
   const socket: { -readonly [Name in keyof TokenSocket]: TokenSocket[Name] } = Object.assign(
     new EventTarget(),
     {
       readyState: CONNECTING,
       send(data: TokenSocketData) {
-        if (socket.readyState !== OPEN) throw new TokenClientError('SOCKET_NOT_OPEN', 'send')
+        if (socket.readyState !== OPEN) throw new TokenClientError('SOCKET_NOT_OPEN', 'socket')
         connection?.send(data)
       },
       close: finish,
@@ -77,7 +69,9 @@ export function openSocket(
 
   // Later, also for the first time: whoever opens a socket must be able to listen first.
   const connectLater = (isRefused = false): void => {
-    timer = setTimeout(() => void connect(isRefused), failures && toBackoff(failures))
+    // At random below a limit that doubles with each failure: many tabs may have seen the same one.
+    const delay = failures && Math.min(MAX_DELAY_MS, 500 * 2 ** failures) * Math.random()
+    timer = setTimeout(() => void connect(isRefused), delay)
     failures++
   }
 
@@ -108,9 +102,4 @@ export function openSocket(
 
   connectLater()
   return socket
-}
-
-// Doubles with each failure, and differs between the tabs that saw the same one.
-function toBackoff(failures: number): number {
-  return Math.min(MAX_DELAY_MS, 250 * 2 ** failures) * (0.5 + Math.random() / 2)
 }

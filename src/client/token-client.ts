@@ -7,22 +7,15 @@ import {
   type SocketConstructor,
   type TokenClientOptions,
 } from './options.js'
+import { CALL_TIMEOUT_MS, MAX_ATTEMPTS, MAX_WAIT_SECONDS } from './limits.js'
 import { openSocket } from './socket.js'
 import type { SessionPage, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { now, readRetryAfter, unlessAborted, wait } from './waiting.js'
-
-// An answer that takes longer will not come: the connections of a laptop that slept are dead.
-const CALL_TIMEOUT_MS = 60_000
-const MAX_ATTEMPTS = 3
-// The most that a server can ask for with `Retry-After`: beyond it, the application should tell its user.
-const MAX_WAIT_SECONDS = 30
-const MAX_ROUNDS = 3
+import { now, readRetryAfter, unlessAborted } from './waiting.js'
 
 // RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first.
 const SAFE_METHOD = /^(GET|HEAD|OPTIONS)$/
-const CSRF_CODE = /^CSRF_/
-// No refresh would change these answers.
-const FINAL_CODE = /^(FRESH_TOKEN_REQUIRED|CREDENTIALS_INVALID)$/
+// No refresh would change these answers. A CSRF value is that of one session: another one would be that of another user.
+const FINAL_CODE = /^(CSRF|FRESH|CREDENTIALS)_/
 
 /**
  * Creates a client for the session routes of a server. Nothing is sent until it is used.
@@ -157,17 +150,14 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   // Sends a request, and again as long as the server is out of order and has not begun with it.
   const deliver = async (
     create: () => Request,
-    type: 'access' | 'refresh',
+    withRefreshToken: boolean,
     mayRepeat = true,
   ): Promise<[Response, code: string]> => {
     const started = epoch
     for (let attempt = 1; ; attempt++) {
-      const given = create()
-      const isForeign = !isBearer && location && new URL(given.url).origin !== location.origin
-      // The browser sends cookies to its own origin only, unless it is told to.
-      const request = isForeign ? new Request(given, { credentials: 'include' }) : given
+      const request = create()
       const isSafe = SAFE_METHOD.test(request.method)
-      const token = type === 'access' ? accessToken : refreshToken
+      const token = withRefreshToken ? refreshToken : accessToken
       const csrf = readCsrf()
       // Set on the request: `fetch(request, { headers })` would reset its referrer.
       if (token) request.headers.set('authorization', `Bearer ${token}`)
@@ -176,22 +166,14 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
       const { status, headers } = response
       if (status !== 401 && status !== 503) return [response, '']
-      // Of a copy: the response may be returned. Only JSON, because other bodies may never end.
-      const isJson = headers.get('content-type')?.includes('json')
-      const code = String(isJson && (await readJson<Answer>(response.clone())).code)
+      // Of a copy: the response may be returned.
+      const code = String((await readJson<Answer>(response.clone())).code)
       // This code: refused before any handler ran. Other answers leave that open.
       const isRefused = code === 'REVOCATION_UNAVAILABLE' || (isSafe && headers.has('retry-after'))
-      const seconds = readRetryAfter(response) || 1
-      if (
-        status === 401 ||
-        !isRefused ||
-        !mayRepeat ||
-        attempt === MAX_ATTEMPTS ||
-        seconds > MAX_WAIT_SECONDS
-      ) {
-        return [response, code]
-      }
-      await wait(seconds, request.signal)
+      const seconds = readRetryAfter(response) ?? 1
+      const isLast = !mayRepeat || attempt === MAX_ATTEMPTS || seconds > MAX_WAIT_SECONDS
+      if (status === 401 || !isRefused || isLast) return [response, code]
+      await unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), request.signal)
       if (epoch !== started) return [response, code]
     }
   }
@@ -199,12 +181,18 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   // A request to a session route; anything but success rejects. The routes never redirect, and nothing must follow.
   // With a body it is neither refreshed nor repeated.
   const call = async <Result = Answer>(method: string, route: string, body?: object): Promise<Result> => {
-    const init = { method, redirect: 'manual', signal: AbortSignal.timeout(CALL_TIMEOUT_MS) } as const
+    const init = {
+      method,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      // Also for a `path` on another origin. Workers do not know the member.
+      ...(!isBearer && ({ credentials: 'include' } as const)),
+    } as const
     const headers = { 'content-type': 'application/json' }
     const create = (): Request =>
       new Request(toRoute(route), { ...init, headers, body: JSON.stringify(body) })
     try {
-      const response = body ? (await deliver(create, 'refresh'))[0] : await send(toRoute(route), init)
+      const response = body ? (await deliver(create, true))[0] : await send(toRoute(route), init)
       const answer = await readJson<Answer>(response)
       const { ok, status } = response
       if (ok) return answer as Result
@@ -212,7 +200,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       throw new TokenClientError(code, route, {
         status,
         body: answer,
-        retryAfter: readRetryAfter(response) || 0,
+        retryAfter: readRetryAfter(response),
       })
     } catch (cause) {
       throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', route, { cause })
@@ -228,7 +216,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     } catch (error) {
       const { status, code } = error as TokenClientError
       if (epoch === started) {
-        if (status !== 401 || CSRF_CODE.test(code)) {
+        if (status !== 401 || FINAL_CODE.test(code)) {
           emit('offline', error as TokenClientError)
           throw error
         }
@@ -244,11 +232,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     }))
 
   const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const create = (): Request =>
-      new Request(typeof input === 'object' && 'clone' in input ? input.clone() : input, init)
+    const create = (): Request => new Request(input instanceof Request ? input.clone() : input, init)
     const first = create()
     const { headers, keepalive, signal, url } = first
-    if (headers.has('authorization') || !isAllowed(new URL(url))) return settings.fetch(first)
+    if (headers.has('authorization') || !isAllowed(toUrl(url))) return settings.fetch(first)
     if (isReplaced()) throw new TokenClientError('SESSION_CHANGED', 'fetch')
     // A page that is being left has no time to wait. An outage is told when the request is refused.
     if (isExpired() && !keepalive) await unlessAborted(refresh(), signal).catch(() => {})
@@ -259,18 +246,16 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     let hasRefreshed = false
     for (let round = 1; ; round++) {
       const known = refreshes
-      const csrf = readCsrf()
-      const [response, code] = await deliver(mayRepeat ? create : () => first, 'access', mayRepeat)
-      if (response.status !== 401 || FINAL_CODE.test(code)) return response
-      if (CSRF_CODE.test(code)) {
-        if (readCsrf() === csrf || isReplaced()) return response
-      } else if (refreshes === known) {
-        if (hasRefreshed || !canRefresh()) return response
+      const [response, code] = await deliver(mayRepeat ? create : () => first, false, mayRepeat)
+      if (response.status !== 401 || FINAL_CODE.test(code) || hasRefreshed) return response
+      // If another refresh has finished meanwhile, the request is only repeated: once.
+      if (refreshes === known || round > 1) {
+        if (!canRefresh()) return response
         hasRefreshed = true
         await unlessAborted(refresh(), signal)
       }
       // Nothing is repeated in the name of another session.
-      if (!mayRepeat || epoch !== started || round === MAX_ROUNDS) return response
+      if (!mayRepeat || epoch !== started) return response
     }
   }
 

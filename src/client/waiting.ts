@@ -3,22 +3,18 @@ export function now(): number {
   return Date.now()
 }
 
-/** The seconds that `Retry-After` asks for (RFC 9110 §10.2.3), or `NaN` without a valid one. */
-export function readRetryAfter({ headers }: Response): number {
+/** The seconds that `Retry-After` asks for (RFC 9110 §10.2.3), or `undefined` without a valid one. */
+export function readRetryAfter({ headers }: Response): number | undefined {
   const value = headers.get('retry-after') ?? ''
-  return /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now()) / 1000
-}
-
-/** Resolves after a number of seconds, or rejects with the reason of `signal`. */
-export function wait(seconds: number, signal: AbortSignal): Promise<unknown> {
-  return unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), signal)
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now()) / 1000
+  return Number.isNaN(seconds) ? undefined : seconds
 }
 
 /** The outcome of a promise that others may wait for too, or a rejection with the reason of `signal`. */
 export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    signal.addEventListener('abort', () => reject(signal.reason))
     promise.then(resolve, reject)
   })
 }
