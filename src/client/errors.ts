@@ -1,3 +1,5 @@
+import { readRetryAfter } from './responses.js'
+
 /** What `code` can be: one of these, or the code of the server's answer. */
 export type TokenClientErrorCode =
   | 'ANSWER_INVALID'
@@ -25,4 +27,19 @@ export class TokenClientError extends Error {
     super(`${action}: ${code}`)
     Object.assign(this, answer, { code })
   }
+}
+
+/** The error for an answer that is no success; what fails on the side of the server is `UNAVAILABLE`. */
+export function toClientError(
+  route: string,
+  response: Response,
+  body: { readonly code?: unknown },
+): TokenClientError {
+  const { status } = response
+  const code = status >= 500 ? 'UNAVAILABLE' : String(body.code ?? 'ANSWER_INVALID')
+  return new TokenClientError(code, route, {
+    status,
+    body,
+    retryAfter: readRetryAfter(response) || undefined,
+  })
 }

@@ -1,6 +1,6 @@
 import { TokenClientError } from './errors.js'
 import { CLOSED, CONNECTING, MAX_DELAY_MS, OPEN, STABLE_MS, UNAUTHORIZED } from './limits.js'
-import { now } from './waiting.js'
+import { now } from './responses.js'
 
 /** What a socket can send. */
 export type TokenSocketData = string | ArrayBuffer | ArrayBufferView | Blob

@@ -1,4 +1,4 @@
-import { TokenClientError } from './errors.js'
+import { toClientError, TokenClientError } from './errors.js'
 import {
   addDefaults,
   assertOption,
@@ -7,15 +7,11 @@ import {
   type SocketConstructor,
   type TokenClientOptions,
 } from './options.js'
-import { CALL_TIMEOUT_MS, MAX_ATTEMPTS, MAX_WAIT_SECONDS } from './limits.js'
+import { CALL_TIMEOUT_MS, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
+import { createListeners } from './listeners.js'
 import { openSocket } from './socket.js'
-import type { SessionPage, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { now, readRetryAfter, unlessAborted } from './waiting.js'
-
-// RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first.
-const SAFE_METHOD = /^(GET|HEAD|OPTIONS)$/
-// No refresh would change these answers. A CSRF value is that of one session: another one would be that of another user.
-const FINAL_CODE = /^(CSRF|FRESH|CREDENTIALS)_/
+import type { SessionPage, TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
+import { now, readJson, readRetryAfter, unlessAborted } from './responses.js'
 
 /**
  * Creates a client for the session routes of a server. Nothing is sent until it is used.
@@ -30,18 +26,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 ): TokenClient<Claims> {
   type Session = TokenSession<Claims>
   type Change = 'loggedIn' | 'refreshed'
-  interface Answer {
-    readonly session?: Session
-    readonly access_token?: string
-    readonly refresh_token?: string
-    readonly code?: unknown
-  }
+  type Answer = TokenAnswer<Claims>
 
   const settings = parseOptions(options)
-  const { path, origins, csrfCookie, csrfHeader } = settings
+  const { csrfCookie } = settings
   const { location } = globals
   const isBearer = settings.transport === 'bearer'
-  const listeners: Record<string, Set<(value: never) => void>> = {}
+  const [on, emit] = createListeners<TokenClientEvents<Claims>>()
 
   // `null` after a log-out, when nothing is refreshed; `undefined` as long as the server was not asked.
   let session: Session | null | undefined
@@ -59,9 +50,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
   // What depends on the page is read when it is needed: a server that renders the page has none.
   const toUrl = (address: string): URL => new URL(address, location?.href)
-  const toRoute = (route: string): URL => toUrl(`${path}/${route}`)
+  const toRoute = (route: string): URL => toUrl(`${settings.path}/${route}`)
   const isAllowed = ({ origin }: URL): boolean =>
-    [location?.origin, toRoute('').origin, ...origins].includes(origin)
+    [location?.origin, toRoute('').origin, ...settings.origins].includes(origin)
 
   // `null` for no cookie, which is no session; `undefined` where nobody can tell.
   const readCsrf = (): string | null | undefined =>
@@ -75,19 +66,6 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     !isBearer && location && globals.BroadcastChannel
       ? new globals.BroadcastChannel(`tokenlib ${toRoute('')}`)
       : null
-
-  const emit = <Name extends keyof TokenClientEvents>(
-    name: Name,
-    value: TokenClientEvents<Claims>[Name],
-  ): void => {
-    for (const listener of [...(listeners[name] ?? [])] as ((given: typeof value) => void)[]) {
-      try {
-        listener(value)
-      } catch (error) {
-        console.error(error)
-      }
-    }
-  }
 
   const hold = (next: Session, name?: Change): void => {
     session = next
@@ -161,7 +139,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const csrf = readCsrf()
       // Set on the request: `fetch(request, { headers })` would reset its referrer.
       if (token) request.headers.set('authorization', `Bearer ${token}`)
-      if (csrf && !isSafe) request.headers.set(csrfHeader, csrf)
+      if (csrf && !isSafe) request.headers.set(settings.csrfHeader, csrf)
       const response = await settings.fetch(request)
 
       const { status, headers } = response
@@ -170,7 +148,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const code = String((await readJson<Answer>(response.clone())).code)
       // This code: refused before any handler ran. Other answers leave that open.
       const isRefused = code === 'REVOCATION_UNAVAILABLE' || (isSafe && headers.has('retry-after'))
-      const seconds = readRetryAfter(response) ?? 1
+      const seconds = readRetryAfter(response) || 1
       const isLast = !mayRepeat || attempt === MAX_ATTEMPTS || seconds > MAX_WAIT_SECONDS
       if (status === 401 || !isRefused || isLast) return [response, code]
       await unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), request.signal)
@@ -191,17 +169,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const headers = { 'content-type': 'application/json' }
     const create = (): Request =>
       new Request(toRoute(route), { ...init, headers, body: JSON.stringify(body) })
+    // The cookies of another refresh that is under way must not overwrite those of a log-in.
+    if (body) await refreshing?.catch(() => {})
     try {
       const response = body ? (await deliver(create, true))[0] : await send(toRoute(route), init)
       const answer = await readJson<Answer>(response)
-      const { ok, status } = response
-      if (ok) return answer as Result
-      const code = status >= 500 ? 'UNAVAILABLE' : String(answer.code ?? 'ANSWER_INVALID')
-      throw new TokenClientError(code, route, {
-        status,
-        body: answer,
-        retryAfter: readRetryAfter(response),
-      })
+      if (response.ok) return answer as Result
+      throw toClientError(route, response, answer)
     } catch (cause) {
       throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', route, { cause })
     }
@@ -281,40 +255,22 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       asking = null
     }))
 
-  const on = (name: string, listener: (value: never) => void): (() => void) => {
-    const added = (listeners[name] ??= new Set())
-    added.add(listener)
-    return () => void added.delete(listener)
-  }
-
   return {
     fetch: send,
     session: ask,
     async logIn(credentials, given = {}) {
       addDefaults(given, { remember: false })
-      // The cookies of a refresh that is under way must not overwrite those of the log-in.
-      await refreshing?.catch(() => {})
-      const transport = isBearer && { transport: 'bearer' }
-      return accept(await call('POST', 'login', { ...credentials, ...given, ...transport }), 'loggedIn')
+      const { transport } = settings
+      return accept(await call('POST', 'login', { ...credentials, ...given, transport }), 'loggedIn')
     },
-    async stepUp(credentials) {
-      await refreshing?.catch(() => {})
-      return accept(await call('POST', 'step-up', credentials), 'refreshed')
-    },
-    async logOut() {
+    stepUp: async (credentials) => accept(await call('POST', 'step-up', credentials), 'refreshed'),
+    logOut() {
       const ended = session
       epoch++
       session = null
-      try {
-        await call('POST', 'logout')
-      } finally {
-        endEverywhere(ended)
-      }
+      return call<void>('POST', 'logout').finally(() => endEverywhere(ended))
     },
-    async logOutEverywhere() {
-      await call('POST', 'logout-everywhere')
-      endEverywhere()
-    },
+    logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
     sessions: () => call<SessionPage>('GET', 'sessions'),
     async endSession(id) {
       await call('DELETE', `sessions/${encodeURIComponent(id)}`)
@@ -328,11 +284,8 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       let known = refreshes
       const connect = (): object => {
         known = refreshes
-        const credentials = accessToken ? ['bearer', accessToken] : []
-        return new (WebSocket as SocketConstructor)(
-          url.href.replace('http', 'ws'),
-          credentials.concat(protocols),
-        )
+        const offered = (accessToken ? ['bearer', accessToken] : []).concat(protocols)
+        return new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered)
       }
       const prepare = async (isRefused: boolean): Promise<unknown> =>
         (isExpired() || (isRefused && known === refreshes && canRefresh())) && refresh()
@@ -341,9 +294,4 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     on,
     close: () => channel?.close(),
   }
-}
-
-// An object, also for an answer that is none.
-async function readJson<Body>(response: Response): Promise<Body> {
-  return Object((await response.json().catch(() => null)) as unknown) as Body
 }

@@ -17,6 +17,14 @@ export interface TokenSession<Claims = Record<string, unknown>> {
   readonly expiresIn: number | null
 }
 
+/** What a session route answers: the session, the tokens that are not in cookies, or the code of an error. */
+export interface TokenAnswer<Claims> {
+  readonly session?: TokenSession<Claims>
+  readonly access_token?: string
+  readonly refresh_token?: string
+  readonly code?: unknown
+}
+
 /** What the listeners of each event get. */
 export interface TokenClientEvents<Claims = Record<string, unknown>> {
   /** A log-in, here or in another tab, perhaps as another user. */
