@@ -5,16 +5,7 @@ import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
 import { readUpgradeToken } from '../request/upgrade.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
-import { FOREVER } from '../revocation/revocation.js'
-import { type Duration, parseDuration } from '../time.js'
 import { type Authenticator, assertUnrevoked, authenticateToken, reportRejection } from './authenticate.js'
-import {
-  type ClosableSocket,
-  closeSocket,
-  prepareSilence,
-  type SocketIoSocket,
-  toClosable,
-} from './closable-socket.js'
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
 import {
   assertFresh,
@@ -25,7 +16,6 @@ import {
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
-import { startTimer, type Timer } from '../runtime.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
@@ -107,7 +97,7 @@ function copyView(view: RequestView): RequestView {
 }
 
 /** What is known of a handshake that was accepted. */
-interface AcceptedUpgrade {
+export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
   /** `null` for a socket that lives as long as its token. */
@@ -129,7 +119,7 @@ export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<voi
  * An open socket does not present its token anew: to a refresh token that its session has replaced in the meantime,
  * this is no reuse.
  */
-async function recheckToken(
+export async function recheckToken(
   authenticator: Authenticator,
   upgrade: AuthenticatedUpgrade,
   anew: boolean,
@@ -147,7 +137,12 @@ async function recheckToken(
 }
 
 function readFollowed(upgrade: AuthenticatedUpgrade): FollowedSession | null {
-  return accepted.get(upgrade)?.followed ?? null
+  return readAccepted(upgrade)?.followed ?? null
+}
+
+/** What is known of a handshake, or `null` for a copy of one. */
+export function readAccepted(upgrade: AuthenticatedUpgrade): AcceptedUpgrade | null {
+  return accepted.get(upgrade) ?? null
 }
 
 async function reported<Value>(
@@ -205,79 +200,4 @@ export function checkMessage(
     reportRejection(authenticator, error, upgrade.payload)
     throw error
   }
-}
-
-/** The milliseconds between two looks at the token of a socket, or `RangeError`. */
-export function parseInterval(every: Duration): number {
-  const interval = parseDuration(every) * 1000
-  if (interval >= 1000 && interval <= 86_400_000) return interval
-  throw new RangeError('every must be between a second and a day')
-}
-
-/** Closes a socket once its token, or the session that it follows, has ended; returns a function that stops watching. */
-export function closeWhenInvalid(
-  manager: Authenticator,
-  given: ClosableSocket | SocketIoSocket,
-  upgrade: AuthenticatedUpgrade,
-  every: Duration,
-): () => void {
-  const interval = parseInterval(every)
-  const socket = toClosable(given)
-  const followed = readFollowed(upgrade)
-  // A session is known to the manager that has authenticated the handshake.
-  const authenticator = (followed && accepted.get(upgrade)?.authenticator) ?? manager
-  let timer: Timer | undefined
-  let stopped = false
-  const stop = (): void => {
-    stopped = true
-    clearTimeout(timer)
-    unwatch()
-  }
-
-  const check = async (anew: boolean): Promise<void> => {
-    // A socket that ended before it was watched never says so.
-    if ((socket.readyState ?? 0) >= 2) return stop()
-    try {
-      await recheckToken(authenticator, upgrade, anew)
-    } catch (error) {
-      if (!stopped) closeSocket(socket, error)
-      stop()
-    }
-    if (!stopped) schedule()
-  }
-
-  const schedule = (): void => {
-    clearTimeout(timer)
-    const now = authenticator.now()
-    const wait = followed?.untilLook(now) ?? untilExpiry(authenticator, upgrade.payload, now)
-    timer = startTimer(() => void check(true), Math.min(interval, wait))
-  }
-
-  // Where there is a replica: at once, and not at the next look.
-  const unwatch = watchToken(authenticator, upgrade, () => {
-    clearTimeout(timer)
-    void check(false)
-  })
-  socket.addEventListener('close', stop)
-  prepareSilence(socket)
-  // What arrived since the handshake is not told again.
-  if (hasReplica(authenticator)) void check(false)
-  else schedule()
-  return stop
-}
-
-function hasReplica({ store }: Authenticator): boolean {
-  return store !== null && store.waitForOthers !== null
-}
-
-function watchToken(
-  { store, verifier }: Authenticator,
-  { token: { token } }: AuthenticatedUpgrade,
-  listener: () => void,
-): () => void {
-  return store?.watchToken(verifier.open(token), listener) ?? (() => undefined)
-}
-
-function untilExpiry({ settings }: Authenticator, { exp }: TokenPayload, now: number): number {
-  return exp === undefined ? FOREVER : Math.max(0, (exp + settings.claims.leeway) * 1000 - now)
 }

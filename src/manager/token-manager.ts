@@ -55,11 +55,11 @@ import {
 import { refreshPair } from './refresh.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
+import { closeWhenInvalid } from './close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
   authenticateUpgrade,
   checkMessage,
-  closeWhenInvalid,
   parseUpgradePolicy,
   readUpgrade,
   type UpgradePolicy,

@@ -5,9 +5,9 @@ import {
   type SocketIoSocket,
   toClosable,
 } from '../../manager/closable-socket.js'
+import { parseInterval } from '../../manager/close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
-  parseInterval,
   parseUpgradePolicy,
   recheckUpgrade,
   type UpgradePolicy,
