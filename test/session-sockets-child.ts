@@ -1,7 +1,8 @@
 // Another process with a WebSocket server and a replica of the store that all processes share.
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { Redis } from 'ioredis'
 import { WebSocketServer } from 'ws'
 import { acceptUpgrade, TokenConfig, TokenManager } from '../src/index.js'
@@ -16,7 +17,7 @@ await tokens.ready()
 
 const server = createServer()
 const sockets = new WebSocketServer({ noServer: true })
-server.on('upgrade', async (request, connection, head) => {
+const accept = async (request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> => {
   const upgrade = await acceptUpgrade(tokens, request, connection, { until: 'session' })
   if (upgrade === null) return
   sockets.handleUpgrade(request, connection, head, (socket) => {
@@ -24,7 +25,8 @@ server.on('upgrade', async (request, connection, head) => {
     tokens.closeWhenInvalid(socket, upgrade, { every: '1d' })
     socket.send(upgrade.payload.sub)
   })
-})
+}
+server.on('upgrade', (request, connection, head) => void accept(request, connection, head))
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 process.send?.((server.address() as AddressInfo).port)

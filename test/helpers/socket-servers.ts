@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { serve, upgradeWebSocket, type WebSocketServerLike } from '@hono/node-server'
 import Fastify, { type FastifyPluginCallback, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
-import { Server as SocketIo } from 'socket.io'
+import { Server as SocketIo, type Socket } from 'socket.io'
 import { io } from 'socket.io-client'
 import { WebSocket, WebSocketServer } from 'ws'
 import * as fastifyAdapter from '../../src/adapters/fastify.js'
@@ -72,14 +73,15 @@ async function connectWs(url: string, { protocols = [], headers = {} }: Handshak
 const ws: Create = async (tokens, policy, every = '30s') => {
   const server = createServer()
   const sockets = new WebSocketServer({ noServer: true })
-  server.on('upgrade', async (request, connection, head) => {
+  const accept = async (request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> => {
     const upgrade = await acceptUpgrade(tokens, request, connection, policy)
     if (upgrade === null) return
     sockets.handleUpgrade(request, connection, head, (socket) => {
       tokens.closeWhenInvalid(socket, upgrade, { every })
       echo(socket, upgrade)
     })
-  })
+  }
+  server.on('upgrade', (request, connection, head) => void accept(request, connection, head))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -97,14 +99,15 @@ const socketIo: Create = async (tokens, policy, every = '30s') => {
   // So seldom that a test which moves its timers ahead does not lose the connection.
   const heartbeat = { pingInterval: 86_400_000, pingTimeout: 86_400_000 }
   const sockets = new SocketIo(server, { transports: ['websocket'], ...heartbeat })
-  sockets.use(async (socket, next) => {
+  const authenticate = async (socket: Socket, next: (error?: Error) => void): Promise<void> => {
     try {
       socket.data.upgrade = await tokens.authenticateUpgrade(socket.request, policy)
       next()
     } catch (error) {
       next(new Error(isTokenError(error) ? error.code : 'INTERNAL_ERROR'))
     }
-  })
+  }
+  sockets.use((socket, next) => void authenticate(socket, next))
   sockets.on('connection', (socket) => {
     const upgrade = socket.data.upgrade as AuthenticatedUpgrade
     tokens.closeWhenInvalid(socket, upgrade, { every })
