@@ -374,8 +374,8 @@ describe('a handshake that asks to follow the session is refused', () => {
 
   test('without a store, and with one that keeps no sessions', async () => {
     const bare = createManager().tokens
-    const { tokens } = createSetting({ wrap: ({ sessions: _, ...store }) => store })
-    for (const manager of [bare, tokens]) {
+    const unkept = createSetting({ wrap: ({ sessions: _, ...store }) => store }).tokens
+    for (const manager of [bare, unkept]) {
       const { accessToken } = await manager.createTokenPair({ uid: 'ada' })
       for (const request of [withBearer(accessToken), new Request('http://localhost/')]) {
         await expect(manager.authenticateUpgrade(request, until)).rejects.toMatchObject({
