@@ -343,6 +343,11 @@ describe('a message of a socket that follows its session', () => {
   })
 })
 
+function withoutSessions(store: RevocationStore): RevocationStore {
+  const { sessions: _, ...others } = store
+  return others
+}
+
 describe('a handshake that asks to follow the session is refused', () => {
   const until = { until: 'session' } as const
 
@@ -374,7 +379,7 @@ describe('a handshake that asks to follow the session is refused', () => {
 
   test('without a store, and with one that keeps no sessions', async () => {
     const bare = createManager().tokens
-    const unkept = createSetting({ wrap: ({ sessions: _, ...store }) => store }).tokens
+    const unkept = createSetting({ wrap: withoutSessions }).tokens
     for (const manager of [bare, unkept]) {
       const { accessToken } = await manager.createTokenPair({ uid: 'ada' })
       for (const request of [withBearer(accessToken), new Request('http://localhost/')]) {
