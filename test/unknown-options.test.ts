@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import * as elysia from '../src/adapters/elysia.js'
 import * as express from '../src/adapters/express.js'
@@ -7,7 +8,7 @@ import * as h3 from '../src/adapters/h3.js'
 import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
-import { MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -70,6 +71,8 @@ const CALLS: readonly (readonly [
     'skipRevocation',
     (given) => tokens.authenticateUpgrade(request, given),
   ],
+  ['authenticateUpgrade', 'untill', 'until', (given) => tokens.authenticateUpgrade(request, given)],
+  ['acceptUpgrade', 'origin', 'origins', (given) => acceptUpgrade(tokens, request, new PassThrough(), given)],
   [
     'closeWhenInvalid',
     'each',

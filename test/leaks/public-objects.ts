@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
@@ -84,6 +85,9 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
+      acceptUpgrade: [
+        (await tokenlib.acceptUpgrade(tokens, withBearer(pair.accessToken), new PassThrough())) as object,
+      ],
       SessionInfo: await tokens.listSessions('ada'),
       ...Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, [store]])),
       securitySchemes: configs.map(tokenlib.securitySchemes),
