@@ -11,7 +11,7 @@ import { createMemoryStore } from 'tokenlib/stores/memory'
 import { replicate } from 'tokenlib/stores/replica'
 
 const MAX_BYTES = 200_000
-const DESKTOP = { width: 1100, height: 900 }
+const DESKTOP = { width: 1100, height: 800 }
 const PHONE = { width: 390, height: 844 }
 
 // One picture each: its name, the application that shows the page, how the browser is set, and what to do before.
@@ -36,6 +36,7 @@ const SHOTS = [
     colorScheme: 'light',
     viewport: DESKTOP,
     prepare: openConfirmation,
+    fullPage: false,
   },
   {
     name: 'console-phone',
@@ -56,7 +57,7 @@ try {
   await browser.close()
 }
 
-async function take({ name, start, colorScheme, viewport, prepare }) {
+async function take({ name, start, colorScheme, viewport, prepare, fullPage = true }) {
   const { address, close } = await start()
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB', timezoneId: 'UTC' })
   try {
@@ -64,10 +65,10 @@ async function take({ name, start, colorScheme, viewport, prepare }) {
     await page.goto(address)
     await prepare(page)
     const path = new URL(`${name}.png`, folder).pathname
-    await page.screenshot({ path })
+    await page.screenshot({ path, fullPage })
     const { size } = statSync(path)
     if (size > MAX_BYTES) throw new Error(`${path} has ${size} bytes, more than ${MAX_BYTES}`)
-    console.log(`${name}.png ${viewport.width} x ${viewport.height}, ${size} bytes`)
+    console.log(`${name}.png, ${size} bytes`)
   } finally {
     await context.close()
     close()

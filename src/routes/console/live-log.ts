@@ -108,8 +108,8 @@ const RETRY_MS = 1000
  */
 export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boolean>): Response {
   const encoder = new TextEncoder()
+  const newestAtStart = log.readAfter(0).at(-1)?.number ?? 0
   let sent = 0
-  let isFirst = true
   let isBusy = false
   let timer: Timer | undefined
   let unwatch: (() => void) | undefined
@@ -132,12 +132,13 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
     if (isBusy) return
     isBusy = true
     try {
-      while ((controller.desiredSize ?? 0) > 0 && log.readAfter(sent).length > 0) {
-        if (!isFirst && !(await isStillAllowed())) return end(controller)
-        if (isOver) return
-        isFirst = false
+      while ((controller.desiredSize ?? 0) > 0) {
         const entries = log.readAfter(sent)
-        sent = entries.at(-1)?.number ?? sent
+        const newest = entries.at(-1)?.number ?? 0
+        if (newest === 0) return
+        if (newest > newestAtStart && !(await isStillAllowed())) return end(controller)
+        if (isOver) return
+        sent = newest
         controller.enqueue(encoder.encode(entries.map(toMessage).join('')))
       }
     } finally {

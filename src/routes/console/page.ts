@@ -22,7 +22,7 @@ export const CONSOLE_PAGE: string = `<!doctype html>
       <noscript><p class="notice bad">This page needs JavaScript.</p></noscript>
       <p id="result" class="notice" role="status" aria-live="polite"></p>
       <section aria-labelledby="health-title">
-        <h2 id="health-title">Store</h2>
+        <h2 id="health-title">Health</h2>
         <dl id="health" class="facts"></dl>
         <p id="health-error" class="notice bad" role="alert" hidden></p>
       </section>

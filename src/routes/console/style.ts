@@ -105,9 +105,6 @@ section {
   justify-content: space-between;
   margin-top: 1rem;
 }
-.bar p {
-  margin: 0;
-}
 .end {
   justify-content: flex-end;
 }
@@ -130,11 +127,8 @@ button {
   flex: 1 1 14rem;
   min-width: 0;
 }
-input:disabled {
-  background: var(--page);
-  color: var(--quiet);
-}
 button {
+  white-space: nowrap;
   background: var(--button);
   font-weight: 600;
   cursor: pointer;
@@ -147,6 +141,7 @@ button:hover {
   background: var(--danger);
   color: var(--danger-text);
 }
+input:disabled,
 button:disabled {
   border-color: var(--line);
   background: var(--page);
@@ -161,7 +156,6 @@ button:disabled {
   margin: 0.75rem 0 0;
   padding: 0.625rem 0.875rem;
   border-left: 4px solid var(--good);
-  background: var(--panel);
 }
 .notice:empty {
   display: none;
@@ -173,7 +167,7 @@ button:disabled {
 }
 .facts {
   display: grid;
-  grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr));
+  grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr));
   gap: 0.75rem 1.5rem;
   margin: 0;
 }
@@ -200,10 +194,13 @@ td,
 dd,
 li,
 code,
-#confirm-text,
-#result {
-  overflow-wrap: anywhere;
+p {
+  overflow-wrap: break-word;
   unicode-bidi: isolate;
+}
+/* What is long and without spaces may break anywhere, and makes no column wider. */
+.long {
+  overflow-wrap: anywhere;
 }
 table {
   width: 100%;
@@ -233,6 +230,10 @@ td time {
   padding: 0;
   overflow-y: auto;
   list-style: none;
+}
+#live p,
+.bar p {
+  margin: 0;
 }
 #live li {
   padding: 0.5rem 0;

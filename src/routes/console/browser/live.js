@@ -23,8 +23,11 @@ export function startLive() {
     const missing = entry.number - (lastNumbers.get(process) ?? entry.number - 1) - 1
     lastNumbers.set(process, entry.number)
     if (missing > 0) list.prepend(append(document.createElement('li'), `${missing} more, not shown.`))
-    const text = append(document.createElement('span'), toText(entry))
-    list.prepend(append(document.createElement('li'), toTime(entry.at), text))
+    const line = append(document.createElement('li'), toTime(entry.at), toText(entry))
+    const { note } = entry.facts
+    // In a line of its own: a reason cannot look like another fact.
+    if (note) line.append(append(document.createElement('p'), `Reason: ${note}`))
+    list.prepend(line)
     while (list.children.length > MAX_LINES) list.lastChild?.remove()
   }
 
@@ -45,18 +48,21 @@ export function startLive() {
   open()
 }
 
+const KINDS = { token: 'Token', session: 'Session', user: 'User', key: 'Key' }
+
 /** @param {Entry} entry */
 function toText({ event, facts }) {
-  const { kind, id, sub, sid, actor, note, ip } = facts
-  if (event === 'storeLostData') return 'The store has lost data: every session up to that moment is revoked.'
+  const { kind, id, sub, sid, actor, ip, reason } = facts
+  if (event === 'storeLostData') return 'The store has lost data: all sessions until then are revoked.'
   if (event === 'reuseDetected') {
-    return `Stolen or copied: a used refresh token of ${sub} was sent again${from(ip)}. Session ${sid} is revoked.`
+    return `Alarm: a used refresh token of ${sub} was sent again${from(ip)}. Session ${sid} is revoked.`
   }
-  const what = kind === 'all' ? 'Everything' : `${kind} ${id}${sub && sub !== id ? ` of ${sub}` : ''}`
-  if (event === 'arrived') return `${what}: revoked by another process.`
+  const name = KINDS[/** @type {keyof typeof KINDS} */ (kind)] ?? kind
+  const what = kind === 'all' ? 'Everything' : `${name} ${id}${sub && sub !== id ? ` of ${sub}` : ''}`
+  if (event === 'arrived') return `${what} revoked by another process`
   const by = actor ? ` by ${actor}` : ''
-  const why = note ? `: ${note}` : facts.reason === 'reuse' ? ': a used refresh token was sent again' : ''
-  return `${what}: revoked${by}${from(ip)}${why}`
+  const why = reason === 'reuse' ? ', because a used refresh token was sent again' : ''
+  return `${what} revoked${by}${from(ip)}${why}`
 }
 
 /** @param {string | null | undefined} ip */

@@ -1,6 +1,6 @@
 // Everything that is shown is put in as text: no markup is ever made of what users, clients or servers wrote.
 import { startLive } from './live.js'
-import { append, byId, fill, requestJson, showText, toAge, toTime } from './tools.js'
+import { append, byId, fill, requestJson, showText, toAge, toSeconds, toTime } from './tools.js'
 
 const HEALTH_EVERY_MS = 5000
 
@@ -58,12 +58,12 @@ function toRow(session) {
   const row = document.createElement('tr')
   row.role = 'row'
   row.append(
-    toCell('Session', session.id, 'id'),
+    toCell('Session', session.id, 'id long'),
     toCell('Started', toTime(session.createdAt)),
     toCell('Last used', toTime(session.lastUsedAt)),
     toCell('Ends', session.expiresAt === null ? 'never' : toTime(session.expiresAt)),
     toCell('Address', session.ip ?? 'unknown'),
-    toCell('User agent', session.userAgent ?? 'unknown'),
+    toCell('User agent', session.userAgent ?? 'unknown', 'long'),
     toCell('', button),
   )
   return row
@@ -150,13 +150,13 @@ async function showHealth() {
   const facts = [
     ['Store', status, status],
     ['Response time', responseTimeMs === null ? 'no store' : `${responseTimeMs.toFixed(1)} ms`, ''],
-    ['Signing key', keyId ?? 'none', ''],
+    ['Signing key', keyId ?? 'none', 'id'],
   ]
   if (replica !== null) {
     facts.push(
       ['Replica', replica.isFresh ? 'fresh' : 'stale', replica.isFresh ? 'up' : 'down'],
-      ['Age of the replica', `${toAge(replica.ageMs)}, at most ${toAge(replica.boundMs)}`, ''],
-      ['Revocations in the replica', String(replica.entries), ''],
+      ['Replica read', `${toAge(replica.ageMs)} (bound ${toSeconds(replica.boundMs)})`, ''],
+      ['Revocations', replica.entries.toLocaleString(), ''],
     )
   }
   fill(byId('health'), facts)

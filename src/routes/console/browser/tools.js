@@ -66,7 +66,12 @@ export function toTime(iso) {
 
 /** @param {number | null} milliseconds */
 export function toAge(milliseconds) {
-  return milliseconds === null ? 'not read yet' : `${(milliseconds / 1000).toFixed(1)} s`
+  return milliseconds === null ? 'not yet' : `${toSeconds(milliseconds)} ago`
+}
+
+/** @param {number} milliseconds */
+export function toSeconds(milliseconds) {
+  return `${(milliseconds / 1000).toFixed(1)} s`
 }
 
 /**
