@@ -185,16 +185,18 @@ describe('its routes', () => {
 })
 
 describe('options', () => {
+  const allow = (): string => 'grace'
+
   test.each([
     ['no allow', {}],
     ['an allow that is no function', { allow: 'admin' }],
-    ['a path without a slash', { allow: () => 'grace', path: 'console' }],
-    ['the root', { allow: () => 'grace', path: '/' }],
-    ['a slash at the end', { allow: () => 'grace', path: '/console/' }],
-    ['a path that URL parsers change', { allow: () => 'grace', path: '/a/../b' }],
-    ['a path with a query', { allow: () => 'grace', path: '/console?x' }],
-    ['a title that is no text', { allow: () => 'grace', title: 7 }],
-    ['an actor that is no function', { allow: () => 'grace', actor: 'grace' }],
+    ['a path without a slash', { allow, path: 'console' }],
+    ['the root', { allow, path: '/' }],
+    ['a slash at the end', { allow, path: '/console/' }],
+    ['a path that URL parsers change', { allow, path: '/a/../b' }],
+    ['a path with a query', { allow, path: '/console?x' }],
+    ['a title that is no text', { allow, title: 7 }],
+    ['an actor that is no function', { allow, actor: 'grace' }],
   ])('%s is refused', (_, options) => {
     const { tokens } = openConsole()
     expect(() => createConsole(tokens, options as never)).toThrow(TypeError)
