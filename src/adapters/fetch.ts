@@ -4,6 +4,8 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { fetchRequestReader } from '../request/request-source.js'
 
@@ -57,6 +59,28 @@ export function handleErrors(options?: ErrorResponseOptions): Wrap {
         if (!isTokenError(error)) throw error
         return toFetchErrorResponse(error, options)
       }
+    }
+}
+
+/** A handler that answers what is below the path of the routes, and passes the rest to the handler it is given. */
+export function mount<Rest extends readonly unknown[], Given extends Request>(
+  routes: MountableRoutes,
+  handler: FetchHandler<Rest, Given>,
+  options: MountOptions<Given> = {},
+): FetchHandler<Rest, Given> {
+  assertMount(routes, options)
+  return async (request, ...rest) =>
+    (await mountFetch(routes, request, options.ip?.(request))) ?? handler(request, ...rest)
+}
+
+/** Wraps a handler so that it refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): Wrap {
+  assertImplicitRefresh(tokens)
+  return (handler) =>
+    async (request, ...rest) => {
+      const refreshed = await refreshImplicitly(tokens, request)
+      const response = await handler(request, ...rest)
+      return refreshed === null ? response : sendCookies(response, refreshed.cookies)
     }
 }
 

@@ -5,6 +5,8 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
 import { fetchRequestReader } from '../request/request-source.js'
@@ -56,6 +58,27 @@ export function handleErrors(options?: ErrorResponseOptions): Middleware {
 export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   readRequest(event)
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
+}
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mount(routes: MountableRoutes, options: MountOptions<H3Event> = {}): Middleware {
+  assertMount(routes, options)
+  const { ip = (event: H3Event) => event.req.ip } = options
+  return async (event, next) => (await mountFetch(routes, readRequest(event), ip(event))) ?? next()
+}
+
+/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): Middleware {
+  assertImplicitRefresh(tokens)
+  return async (event, next) => {
+    const refreshed = await refreshImplicitly(tokens, requestReader.toView(readRequest(event)))
+    for (const cookie of refreshed?.cookies ?? []) {
+      event.res.headers.append('set-cookie', cookie)
+      // Sent with errors, in place of the others.
+      event.res.errHeaders.append('set-cookie', cookie)
+    }
+    return next()
+  }
 }
 
 /** The request of an event, or `TypeError` for an event of h3 1: its requests, answers and middleware are others. */

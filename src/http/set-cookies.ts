@@ -40,6 +40,12 @@ export function unsetCookies(tokens: Configured): string[] {
   return [...unsetAccessCookies(tokens), ...unsetRefreshCookies(tokens)]
 }
 
+/** Whether a browser sends a cookie of a path with a request of another (RFC 6265 §5.1.4). */
+export function coversPath(cookiePath: string, path: string): boolean {
+  if (cookiePath === path) return true
+  return path.startsWith(cookiePath.endsWith('/') ? cookiePath : `${cookiePath}/`)
+}
+
 function createCookies(config: TokenConfig, type: TokenType, token: string): string[] {
   if (!config.hasLocation('cookies', type)) {
     throw new ConfigurationError(
@@ -113,8 +119,8 @@ function setsCsrf(config: TokenConfig): boolean {
 }
 
 // Seconds, or null for a cookie that ends with the browser session.
-function readMaxAge(config: TokenConfig, { exp, iat }: Record<string, unknown>): number | null {
-  if (config.JWT_SESSION_COOKIE) return null
+function readMaxAge(config: TokenConfig, { exp, iat, remember }: Record<string, unknown>): number | null {
+  if (typeof remember === 'boolean' ? !remember : config.JWT_SESSION_COOKIE) return null
   if (config.JWT_COOKIE_MAX_AGE !== null) return Math.floor(parseDuration(config.JWT_COOKIE_MAX_AGE))
   // The token is new, so what is left of its life is all of it.
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE

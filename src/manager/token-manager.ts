@@ -113,6 +113,8 @@ export class TokenManager<
   readonly config: TokenConfig
   /** The `kid` of new tokens, or `null` for a manager that only verifies. */
   readonly keyId: string | null
+  /** The clock that every check reads. */
+  readonly clock: Clock
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
   readonly #issuer: TokenIssuer
@@ -156,6 +158,7 @@ export class TokenManager<
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
+    this.clock = now
     this.#store = store
     this.#issuer = createIssuer({
       ...parts,
@@ -182,6 +185,11 @@ export class TokenManager<
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
   }
 
+  /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
+  get keepsSessions(): boolean {
+    return (this.#store?.sessions ?? null) !== null
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#issuer.createToken('access', claims, options)
@@ -201,12 +209,15 @@ export class TokenManager<
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
     assertOptions('createTokenPair()', options, PAIR_OPTIONS)
-    const { request, ip, userAgent, ...tokenOptions } = options
+    const { request, ip, userAgent, remember, ...tokenOptions } = options
+    if (remember !== undefined && typeof remember !== 'boolean') {
+      throw new TypeError('remember must be true or false')
+    }
     const client = readSessionClient({ request, ip, userAgent })
-    const endsAt = this.#issuer.planPair(claims, tokenOptions)
+    const endsAt = this.#issuer.planPair(claims, tokenOptions, { remember })
     const kept = await this.#store?.sessions?.open(claims.uid, endsAt, client)
     const session = kept ?? this.#issuer.startSession()
-    const pair = this.#issuer.createPair(claims, tokenOptions, session)
+    const pair = this.#issuer.createPair(claims, tokenOptions, session, { remember })
     this.#authenticator.emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
     return pair
   }
