@@ -8,6 +8,7 @@ import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { createConsole } from '../src/routes/console.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
 import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
@@ -134,6 +135,13 @@ const CALLS: readonly (readonly [
     (given) => nest.TokenModule.forRootAsync({ useFactory: () => ({ config }), ...(given as object) }),
   ],
   ['protectSockets of Nest', 'origin', 'origins', (given) => nest.protectSockets({} as never, tokens, given)],
+  ['revokeUser', 'notes', 'note', (given) => tokens.revokeUser('ada', given)],
+  [
+    'createConsole',
+    'alow',
+    'allow',
+    (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
+  ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]
 

@@ -1,6 +1,9 @@
 import type { MountableRoutes } from '../http/mountable-routes.js'
 import type { Answering, Dependency } from '../manager/dependencies.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import { AddressedView } from '../request/fetch-view.js'
+import { toRequestView } from '../request/request-source.js'
+import { rememberView } from '../request/view.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { createAdmit, readOriginRefusal } from './console/access.js'
 import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './console/api.js'
@@ -60,11 +63,9 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
   const log = createLiveLog(tokens, store)
   const page = createPage(tokens, title, store?.replica !== undefined)
 
-  const isStillAllowed = async ({ url, headers }: Request): Promise<boolean> => {
+  const isStillAllowed = async (request: Request): Promise<boolean> => {
     try {
-      // A copy: dependencies of this library do their work once per request.
-      const admission = await admit(new Request(url, { headers }))
-      return 'actor' in admission
+      return 'actor' in (await admit(copyRead(request)))
     } catch {
       return false
     }
@@ -139,6 +140,13 @@ interface Route {
   readonly isPage?: boolean
   /** Whether only the page asks for it. */
   readonly isApi?: boolean
+}
+
+// Dependencies of this library do their work once per request: to ask again takes another one.
+function copyRead(request: Request): Request {
+  const copy = new Request(request.url, { headers: request.headers })
+  rememberView(copy, () => new AddressedView(copy, toRequestView(request).ip ?? null))
+  return copy
 }
 
 function createRedirect(location: string): Response {

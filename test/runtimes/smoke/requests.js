@@ -139,6 +139,7 @@ async function tryImports() {
   const modules = [
     await import('tokenlib'),
     await import('tokenlib/adapter-kit'),
+    await import('tokenlib/console'),
     await import('tokenlib/elysia'),
     await import('tokenlib/errors'),
     await import('tokenlib/express'),
