@@ -1,5 +1,5 @@
 import type { MountableRoutes } from '../http/mountable-routes.js'
-import type { Answering, Dependency } from '../manager/dependencies.js'
+import type { Answering } from '../manager/dependencies.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { AddressedView } from '../request/fetch-view.js'
 import { toRequestView } from '../request/request-source.js'
@@ -21,7 +21,7 @@ export type { ConsoleTokens } from './console/api.js'
 /** Who may use a console, and where it is. */
 export interface ConsoleOptions<Value> {
   /** Lets operators in, and throws for everybody else. Every request of the console is checked, also for its files. */
-  readonly allow: Dependency<Value> & Answering<Value>
+  readonly allow: ((request: Request) => Value | Promise<Value>) & Answering<Value>
   /** Where the console is. Default `/console`. */
   readonly path?: string
   /** The heading of the page. Default `Sessions and revocations`. */

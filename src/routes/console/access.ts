@@ -12,7 +12,7 @@ export type Admission =
 
 /** What decides who may use the console, and by which name their actions are recorded. */
 export interface AccessOptions<Value> {
-  readonly allow: Dependency<Value>
+  readonly allow: (request: Request) => Value | Promise<Value>
   readonly actor?: ((value: Value) => string) | undefined
 }
 
@@ -21,7 +21,8 @@ export function createAdmit<Value>({
   allow,
   actor,
 }: AccessOptions<Value>): (request: Request) => Promise<Admission> {
-  const callAllow = callDependency(allow)
+  // It is called with Fetch requests only.
+  const callAllow = callDependency(allow as Dependency<Value>)
   return async (request) => {
     let value: Value
     try {
