@@ -9,6 +9,7 @@ import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { createConsole } from '../src/routes/console.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -156,6 +157,13 @@ const CALLS: readonly (readonly [
     'remember',
     'remembered',
     (given) => createSessionRoutes(tokens, { logIn: () => null, remember: given }),
+  ],
+  ['revokeUser', 'notes', 'note', (given) => tokens.revokeUser('ada', given)],
+  [
+    'createConsole',
+    'alow',
+    'allow',
+    (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
   ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]

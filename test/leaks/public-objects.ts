@@ -7,6 +7,7 @@ import * as nest from '../../src/adapters/nest/index.js'
 import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
+import { createConsole } from '../../src/routes/console.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -92,6 +93,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       ...Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, [store]])),
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
+      createConsole: [createConsole(tokens, { allow: tokens.accessTokenRequired, store: revocation })],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(
