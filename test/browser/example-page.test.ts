@@ -62,7 +62,7 @@ describeWithChromium('the page of the example application', (browser) => {
     expect(await page.locator('#access-time').innerText()).toMatch(/^(60|59|58) s left$|^1 min 00 s left$/)
     expect(await page.locator('#session-time').innerText()).toMatch(/^59 min|^60 min/)
     expect(await page.getByText('this device').count()).toBe(1)
-    await page.getByRole('button', { name: 'Call a guarded route' }).click()
+    await page.getByRole('button', { name: 'Send a request' }).click()
     await page.getByText('Hello, ada').waitFor()
     await page.getByRole('button', { name: 'Log out', exact: true }).click()
     await page.getByRole('button', { name: 'Log in' }).waitFor()
@@ -75,7 +75,7 @@ describeWithChromium('the page of the example application', (browser) => {
     const tab = await openTab(page, site)
     expect(await tab.locator('#who').innerText()).toBe('ada')
     await advance(page, 61, page.locator('#log').getByText('refreshed'))
-    await tab.locator('#log').getByText('refreshed').waitFor()
+    await tab.locator('#log').getByText('refreshed').first().waitFor()
     expect(await page.locator('#claims').innerText()).toMatch(/fresh\s+false/)
 
     await page.getByRole('button', { name: 'Log out', exact: true }).click()
