@@ -33,6 +33,7 @@ export type {
   NewSession,
   OpenedSession,
   Presentation,
+  Reuse,
   Rotation,
   RotationOptions,
   RotationRules,

@@ -12,6 +12,7 @@ import type {
   ListOptions,
   OpenedSession,
   Presentation,
+  Reuse,
   Rotation,
   SessionStore,
   StoredSession,
@@ -78,11 +79,13 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
   // request that waits for it.
   const reportReuse = (
     { sid = '', gen: presented = 0, sub }: TokenPayload,
-    current: number,
+    reuse: Reuse,
     from: SessionClient,
   ): void => {
     emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', actor: null, ...from }))
-    emit('reuseDetected', () => ({ sid, sub, presented, current, ...from }))
+    emit('reuseDetected', () => {
+      return { sid, sub, presented, current: reuse.generation, previous: readClient(reuse), ...from }
+    })
   }
 
   const idle = toSeconds(idleMs)
@@ -109,7 +112,7 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
       const limits = { graceMs, idleMs, ...used }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
       const parsed = parseRotation(answer, presented)
-      if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
+      if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
       return parsed
     })
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -146,7 +149,7 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
       const { outcome } = await client.call('present', async (target) => {
         const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
         const parsed = parsePresentation(answer)
-        if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
+        if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
         return parsed
       })
       if (outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -233,6 +236,13 @@ function parseRotation(answer: Rotation, presented: number): Rotation {
 function isEnd(answer: Presentation | Rotation): boolean {
   if (answer?.outcome === 'reused') return Number.isSafeInteger(answer.generation)
   return answer?.outcome === 'ended'
+}
+
+// Anything else than a client is left out: it must not keep a reuse from being reported.
+function readClient({ client }: Reuse): SessionClient | null {
+  const isText = (value: unknown): boolean => value === null || typeof value === 'string'
+  if (client === undefined || !isText(client?.ip) || !isText(client.userAgent)) return null
+  return { ip: client.ip, userAgent: client.userAgent }
 }
 
 function toSeconds(milliseconds: number): number | null {

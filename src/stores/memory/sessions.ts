@@ -1,7 +1,7 @@
 import { toTimedId } from '../../claims/ids.js'
 import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import type { Reuse, RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import { createSweeper, pruneMap } from './history.js'
 import type { MemoryRevocations } from './revocations.js'
@@ -100,8 +100,8 @@ export function createMemorySessions({
     async rotate(sid, presented, rules) {
       const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
+      if (verdict === 'reuse') return toReuse(session)
       const { generation, expiresAt } = session
-      if (verdict === 'reuse') return { outcome: 'reused', generation }
       if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
       sessions.set(sid, {
         ...session,
@@ -115,7 +115,7 @@ export function createMemorySessions({
     async present(sid, presented, rules) {
       const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
-      if (verdict === 'reuse') return { outcome: 'reused', generation: session.generation }
+      if (verdict === 'reuse') return toReuse(session)
       return { outcome: 'current' }
     },
     async list(user, options) {
@@ -170,6 +170,10 @@ export function createMemorySessions({
       order.clear()
     },
   }
+}
+
+function toReuse({ generation, ip, userAgent }: Session): Reuse {
+  return { outcome: 'reused', generation, client: { ip, userAgent } }
 }
 
 function toStored({ generation: _generation, until: _until, ...stored }: Session): StoredSession {

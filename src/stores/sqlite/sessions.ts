@@ -1,13 +1,14 @@
+import type { SessionClient } from '../../events.js'
 import { toTimedId } from '../../claims/ids.js'
 import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import type { Reuse, RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import type { Connection } from './connection.js'
 import type { History, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
-interface Row {
+interface Row extends SessionClient {
   readonly generation: number
   readonly lastUsedAt: number
   readonly expiresAt: number
@@ -36,7 +37,8 @@ export function createSqliteSessions(
     )
   )`
   const find = database.prepare(
-    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ${isRevoked} AS isRevoked
+    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ip,
+       user_agent AS userAgent, ${isRevoked} AS isRevoked
      FROM ${sessions} WHERE sid = ?`,
   )
   const update = database.prepare(
@@ -62,9 +64,11 @@ export function createSqliteSessions(
     return [decideRotation(state, presented, rules, at), row]
   }
 
-  const revokeReused = (sid: string, until: number, transaction: WriteTransaction): void => {
+  const revokeReused = (sid: string, row: Row, transaction: WriteTransaction): Reuse => {
+    const { generation, until, ip, userAgent } = row
     transaction.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
     remove.run(sid)
+    return { outcome: 'reused', generation, client: { ip, userAgent } }
   }
 
   return {
@@ -81,11 +85,8 @@ export function createSqliteSessions(
       history.write((transaction) => {
         const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
-        const { generation, expiresAt, until } = row
-        if (verdict === 'reuse') {
-          revokeReused(sid, until, transaction)
-          return { outcome: 'reused', generation }
-        }
+        if (verdict === 'reuse') return revokeReused(sid, row, transaction)
+        const { generation, expiresAt } = row
         if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
         update.run(presented + 1, transaction.now, rules.ip, rules.userAgent, sid)
         return { outcome: 'rotated', generation: presented + 1, expiresAt }
@@ -102,8 +103,7 @@ export function createSqliteSessions(
         const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
         if (verdict !== 'reuse') return { outcome: 'current' }
-        revokeReused(sid, row.until, transaction)
-        return { outcome: 'reused', generation: row.generation }
+        return revokeReused(sid, row, transaction)
       })
     },
     async list(user, options) {
