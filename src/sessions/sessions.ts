@@ -240,9 +240,12 @@ function isEnd(answer: Presentation | Rotation): boolean {
 
 // Anything else than a client is left out: it must not keep a reuse from being reported.
 function readClient({ client }: Reuse): SessionClient | null {
-  const isText = (value: unknown): boolean => value === null || typeof value === 'string'
-  if (client === undefined || !isText(client?.ip) || !isText(client.userAgent)) return null
+  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
   return { ip: client.ip, userAgent: client.userAgent }
+}
+
+function isKnownOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string'
 }
 
 function toSeconds(milliseconds: number): number | null {
