@@ -1,4 +1,4 @@
-import type { Context } from 'elysia'
+import type { AnyElysia, Context } from 'elysia'
 import { isTokenError } from '../errors.js'
 import { parseSetCookie } from '../http/cookies.js'
 import {
@@ -6,6 +6,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import {
   createEnforcer,
   createInjector,
@@ -72,6 +73,23 @@ export function sendCookies(set: Context['set'], cookies: readonly string[]): vo
   set.cookie ??= {}
   for (const { name, ...cookie } of [...present, ...cookies].flatMap((text) => parseSetCookie(text) ?? [])) {
     set.cookie[name] = cookie
+  }
+}
+
+/** A plugin with the routes: `app.use(mount(routes))`. */
+export function mount(
+  routes: MountableRoutes,
+  options: MountOptions<Context> = {},
+): <App extends AnyElysia>(app: App) => App {
+  assertMount(routes, options)
+  const handler = async (given: object): Promise<Response> => {
+    const context = given as Context
+    const response = await mountFetch(routes, context.request, options.ip?.(context))
+    return response ?? new Response('NOT_FOUND', { status: 404 })
+  }
+  return (app) => {
+    for (const path of [routes.path, `${routes.path}/*`]) app.all(path, handler, { parse: 'none' })
+    return app
   }
 }
 

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { createNodeMount } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -90,6 +92,21 @@ export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandle
 /** Adds `Set-Cookie` values to a response, beside those it has. */
 export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly string[]): void {
   res.append('Set-Cookie', [...cookies])
+}
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mount(
+  routes: MountableRoutes,
+  options: MountOptions<Request> = {},
+): (req: Request, res: ServerResponse, next: NextFunction) => Promise<void> {
+  assertMount(routes, options)
+  const { ip = (req: Request) => req.ip } = options
+  return createNodeMount(routes, (req: Request) => ({
+    url: req.originalUrl,
+    origin: `${req.protocol}://${req.get('host') ?? ''}`,
+    ip: ip(req),
+    body: req.body as unknown,
+  }))
 }
 
 // Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.

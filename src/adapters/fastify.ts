@@ -17,6 +17,8 @@ import type {
 } from 'fastify'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -114,6 +116,38 @@ export function sendCookies(
   cookies: readonly string[],
 ): void {
   reply.header('set-cookie', [...cookies])
+}
+
+// Pre-flights are left to @fastify/cors, and a HEAD route comes with its GET route.
+const MOUNTED_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** A plugin with the routes: `app.register(mount(routes))`. Their path is their own, so register it without a prefix. */
+export function mount(
+  routes: MountableRoutes,
+  options: MountOptions<FastifyRequest> = {},
+): (app: FastifyInstance) => Promise<void> {
+  assertMount(routes, options)
+  const { ip = (request: FastifyRequest) => request.ip } = options
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const { raw, originalUrl: url, protocol, host } = request
+    const facts = { url, origin: `${protocol}://${host}`, ip: ip(request) }
+    const response = await routes.handle(toFetchRequest(raw, facts))
+    if (response === null) return reply.callNotFound()
+    reply.code(response.status)
+    for (const [name, value] of response.headers) reply.header(name, value)
+    return reply.send(toNodeBody(response))
+  }
+  return async (app) => {
+    if (app.prefix !== '') {
+      throw new TypeError(
+        `mount() has its path from the routes, ${routes.path}: register it without a prefix`,
+      )
+    }
+    // The routes read their bodies, and answer for those that they cannot read.
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    for (const url of [routes.path, `${routes.path}/*`]) app.route({ method: MOUNTED_METHODS, url, handler })
+  }
 }
 
 const tokenTypes = new WeakMap<object, TokenType | 'any'>()

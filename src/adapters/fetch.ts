@@ -4,6 +4,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { fetchRequestReader } from '../request/request-source.js'
 
@@ -58,6 +59,17 @@ export function handleErrors(options?: ErrorResponseOptions): Wrap {
         return toFetchErrorResponse(error, options)
       }
     }
+}
+
+/** A handler that answers what is below the path of the routes, and passes the rest to the handler it is given. */
+export function mount<Rest extends readonly unknown[], Given extends Request>(
+  routes: MountableRoutes,
+  handler: FetchHandler<Rest, Given>,
+  options: MountOptions<Given> = {},
+): FetchHandler<Rest, Given> {
+  assertMount(routes, options)
+  return async (request, ...rest) =>
+    (await mountFetch(routes, request, options.ip?.(request))) ?? handler(request, ...rest)
 }
 
 /** A copy of the response with `Set-Cookie` values added to those it has; works where headers cannot change too. */

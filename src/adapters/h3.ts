@@ -5,6 +5,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
 import { fetchRequestReader } from '../request/request-source.js'
@@ -56,6 +57,13 @@ export function handleErrors(options?: ErrorResponseOptions): Middleware {
 export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   readRequest(event)
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
+}
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mount(routes: MountableRoutes, options: MountOptions<H3Event> = {}): Middleware {
+  assertMount(routes, options)
+  const { ip = (event: H3Event) => event.req.ip } = options
+  return async (event, next) => (await mountFetch(routes, readRequest(event), ip(event))) ?? next()
 }
 
 /** The request of an event, or `TypeError` for an event of h3 1: its requests, answers and middleware are others. */

@@ -1,6 +1,7 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import {
   createEnforcer,
   createInjector,
@@ -92,6 +93,19 @@ export function handleErrors(
 /** Adds `Set-Cookie` values to the response that the context makes. */
 export function sendCookies(c: Context, cookies: readonly string[]): void {
   for (const cookie of cookies) c.header('set-cookie', cookie, { append: true })
+}
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mount(routes: MountableRoutes, options: MountOptions<Context> = {}): MiddlewareHandler {
+  assertMount(routes, options)
+  return async (c, next) => (await mountFetch(routes, await readUnread(c), options.ip?.(c))) ?? next()
+}
+
+// Hono keeps a body that an earlier middleware has read.
+async function readUnread(c: Context): Promise<Request> {
+  const { method, url, headers, bodyUsed } = c.req.raw
+  if (!bodyUsed || method === 'GET' || method === 'HEAD') return c.req.raw
+  return new Request(url, { method, headers, body: await c.req.arrayBuffer() })
 }
 
 // A route may call a dependency of `fromContext` by itself: it finds the context at the view.

@@ -1,6 +1,8 @@
 import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertMount, isBelow, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -72,6 +74,27 @@ export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
 /** Adds `Set-Cookie` values to a response, beside those it has. */
 export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly string[]): void {
   ctx.append('Set-Cookie', [...cookies])
+}
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mount(routes: MountableRoutes, options: MountOptions<ExtendableContext> = {}): KoaMiddleware {
+  assertMount(routes, options)
+  const { ip = (ctx: ExtendableContext) => ctx.ip } = options
+  return async (ctx, next) => {
+    const { originalUrl: url, origin } = ctx
+    const { body } = ctx.request as { readonly body?: unknown }
+    if (!isBelow(routes, url)) return next()
+    const response = await routes.handle(toFetchRequest(ctx.req, { url, origin, ip: ip(ctx), body }))
+    if (response === null) return next()
+    ctx.body = toNodeBody(response)
+    // After the body: Koa sets a status and a type for it.
+    ctx.status = response.status
+    ctx.remove('content-type')
+    for (const [name, value] of response.headers) {
+      if (name === 'set-cookie') ctx.append(name, value)
+      else ctx.set(name, value)
+    }
+  }
 }
 
 const contextReader: RequestReader<ExtendableContext> = {

@@ -74,11 +74,16 @@ export interface CreationContext {
   readonly session: SessionClaims | null
 }
 
+/** What every token of a session carries from the log-in on. */
+export interface CarriedClaims {
+  /** Left out, each token gets a CSRF value of its own. */
+  readonly csrf?: string | undefined
+  readonly remember?: boolean | undefined
+}
+
 /** What the tokens of one session share. */
-export interface SessionClaims {
+export interface SessionClaims extends CarriedClaims {
   readonly sid: string
-  /** The CSRF value of every token of the session; left out, each token gets its own. */
-  readonly csrf?: string
   /** Refresh tokens only, and only of sessions in a store. */
   readonly generation?: number
   /**
@@ -122,6 +127,7 @@ export function createClaims(
   if (rules.csrf) claims['csrf'] = session?.csrf ?? createId(random)
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
+  if (session?.remember !== undefined) claims['remember'] = session.remember
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
   addExtraClaims(claims, input, rules.identityClaim)
   if (rules.schema !== null) assertExtraClaims(rules.schema, claims, rules.identityClaim)

@@ -35,6 +35,8 @@ export interface StandardClaims {
   readonly sid?: string
   /** How often the session had been refreshed when this refresh token was made. */
   readonly gen?: number
+  /** Whether cookies of the session outlive the browser session; without it, the configuration says so. */
+  readonly remember?: boolean
 }
 
 /** Extra claims of a manager without a schema. */
@@ -77,6 +79,7 @@ const STANDARD_CLAIMS: Readonly<Record<keyof StandardClaims, true>> = {
   scopes: true,
   sid: true,
   gen: true,
+  remember: true,
 }
 
 /** The names that cannot be extra claims. */
@@ -106,7 +109,7 @@ export function parseClaims(text: string | null, identityClaim: string): TokenPa
 // The first standard claim that is there and has the wrong type, or `null`. One line for each claim: a loop over a table
 // of names takes three times as long.
 function readMistypedClaim(claims: Readonly<Record<string, unknown>>): keyof StandardClaims | null {
-  const { sub, type, jti, iat, nbf, exp, iss, aud, fresh, csrf, scopes, sid, gen } = claims
+  const { sub, type, jti, iat, nbf, exp, iss, aud, fresh, csrf, scopes, sid, gen, remember } = claims
   if (sub !== undefined && !isNonEmptyString(sub)) return 'sub'
   if (type !== undefined && type !== 'access' && type !== 'refresh') return 'type'
   if (jti !== undefined && !isNonEmptyString(jti)) return 'jti'
@@ -120,6 +123,7 @@ function readMistypedClaim(claims: Readonly<Record<string, unknown>>): keyof Sta
   if (scopes !== undefined && !isStringOrList(scopes)) return 'scopes'
   if (sid !== undefined && !isNonEmptyString(sid)) return 'sid'
   if (gen !== undefined && !(Number.isSafeInteger(gen) && (gen as number) >= 0)) return 'gen'
+  if (remember !== undefined && typeof remember !== 'boolean') return 'remember'
   return null
 }
 

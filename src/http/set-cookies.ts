@@ -113,8 +113,8 @@ function setsCsrf(config: TokenConfig): boolean {
 }
 
 // Seconds, or null for a cookie that ends with the browser session.
-function readMaxAge(config: TokenConfig, { exp, iat }: Record<string, unknown>): number | null {
-  if (config.JWT_SESSION_COOKIE) return null
+function readMaxAge(config: TokenConfig, { exp, iat, remember }: Record<string, unknown>): number | null {
+  if (typeof remember === 'boolean' ? !remember : config.JWT_SESSION_COOKIE) return null
   if (config.JWT_COOKIE_MAX_AGE !== null) return Math.floor(parseDuration(config.JWT_COOKIE_MAX_AGE))
   // The token is new, so what is left of its life is all of it.
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE

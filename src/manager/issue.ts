@@ -1,4 +1,5 @@
 import {
+  type CarriedClaims,
   type ClaimsInput,
   type CreateTokenOptions,
   createClaims,
@@ -23,12 +24,17 @@ import type { Settings } from './settings.js'
 /** Makes tokens. */
 export interface TokenIssuer {
   createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
-  /** Both tokens carry `csrf`; without it, they share a new CSRF value. */
-  createPair(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims, csrf?: string): TokenPair
+  /** Both tokens carry what is carried over; without a CSRF value among it, they share a new one. */
+  createPair(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    carried: CarriedClaims,
+  ): TokenPair
   /** A session that is in no store. */
   startSession(): SessionClaims
   /** Throws for claims or options that no pair can be made of; returns when its session would end, in epoch seconds, or `null`. */
-  planPair(input: ClaimsInput, options: PairTokenOptions, csrf?: string): number | null
+  planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): number | null
 }
 
 /** What an issuer works with. */
@@ -102,20 +108,25 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
       return create(type, input, options, null)
     },
     startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
-    createPair(input, { access, refresh, ...shared }, opened, csrf = createId(random)) {
-      const session = { ...opened, csrf }
+    createPair(input, { access, refresh, ...shared }, opened, { csrf = createId(random), remember }) {
+      const session = { ...opened, csrf, remember }
       return {
         accessToken: create('access', input, mergeOptions(shared, access), session),
         refreshToken: create('refresh', input, mergeOptions(shared, refresh), session),
         tokenType: 'bearer',
       }
     },
-    planPair(input, { access = {}, refresh = {}, ...shared }, csrf = createId(random)) {
+    planPair(input, { access = {}, refresh = {}, ...shared }, { csrf = createId(random), remember }) {
       assertOptions('access', access, TOKEN_OPTIONS)
       assertOptions('refresh', refresh, TOKEN_OPTIONS)
       const refreshOptions = mergeOptions(shared, refresh)
       // The longest possible session claims, so that what passes here can also be created.
-      const session = { sid: createTimedId(now(), random), generation: Number.MAX_SAFE_INTEGER, csrf }
+      const session = {
+        sid: createTimedId(now(), random),
+        generation: Number.MAX_SAFE_INTEGER,
+        csrf,
+        remember,
+      }
       prepare('access', input, mergeOptions(shared, access), session)
       prepare('refresh', input, refreshOptions, session)
       return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)

@@ -46,8 +46,9 @@ export async function refreshPair(
   const options = { ...toOptions(verified.claims), ...(access && { access }) }
   // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
   // requests of every tab that read the old one just before the refresh.
-  const { csrf } = verified.claims
-  issuer.planPair(input, options, csrf)
+  const { csrf, remember } = verified.claims
+  const carried = { csrf, remember }
+  issuer.planPair(input, options, carried)
 
   // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
   // used would count as a reuse. A presentation that is under way comes first.
@@ -58,7 +59,7 @@ export async function refreshPair(
     const session = await sessions.rotate(verified, { ...(view && { request: view }), ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return issuer.createPair(input, options, session, csrf)
+    return issuer.createPair(input, options, session, carried)
   }
   const pair = rotate()
   findings.presented = settleQuietly(pair.then(() => undefined))

@@ -201,12 +201,15 @@ export class TokenManager<
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
     assertOptions('createTokenPair()', options, PAIR_OPTIONS)
-    const { request, ip, userAgent, ...tokenOptions } = options
+    const { request, ip, userAgent, remember, ...tokenOptions } = options
+    if (remember !== undefined && typeof remember !== 'boolean') {
+      throw new TypeError('remember must be true or false')
+    }
     const client = readSessionClient({ request, ip, userAgent })
-    const endsAt = this.#issuer.planPair(claims, tokenOptions)
+    const endsAt = this.#issuer.planPair(claims, tokenOptions, { remember })
     const kept = await this.#store?.sessions?.open(claims.uid, endsAt, client)
     const session = kept ?? this.#issuer.startSession()
-    const pair = this.#issuer.createPair(claims, tokenOptions, session)
+    const pair = this.#issuer.createPair(claims, tokenOptions, session, { remember })
     this.#authenticator.emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
     return pair
   }

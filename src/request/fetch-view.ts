@@ -27,6 +27,16 @@ export class FetchView implements RequestView {
   }
 }
 
+/** The same for a request whose client's address the server knows. */
+export class AddressedView extends FetchView {
+  readonly ip: string | null
+
+  constructor(request: Request, ip: string | null) {
+    super(request)
+    this.ip = ip
+  }
+}
+
 async function readBody(request: Request): Promise<unknown> {
   const contentType = request.headers.get('content-type')
   // A body that someone else reads, or has read, cannot be cloned. One that breaks off has no token in it; whoever

@@ -73,7 +73,13 @@ export interface PairTokenOptions extends CreateTokenOptions {
 }
 
 /** Options of a new pair, and where its log-in comes from. */
-export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {}
+export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {
+  /**
+   * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Left out, it is as
+   * `JWT_SESSION_COOKIE` says.
+   */
+  readonly remember?: boolean | undefined
+}
 
 /** The names of `CreateTokenPairOptions`. */
 export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
@@ -81,6 +87,7 @@ export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
   ...CLIENT_OPTIONS,
   access: true,
   refresh: true,
+  remember: true,
 }
 
 /** An access and a refresh token of one log-in; both carry the same `sid`. */

@@ -99,6 +99,7 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
           access: { fresh: flags.notFresh !== true },
         },
         issuer.startSession(),
+        {},
       )
       const token = flags.type === 'refresh' ? refreshToken : accessToken
       if (flags.revoked) revoked.add(token)

@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
+import { AddressedView } from '../request/fetch-view.js'
+import { rememberView } from '../request/view.js'
+import { isBelow, type MountableRoutes } from './mountable-routes.js'
+
+/** What a framework knows of a Node request beyond the request itself. */
+export interface NodeRequestFacts {
+  /** The path and query as the client sent them, whatever a router has taken off. */
+  readonly url: string
+  /** Where the server is, as the client wrote it: `https://app.example`. */
+  readonly origin?: string | undefined
+  /** The address of the client. */
+  readonly ip?: string | null | undefined
+  /** What a body parser has made of the body; `undefined` when none has read it. */
+  readonly body?: unknown
+}
+
+/** A Fetch request with the content of a Node one. Its body is read from the Node request only when it is asked for. */
+export function toFetchRequest(req: IncomingMessage, facts: NodeRequestFacts): Request {
+  const { method = 'GET', rawHeaders } = req
+  const headers = new Headers()
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string
+    // RFC 9113 §8.3: what begins with a colon is no header.
+    if (!name.startsWith(':')) headers.append(name, rawHeaders[at + 1] as string)
+  }
+  const hasBody = method !== 'GET' && method !== 'HEAD'
+  const init = hasBody ? { body: toBody(req, facts.body), duplex: 'half' } : {}
+  const url = toUrl(facts.url, facts.origin ?? readOrigin(req))
+  const request = new Request(url, { method, headers, ...init } as RequestInit)
+  rememberView(request, () => new AddressedView(request, facts.ip ?? null))
+  return request
+}
+
+/** Sends a Fetch response as the answer to a Node request; cookies that are set already stay. */
+export async function sendFetchResponse(response: Response, res: ServerResponse): Promise<void> {
+  res.statusCode = response.status
+  for (const [name, value] of response.headers) {
+    if (name === 'set-cookie') res.appendHeader(name, value)
+    else res.setHeader(name, value)
+  }
+  const body = toNodeBody(response)
+  if (body === null) return void res.end()
+  try {
+    await pipeline(body, res)
+  } catch (error) {
+    // The client has left; an answer that is streamed ends with that.
+    if (!res.destroyed) throw error
+  }
+}
+
+/** The body of a Fetch response as Node frameworks send one. */
+export function toNodeBody({ body }: Response): Readable | null {
+  return body === null ? null : Readable.fromWeb(body as NodeReadableStream)
+}
+
+/** Middleware of Node servers that answers what is below the path of the routes, and passes on the rest. */
+export function createNodeMount<Req extends IncomingMessage>(
+  routes: MountableRoutes,
+  readFacts: (req: Req) => NodeRequestFacts,
+): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+  return async (req, res, next) => {
+    const facts = readFacts(req)
+    if (!isBelow(routes, facts.url)) return next()
+    try {
+      const response = await routes.handle(toFetchRequest(req, facts))
+      if (response !== null) return await sendFetchResponse(response, res)
+    } catch (error) {
+      return next(error)
+    }
+    next()
+  }
+}
+
+function toBody(req: IncomingMessage, parsed: unknown): string | Uint8Array | ReadableStream<Uint8Array> {
+  if (parsed === undefined || req.readableDidRead === false) return toStream(req)
+  return typeof parsed === 'string' || parsed instanceof Uint8Array ? parsed : JSON.stringify(parsed)
+}
+
+// Pulls, and not before it must: a request that is passed on keeps its body.
+function toStream(req: IncomingMessage): ReadableStream<Uint8Array> {
+  let chunks: AsyncIterator<Uint8Array> | undefined
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        chunks ??= req[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+        const { done, value } = await chunks.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function readOrigin({ headers, socket }: IncomingMessage): string {
+  const scheme = 'encrypted' in socket ? 'https' : 'http'
+  return `${scheme}://${headers.host ?? headers[':authority'] ?? 'localhost'}`
+}
+
+// A client may send any text as its host.
+function toUrl(path: string, origin: string): string {
+  const url = path.startsWith('/') ? origin + path : path
+  return URL.canParse(url) ? url : `http://localhost${path.startsWith('/') ? path : '/'}`
+}

@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import { request as sendRequest, type IncomingMessage } from 'node:http'
+import Fastify from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { mount as mountExpress } from '../../src/adapters/express.js'
+import { mount as mountFastify } from '../../src/adapters/fastify.js'
+import type { MountableRoutes } from '../../src/http/mountable-routes.js'
+import { toRequestView } from '../../src/request/request-source.js'
+import { MOUNTS } from './mounted.js'
+
+interface Seen {
+  readonly method: string
+  readonly path: string
+  readonly body: string
+  readonly cookie: string | null
+  readonly authorization: string | null
+  readonly ip: string | null
+}
+
+/** Routes that answer with what they were asked. */
+function createEcho(events: string[] = []): MountableRoutes {
+  return {
+    path: '/auth',
+    async handle(request) {
+      const { pathname, search } = new URL(request.url)
+      if (pathname === '/auth/own' || request.method === 'OPTIONS') return null
+      if (pathname === '/auth/fails') throw new Error('on purpose')
+      if (pathname === '/auth/empty') return new Response(null, { status: 204 })
+      if (pathname === '/auth/stream') {
+        const cancel = (): void => void events.push('cancelled')
+        return new Response(
+          new ReadableStream({
+            start: (controller) => controller.enqueue(new TextEncoder().encode('first')),
+            cancel,
+          }),
+        )
+      }
+      const seen: Seen = {
+        method: request.method,
+        path: pathname + search,
+        body: await request.text(),
+        cookie: request.headers.get('cookie'),
+        authorization: request.headers.get('authorization'),
+        ip: toRequestView(request).ip ?? null,
+      }
+      const headers = new Headers({ 'x-echo': 'yes' })
+      headers.append('set-cookie', 'a=1')
+      headers.append('set-cookie', 'b=2')
+      return Response.json(seen, { status: 201, headers })
+    },
+  }
+}
+
+describe.each(Object.entries(MOUNTS))('%s', (_name, start) => {
+  const run = async (events?: string[]): Promise<string> => {
+    const app = await start(createEcho(events))
+    onTestFinished(() => app.close())
+    return app.url
+  }
+
+  test('a request reaches the routes whole, and their response the client', async () => {
+    const url = await run()
+    const response = await fetch(`${url}/auth/echo/deep?q=a%20b`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', cookie: 'x=1; y=2', authorization: 'Bearer t' },
+      body: '{"name":"Zoë"}',
+    })
+    expect(response.status).toBe(201)
+    expect(response.headers.get('x-echo')).toBe('yes')
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(response.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    expect(await response.json()).toEqual({
+      method: 'POST',
+      path: '/auth/echo/deep?q=a%20b',
+      body: '{"name":"Zoë"}',
+      cookie: 'x=1; y=2',
+      authorization: 'Bearer t',
+      ip: expect.stringMatching(/^(?:127\.0\.0\.1|192\.0\.2\.1)$/) as string,
+    })
+  })
+
+  test('GET, DELETE and the path itself', async () => {
+    const url = await run()
+    for (const [method, path] of [
+      ['GET', '/auth/one'],
+      ['DELETE', '/auth/two'],
+      ['GET', '/auth'],
+    ] as const) {
+      const seen = (await (await fetch(url + path, { method })).json()) as Seen
+      expect([seen.method, seen.path, seen.body]).toEqual([method, path, ''])
+    }
+  })
+
+  test('a header that came twice is not reduced to the first', async () => {
+    const url = await run()
+    const sent = sendRequest(`${url}/auth/echo`, {
+      agent: false,
+      headers: { authorization: ['Bearer a', 'Bearer b'] as unknown as string },
+    }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const chunks: Buffer[] = []
+    for await (const chunk of response) chunks.push(chunk as Buffer)
+    const seen = JSON.parse(Buffer.concat(chunks).toString()) as Seen
+    expect(seen.authorization).toBe('Bearer a, Bearer b')
+  })
+
+  test('what the routes do not know goes on to the application, with its body', async () => {
+    const url = await run()
+    const headers = { 'content-type': 'application/json' }
+    const own = await fetch(`${url}/auth/own`, { method: 'POST', headers, body: '{"mine":1}' })
+    expect(own.status).toBe(200)
+    expect(await own.json()).toEqual({ mine: 1 })
+    for (const path of ['/author', '/', '/other/auth']) {
+      expect((await fetch(url + path)).headers.get('x-echo'), path).toBe(null)
+    }
+  })
+
+  test('media types that the framework does not know reach the routes', async () => {
+    const url = await run()
+    const headers = { 'content-type': 'application/x-unknown' }
+    const response = await fetch(`${url}/auth/echo`, { method: 'POST', headers, body: 'text' })
+    expect(((await response.json()) as Seen).body).toBe('text')
+  })
+
+  test('an empty response', async () => {
+    const response = await fetch(`${await run()}/auth/empty`, { method: 'POST' })
+    expect([response.status, await response.text()]).toEqual([204, ''])
+  })
+
+  test('an error of the routes is an error of the application', async () => {
+    const response = await fetch(`${await run()}/auth/fails`)
+    expect(response.status).toBe(500)
+    expect(await response.text()).not.toContain('first')
+  })
+
+  test('a stream ends when the client leaves', async () => {
+    const events: string[] = []
+    const url = await run(events)
+    const leaving = new AbortController()
+    const response = await fetch(`${url}/auth/stream`, { signal: leaving.signal })
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe('first')
+    leaving.abort()
+    await expect.poll(() => events, { timeout: 5000 }).toEqual(['cancelled'])
+  })
+})
+
+test('what is not mountable is refused, and so is an option that does not exist', () => {
+  expect(() => mountExpress({} as MountableRoutes)).toThrow(TypeError)
+  expect(() => mountExpress(createEcho(), { address: () => null } as object)).toThrow(TypeError)
+  expect(() => mountExpress(createEcho(), { ip: '::1' as never })).toThrow(TypeError)
+})
+
+test('Fastify: a prefix is refused', async () => {
+  const app = Fastify()
+  onTestFinished(() => app.close())
+  const registered = app.register(mountFastify(createEcho()), { prefix: '/api' })
+  await expect(Promise.resolve(registered)).rejects.toThrow('without a prefix')
+})

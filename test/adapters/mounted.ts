@@ -1,0 +1,116 @@
+import { node as elysiaNode } from '@elysiajs/node'
+import { Controller, HttpCode, type INestApplication, Post, Req } from '@nestjs/common'
+import { Elysia } from 'elysia'
+import express from 'express'
+import Fastify from 'fastify'
+import { H3 } from 'h3'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { text } from 'node:stream/consumers'
+import { type RunningServer, serveFetch, serveNode } from '../../examples/server.js'
+import * as elysia from '../../src/adapters/elysia.js'
+import * as expressAdapter from '../../src/adapters/express.js'
+import * as fastify from '../../src/adapters/fastify.js'
+import * as fetchAdapter from '../../src/adapters/fetch.js'
+import * as h3 from '../../src/adapters/h3.js'
+import * as hono from '../../src/adapters/hono.js'
+import * as koa from '../../src/adapters/koa.js'
+import * as nest from '../../src/adapters/nest/index.js'
+import type { MountableRoutes } from '../../src/http/mountable-routes.js'
+import { PLATFORMS, serve } from '../helpers/nest.js'
+
+/** Applications that mount routes, and have a route of their own: `POST /auth/own`, which answers with its body. */
+export const MOUNTS: Readonly<Record<string, (routes: MountableRoutes) => Promise<RunningServer>>> = {
+  Express(routes) {
+    const app = express()
+    app.use(expressAdapter.mount(routes))
+    app.post('/auth/own', express.text({ type: '*/*' }), (req, res) => void res.send(req.body))
+    return serveNode(app, 0)
+  },
+  'Express, behind a body parser and a prefix'(routes) {
+    const app = express()
+    app.use(express.json(), express.text())
+    app.use(routes.path, expressAdapter.mount(routes))
+    app.post('/auth/own', (req, res) => void res.send(req.body))
+    return serveNode(app, 0)
+  },
+  async Fastify(routes) {
+    const app = Fastify({ forceCloseConnections: true })
+    await app.register(fastify.mount(routes))
+    app.post('/auth/own', async (request) => request.body)
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    return { url, close: () => app.close() }
+  },
+  Hono(routes) {
+    const app = new Hono()
+    app.use(hono.mount(routes, { ip: () => '192.0.2.1' }))
+    app.post('/auth/own', async (c) => c.text(await c.req.text()))
+    return serveFetch(app.fetch, 0)
+  },
+  'Hono, after the body was read'(routes) {
+    const app = new Hono()
+    app.use(async (c, next) => {
+      await c.req.text()
+      await next()
+    })
+    app.use(hono.mount(routes, { ip: () => '192.0.2.1' }))
+    app.post('/auth/own', async (c) => c.text(await c.req.text()))
+    return serveFetch(app.fetch, 0)
+  },
+  Koa(routes) {
+    const app = new Koa()
+    app.silent = true
+    app.use(koa.mount(routes))
+    app.use(async (ctx) => {
+      if (ctx.path === '/auth/own') ctx.body = await text(ctx.req)
+    })
+    const handle = app.callback()
+    return serveNode((req, res) => void handle(req, res), 0)
+  },
+  h3(routes) {
+    const app = new H3({ silent: true })
+    app.use(h3.mount(routes, { ip: () => '192.0.2.1' }))
+    app.post('/auth/own', (event) => event.req.text())
+    return serveFetch((request) => app.fetch(request), 0)
+  },
+  Elysia(routes) {
+    const app = new Elysia({ adapter: elysiaNode() })
+      .use(elysia.mount(routes, { ip: () => '192.0.2.1' }))
+      .post('/auth/own', ({ body }) => body as string)
+    return serveFetch((request) => app.handle(request), 0)
+  },
+  Fetch(routes) {
+    const own = async (request: Request): Promise<Response> =>
+      request.url.endsWith('/auth/own')
+        ? new Response(await request.text())
+        : new Response(null, { status: 404 })
+    const handler = fetchAdapter.mount(routes, own, { ip: () => '192.0.2.1' })
+    return serveFetch(async (request) => {
+      try {
+        return await handler(request)
+      } catch {
+        return new Response(null, { status: 500 })
+      }
+    }, 0)
+  },
+  ...Object.fromEntries(
+    PLATFORMS.map((platform) => [
+      `Nest on ${platform}`,
+      async (routes: MountableRoutes): Promise<RunningServer> => {
+        const setUp = (app: INestApplication): void => void app.use(nest.mount(routes))
+        const { port } = await serve([OwnController], { platform, setUp })
+        // Closed by its helper, after the test.
+        return { url: `http://127.0.0.1:${port}`, close: async () => undefined }
+      },
+    ]),
+  ),
+}
+
+@Controller()
+class OwnController {
+  @Post('/auth/own')
+  @HttpCode(200)
+  own(@Req() request: { readonly body?: unknown }): unknown {
+    return request.body
+  }
+}
