@@ -44,6 +44,7 @@ export {
   TokenTypeError,
 } from './errors.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
+export { type ImplicitRefresh, refreshImplicitly, type RefreshingManager } from './http/implicit-refresh.js'
 export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
 export {
   setAccessCookies,

@@ -6,6 +6,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import {
   createEnforcer,
@@ -90,6 +91,17 @@ export function mount(
   return (app) => {
     for (const path of [routes.path, `${routes.path}/*`]) app.all(path, handler, { parse: 'none' })
     return app
+  }
+}
+
+/** A hook for `onTransform` that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(
+  tokens: RefreshingManager,
+): (context: RouteContext & Pick<Context, 'set'>) => Promise<void> {
+  assertImplicitRefresh(tokens)
+  return async (context) => {
+    const refreshed = await refreshImplicitly(tokens, contextReader.toView(context))
+    if (refreshed !== null) sendCookies(context.set, refreshed.cookies)
   }
 }
 

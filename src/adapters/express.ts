@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import type { RefreshingManager } from '../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
-import { createNodeMount } from '../http/node-bridge.js'
+import { createNodeMount, createNodeRefresh } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -107,6 +108,11 @@ export function mount(
     ip: ip(req),
     body: req.body as unknown,
   }))
+}
+
+/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): ExpressMiddleware {
+  return createNodeRefresh(tokens)
 }
 
 // Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.

@@ -17,6 +17,7 @@ import type {
 } from 'fastify'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
@@ -116,6 +117,17 @@ export function sendCookies(
   cookies: readonly string[],
 ): void {
   reply.header('set-cookie', [...cookies])
+}
+
+/** An `onRequest` hook that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(
+  tokens: RefreshingManager,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  assertImplicitRefresh(tokens)
+  return async (request, reply) => {
+    const refreshed = await refreshImplicitly(tokens, wrappedRequestReader.toView(request))
+    if (refreshed !== null) sendCookies(reply, refreshed.cookies)
+  }
 }
 
 // Pre-flights are left to @fastify/cors, and a HEAD route comes with its GET route.

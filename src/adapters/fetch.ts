@@ -4,6 +4,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { fetchRequestReader } from '../request/request-source.js'
@@ -70,6 +71,17 @@ export function mount<Rest extends readonly unknown[], Given extends Request>(
   assertMount(routes, options)
   return async (request, ...rest) =>
     (await mountFetch(routes, request, options.ip?.(request))) ?? handler(request, ...rest)
+}
+
+/** Wraps a handler so that it refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): Wrap {
+  assertImplicitRefresh(tokens)
+  return (handler) =>
+    async (request, ...rest) => {
+      const refreshed = await refreshImplicitly(tokens, request)
+      const response = await handler(request, ...rest)
+      return refreshed === null ? response : sendCookies(response, refreshed.cookies)
+    }
 }
 
 /** A copy of the response with `Set-Cookie` values added to those it has; works where headers cannot change too. */

@@ -5,6 +5,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
@@ -64,6 +65,16 @@ export function mount(routes: MountableRoutes, options: MountOptions<H3Event> = 
   assertMount(routes, options)
   const { ip = (event: H3Event) => event.req.ip } = options
   return async (event, next) => (await mountFetch(routes, readRequest(event), ip(event))) ?? next()
+}
+
+/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): Middleware {
+  assertImplicitRefresh(tokens)
+  return async (event, next) => {
+    const refreshed = await refreshImplicitly(tokens, requestReader.toView(readRequest(event)))
+    if (refreshed !== null) sendCookies(event, refreshed.cookies)
+    return next()
+  }
 }
 
 /** The request of an event, or `TypeError` for an event of h3 1: its requests, answers and middleware are others. */

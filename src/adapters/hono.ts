@@ -1,6 +1,7 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import {
   createEnforcer,
@@ -99,6 +100,16 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 export function mount(routes: MountableRoutes, options: MountOptions<Context> = {}): MiddlewareHandler {
   assertMount(routes, options)
   return async (c, next) => (await mountFetch(routes, await readUnread(c), options.ip?.(c))) ?? next()
+}
+
+/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): MiddlewareHandler {
+  assertImplicitRefresh(tokens)
+  return async (c, next) => {
+    const refreshed = await refreshImplicitly(tokens, toView(c))
+    if (refreshed !== null) sendCookies(c, refreshed.cookies)
+    await next()
+  }
 }
 
 // Hono keeps a body that an earlier middleware has read.

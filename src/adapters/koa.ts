@@ -1,8 +1,9 @@
 import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
 import { assertMount, isBelow, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
-import { toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import { keepCookies, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -94,6 +95,16 @@ export function mount(routes: MountableRoutes, options: MountOptions<ExtendableC
       if (name === 'set-cookie') ctx.append(name, value)
       else ctx.set(name, value)
     }
+  }
+}
+
+/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): KoaMiddleware {
+  assertImplicitRefresh(tokens)
+  return async (ctx, next) => {
+    const refreshed = await refreshImplicitly(tokens, contextReader.toView(ctx))
+    if (refreshed !== null) keepCookies(ctx.res, refreshed.cookies)
+    await next()
   }
 }
 

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
 import { AddressedView } from '../request/fetch-view.js'
 import { rememberView } from '../request/view.js'
+import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from './implicit-refresh.js'
 import { isBelow, type MountableRoutes } from './mountable-routes.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
@@ -49,6 +50,49 @@ export async function sendFetchResponse(response: Response, res: ServerResponse)
   } catch (error) {
     // The client has left; an answer that is streamed ends with that.
     if (!res.destroyed) throw error
+  }
+}
+
+/** Adds `Set-Cookie` values to whatever a Node response will be: error handlers drop the headers that are set before them. */
+export function keepCookies(res: ServerResponse, cookies: readonly string[]): void {
+  const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => ServerResponse
+  res.writeHead = ((status: number, ...rest: unknown[]) => {
+    const given = rest.at(-1)
+    if (typeof given !== 'object' || given === null) {
+      res.appendHeader('set-cookie', cookies)
+      return writeHead(status, ...rest)
+    }
+    // Headers that are given here replace those that were set.
+    const headers = Array.isArray(given) ? toPairs(given) : Object.entries(given as object)
+    const own = headers.filter(([name]) => name.toLowerCase() === 'set-cookie').flatMap(([, value]) => value)
+    const present = own.length > 0 ? own : [res.getHeader('set-cookie') ?? []].flat()
+    const others = headers.filter(([name]) => name.toLowerCase() !== 'set-cookie')
+    return writeHead(
+      status,
+      ...rest.slice(0, -1),
+      Object.fromEntries([...others, ['set-cookie', [...present, ...cookies]]]),
+    )
+  }) as ServerResponse['writeHead']
+}
+
+function toPairs(flat: readonly unknown[]): [string, unknown][] {
+  if (flat.every(Array.isArray)) return flat as [string, unknown][]
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [[String(name), flat[at + 1]] as [string, unknown]] : []))
+}
+
+/** Middleware of Node servers that refreshes implicitly. */
+export function createNodeRefresh<Req extends IncomingMessage>(
+  tokens: RefreshingManager,
+): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+  assertImplicitRefresh(tokens)
+  return async (req, res, next) => {
+    try {
+      const refreshed = await refreshImplicitly(tokens, req)
+      if (refreshed !== null) keepCookies(res, refreshed.cookies)
+    } catch (error) {
+      return next(error)
+    }
+    next()
   }
 }
 

@@ -4,7 +4,7 @@ import type { EventOrigin } from '../events.js'
 import { readCookieValues } from '../request/credentials.js'
 import { assertCsrf, isFromOrigin } from '../request/csrf.js'
 import {
-  readHeader,
+  readCookieHeader,
   type ReadingRules,
   readToken,
   RequestToken,
@@ -89,7 +89,7 @@ async function readPlace(
     const token = await readToken(view, [place], reading)
     return token === null ? [] : [token]
   }
-  const values = readCookieValues(readHeader(view, 'cookie', reading), reading.cookieName[type])
+  const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[type])
   const csrf = view.header(reading.csrf.headerName[type].toLowerCase())
   return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
 }

@@ -113,6 +113,8 @@ export class TokenManager<
   readonly config: TokenConfig
   /** The `kid` of new tokens, or `null` for a manager that only verifies. */
   readonly keyId: string | null
+  /** The clock that every check reads. */
+  readonly clock: Clock
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
   readonly #issuer: TokenIssuer
@@ -156,6 +158,7 @@ export class TokenManager<
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.keyId = settings.keys.signing?.kid ?? null
+    this.clock = now
     this.#store = store
     this.#issuer = createIssuer({
       ...parts,
@@ -180,6 +183,11 @@ export class TokenManager<
       TokenPayload<Output>
     >
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
+  }
+
+  /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
+  get keepsSessions(): boolean {
+    return (this.#store?.sessions ?? null) !== null
   }
 
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */

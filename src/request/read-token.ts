@@ -3,7 +3,7 @@ import { isJsonObject, inspectAsJson } from '../json.js'
 import { MissingTokenError, TokenDecodeError } from '../errors.js'
 import { isJson } from './body.js'
 import { readBearer, readCookie } from './credentials.js'
-import type { RequestView } from './view.js'
+import { attach, readAttached, type RequestView } from './view.js'
 
 /** Where a token can be in a request. */
 export type TokenLocation = 'headers' | 'cookies' | 'json' | 'query'
@@ -114,7 +114,7 @@ export function readHeaderToken(
 }
 
 function readCookieToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
-  const token = readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
+  const token = readCookie(readCookieHeader(view, rules), rules.cookieName[type])
   if (token === null) return null
   const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName[type].toLowerCase()) : null
   return new RequestToken(token, type, 'cookies', csrf)
@@ -157,6 +157,20 @@ export function readHeader(
   const value = view.header(name)
   if (value !== null) assertLength(`${name} header`, value, rules)
   return value
+}
+
+/** The `Cookie` header of a request, or that which has taken its place since the request came; `null` for none. */
+export function readCookieHeader(
+  view: RequestView,
+  rules: Pick<ReadingRules, 'maxLength'> = { maxLength: Number.POSITIVE_INFINITY },
+): string | null {
+  const replaced = readAttached(view, replaceCookies) as string | undefined
+  return replaced ?? readHeader(view, 'cookie', rules)
+}
+
+/** Replaces the cookies of a request for everything that reads its tokens from now on. */
+export function replaceCookies(view: RequestView, cookieHeader: string): void {
+  attach(view, replaceCookies, cookieHeader)
 }
 
 function assertLength(what: string, text: string, { maxLength }: Pick<ReadingRules, 'maxLength'>): void {

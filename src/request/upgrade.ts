@@ -1,7 +1,14 @@
 import type { TokenType } from '../claims/payload.js'
 import { CsrfError } from '../errors.js'
 import { readBearer, readCookie, trimBlanks } from './credentials.js'
-import { readHeader, readHeaderToken, type ReadingRules, readQueryToken, RequestToken } from './read-token.js'
+import {
+  readCookieHeader,
+  readHeader,
+  readHeaderToken,
+  type ReadingRules,
+  readQueryToken,
+  RequestToken,
+} from './read-token.js'
 import type { RequestView } from './view.js'
 
 // The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`.
@@ -32,7 +39,7 @@ export function readUpgradeToken(
     return { token: new RequestToken(offered, type, 'headers'), protocol: BEARER_PROTOCOL }
   }
   const cookie =
-    origins.length === 0 ? null : readCookie(readHeader(view, 'cookie', rules), rules.cookieName[type])
+    origins.length === 0 ? null : readCookie(readCookieHeader(view, rules), rules.cookieName[type])
   if (cookie === null) return null
   if (!origins.includes(view.header('origin') ?? '')) {
     throw new CsrfError('The handshake comes from another origin')

@@ -1,7 +1,7 @@
 export { OptionalAuth, Public } from './access.js'
 export { Depends, enforce, type ParameterFor } from './depends.js'
 export { type AnyManager, getTokenManagerToken, InjectTokenManager } from './manager-token.js'
-export { mount } from './mount.js'
+export { implicitRefresh, mount, type NodeMiddleware } from './middleware.js'
 export { CurrentSubject, Payload, Token } from './payload.js'
 export { protectSockets, type SocketProtection } from './protect-sockets.js'
 export { readUpgrade } from './protected-sockets.js'

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RefreshingManager } from '../../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../../http/mountable-routes.js'
-import { createNodeMount } from '../../http/node-bridge.js'
+import { createNodeMount, createNodeRefresh } from '../../http/node-bridge.js'
 
 // Express and the middleware of Fastify keep the URL here when they take a prefix off.
 type RoutedMessage = IncomingMessage & {
@@ -9,11 +10,15 @@ type RoutedMessage = IncomingMessage & {
   readonly body?: unknown
 }
 
+/** Middleware of a Node server; Nest takes it on both platforms. */
+export type NodeMiddleware = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => Promise<void>
+
 /** Middleware for `app.use`, with either platform: answers what is below the path of the routes, and passes on the rest. */
-export function mount(
-  routes: MountableRoutes,
-  options: MountOptions<IncomingMessage> = {},
-): (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+export function mount(routes: MountableRoutes, options: MountOptions<IncomingMessage> = {}): NodeMiddleware {
   assertMount(routes, options)
   const { ip = ({ ip: known, socket }: RoutedMessage) => known ?? socket.remoteAddress } = options
   return createNodeMount(routes, (req: RoutedMessage) => ({
@@ -21,4 +26,12 @@ export function mount(
     ip: ip(req),
     body: req.body,
   }))
+}
+
+/**
+ * Middleware for `app.use`, with either platform: refreshes the session of a request whose access cookie has expired, and
+ * sends the new cookies with the response.
+ */
+export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware {
+  return createNodeRefresh(tokens)
 }

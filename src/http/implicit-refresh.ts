@@ -1,0 +1,131 @@
+import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
+import type { TokenConfig } from '../manager/config.js'
+import { readCookieHeader, type RequestToken, replaceCookies } from '../request/read-token.js'
+import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { RequestView } from '../request/view.js'
+import type { TokenPair } from '../sessions/options.js'
+import { setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
+
+/** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
+export interface RefreshingManager {
+  readonly config: TokenConfig
+  refresh(source: RequestSource): Promise<TokenPair>
+  getTokenFromRequest(
+    request: RequestSource,
+    options?: { readonly type?: 'access' | 'refresh' },
+  ): Promise<RequestToken | null>
+  verifyTokenWithoutRevocation(token: string): object
+}
+
+/** What an implicit refresh has changed. */
+export interface ImplicitRefresh {
+  /** The `Set-Cookie` values that the response must carry; deletions if the session is over. */
+  readonly cookies: readonly string[]
+  /** The `Cookie` header with the new tokens, for whoever handles the request next; dependencies find them by themselves. */
+  readonly cookieHeader: string
+}
+
+/**
+ * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is good, so that the request
+ * goes on with new tokens. `null` when there was nothing to do.
+ *
+ * A session that is over is not refreshed: the request goes on without it, and `cookies` delete what is left of it. A
+ * request whose refresh token is refused for another reason, a missing CSRF value for example, goes on as it came. Rejects
+ * when the store is unavailable: a request must not count as logged out for that.
+ */
+export async function refreshImplicitly(
+  tokens: RefreshingManager,
+  request: RequestSource,
+): Promise<ImplicitRefresh | null> {
+  const view = toRequestView(request)
+  const cookieHeader = readCookieHeader(view)
+  if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
+  try {
+    const pair = await tokens.refresh(view)
+    const cookies = [
+      ...setAccessCookies(tokens, pair.accessToken),
+      ...setRefreshCookies(tokens, pair.refreshToken),
+    ]
+    return replace(view, cookieHeader, cookies)
+  } catch (error) {
+    if (!isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE') throw error
+    return isOver(error.code) ? replace(view, cookieHeader, unsetCookies(tokens)) : null
+  }
+}
+
+/** Throws `ConfigurationError` where a browser would not send the refresh cookie with the requests of pages. */
+export function assertImplicitRefresh({ config }: RefreshingManager): void {
+  if (!config.hasLocation('cookies', 'access') || !config.hasLocation('cookies', 'refresh')) {
+    throw new ConfigurationError("An implicit refresh needs cookies: add 'cookies' to JWT_TOKEN_LOCATION")
+  }
+  const { JWT_ACCESS_COOKIE_PATH: access, JWT_REFRESH_COOKIE_PATH: refresh } = config
+  if (access.startsWith(refresh)) return
+  throw new ConfigurationError(
+    `An implicit refresh needs the refresh cookie wherever the access cookie is sent: JWT_REFRESH_COOKIE_PATH is ` +
+      `${refresh}, JWT_ACCESS_COOKIE_PATH is ${access}`,
+  )
+}
+
+async function needsRefresh(tokens: RefreshingManager, view: RequestView): Promise<boolean> {
+  const access = await readQuietly(tokens, view, 'access')
+  // A token in a header or a body is that of a program, which refreshes by itself.
+  if (access !== null && access.location !== 'cookies') return false
+  if (access !== null && !isExpired(tokens, access.token)) return false
+  const refresh = await readQuietly(tokens, view, 'refresh')
+  return refresh?.location === 'cookies'
+}
+
+// What cannot be read is for the dependencies of the route to refuse.
+async function readQuietly(
+  tokens: RefreshingManager,
+  view: RequestView,
+  type: 'access' | 'refresh',
+): Promise<RequestToken | null> {
+  try {
+    return await tokens.getTokenFromRequest(view, { type })
+  } catch (error) {
+    if (isTokenError(error)) return null
+    throw error
+  }
+}
+
+function isExpired(tokens: RefreshingManager, token: string): boolean {
+  try {
+    tokens.verifyTokenWithoutRevocation(token)
+    return false
+  } catch (error) {
+    if (isTokenError(error)) return error.code === 'TOKEN_EXPIRED'
+    throw error
+  }
+}
+
+const OVER: readonly TokenErrorCode[] = ['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_TOKEN_REUSED']
+
+// A token that is refused for another reason may still be good elsewhere: for an application under the same names, or
+// once a clock is right again.
+function isOver(code: string): boolean {
+  return (OVER as readonly string[]).includes(code)
+}
+
+function replace(view: RequestView, header: string, cookies: readonly string[]): ImplicitRefresh {
+  const cookieHeader = toCookieHeader(header, cookies)
+  replaceCookies(view, cookieHeader)
+  return { cookies, cookieHeader }
+}
+
+// What a browser would send next: the cookies of the header, with those that are set and without those that are deleted.
+function toCookieHeader(header: string, setCookies: readonly string[]): string {
+  const changed = new Map(
+    setCookies.map((cookie) => {
+      const pair = cookie.split(';', 1)[0] as string
+      const at = pair.indexOf('=')
+      return [pair.slice(0, at), pair.slice(at + 1)]
+    }),
+  )
+  const kept = header
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim() ?? ''))
+  const added = [...changed].filter(([, value]) => value !== '').map(([name, value]) => `${name}=${value}`)
+  return [...kept, ...added].join('; ')
+}

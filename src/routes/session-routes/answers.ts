@@ -1,0 +1,119 @@
+import { extraClaims, type TokenPayload, type TokenType } from '../../claims/payload.js'
+import {
+  setAccessCookies,
+  setRefreshCookies,
+  unsetAccessCookies,
+  unsetRefreshCookies,
+} from '../../http/set-cookies.js'
+import type { TokenConfig } from '../../manager/config.js'
+import type { TokenPair } from '../../sessions/options.js'
+import type { Transport } from './credentials.js'
+
+/** A session as its own client sees it. Times are seconds from now, because clocks of clients are wrong. */
+export interface SessionAnswer {
+  /** The `sid`, or `null` for a token that belongs to no session. */
+  readonly id: string | null
+  readonly sub: string
+  /** The extra claims of the access token. */
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly scopes: readonly string[]
+  /** Whether the access token counts as fresh now. */
+  readonly fresh: boolean
+  /** `null` for an access token that never expires. */
+  readonly accessExpiresIn: number | null
+  /** Until the session ends unless it is refreshed; `null` for never. */
+  readonly expiresIn: number | null
+}
+
+/** What answers are made with. */
+export interface AnswerParts {
+  readonly config: TokenConfig
+  /** Epoch milliseconds. */
+  readonly clock: () => number
+}
+
+/** The session of an access token; `endsAt` is in epoch seconds, or `null` for never. */
+export function toSessionAnswer(
+  { config, clock }: AnswerParts,
+  payload: TokenPayload<object>,
+  endsAt: number | null,
+): SessionAnswer {
+  const now = clock() / 1000
+  // Rounded down: a client must not take an expired token for a good one.
+  const secondsUntil = (at: number | null): number | null =>
+    at === null ? null : Math.max(0, Math.floor(at - now))
+  const { [config.JWT_IDENTITY_CLAIM]: _sub, ...claims } = extraClaims(payload) as Record<string, unknown>
+  const { sid = null, sub, scopes = [], fresh, exp = null } = payload
+  return {
+    id: sid,
+    sub,
+    claims,
+    scopes,
+    fresh: fresh === true || (typeof fresh === 'number' && now < fresh),
+    accessExpiresIn: secondsUntil(exp),
+    expiresIn: secondsUntil(endsAt),
+  }
+}
+
+/** Whether a token of this type goes into a cookie; a type that is only read from cookies always does. */
+function goesIntoCookie(config: TokenConfig, type: TokenType, transport: Transport): boolean {
+  return config.hasLocation('cookies', type) && (transport === 'cookies' || !isReadElsewhere(config, type))
+}
+
+/** Whether tokens of a type are also, or only, read from other places than cookies. */
+export function isReadElsewhere(config: TokenConfig, type: TokenType): boolean {
+  return (['headers', 'json', 'query'] as const).some((location) => config.hasLocation(location, type))
+}
+
+/** The answer with a new pair: cookies, or the members of RFC 6749 §5.1. */
+export function createTokenAnswer(
+  { config }: AnswerParts,
+  pair: TokenPair,
+  session: SessionAnswer,
+  transport: Transport,
+): Response {
+  const cookies: string[] = []
+  const members: Record<string, unknown> = {}
+  if (goesIntoCookie(config, 'access', transport)) {
+    cookies.push(...setAccessCookies({ config }, pair.accessToken))
+  } else {
+    members['access_token'] = pair.accessToken
+    if (session.accessExpiresIn !== null) members['expires_in'] = session.accessExpiresIn
+  }
+  if (goesIntoCookie(config, 'refresh', transport)) {
+    cookies.push(...setRefreshCookies({ config }, pair.refreshToken))
+  } else {
+    members['refresh_token'] = pair.refreshToken
+  }
+  if (Object.keys(members).length > 0) {
+    members['token_type'] = 'Bearer'
+    if (session.scopes.length > 0) members['scope'] = session.scopes.join(' ')
+  }
+  return withCookies(createJsonAnswer({ session, ...members }), cookies)
+}
+
+/** A 200 with a body that nobody may keep. */
+export function createJsonAnswer(body: object): Response {
+  return Response.json(body, { headers: NO_STORE })
+}
+
+/** A 204 that nobody may keep. */
+export function createEmptyAnswer(): Response {
+  return new Response(null, { status: 204, headers: NO_STORE })
+}
+
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** The response with `Set-Cookie` values added. */
+export function withCookies(response: Response, cookies: readonly string[]): Response {
+  for (const cookie of cookies) response.headers.append('set-cookie', cookie)
+  return response
+}
+
+/** The `Set-Cookie` values that delete every cookie that these routes set. */
+export function createDeletions(config: TokenConfig): string[] {
+  return [
+    ...(config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []),
+    ...(config.hasLocation('cookies', 'refresh') ? unsetRefreshCookies({ config }) : []),
+  ]
+}

@@ -1,0 +1,115 @@
+import { TOKEN_OPTIONS } from '../../claims/create.js'
+import type { TokenPayload, TokenType } from '../../claims/payload.js'
+import { isTokenError } from '../../errors.js'
+import type { TokenConfig } from '../../manager/config.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import { isFromOrigin } from '../../request/csrf.js'
+import { toRequestView } from '../../request/request-source.js'
+import type { PairTokenOptions, TokenPair } from '../../sessions/options.js'
+import {
+  createDeletions,
+  createTokenAnswer,
+  isReadElsewhere,
+  toSessionAnswer,
+  withCookies,
+} from './answers.js'
+import { type LoginBody, parseLoginBody, type Transport } from './credentials.js'
+import { checkCredentials, type UserClaims } from './check-credentials.js'
+import type { LoginPairOptions } from './options.js'
+import { readOrigin, type RouteParts, toErrorAnswer } from './parts.js'
+import { RefusedRequest } from './refused-request.js'
+
+/** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
+export async function answerLogin(parts: RouteParts, request: Request): Promise<Response> {
+  const { config } = parts.tokens
+  assertOwnPage(config, request)
+  const body = await parseLoginBody(request, config)
+  const transport = parseTransport(config, body)
+  const claims = await checkCredentials(
+    parts,
+    { route: 'login', credentials: body.credentials, request },
+    null,
+  )
+  if (claims instanceof Response) return claims
+
+  const pairOptions = await readPairOptions(parts, claims, request)
+  const hasEnded = await endSessionOfCookies(parts, request)
+  try {
+    const pair = await parts.tokens.createTokenPair(claims, { ...pairOptions, ...readOrigin(parts, request) })
+    const answer = createAnswer(parts, pair, transport)
+    return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
+  } catch (error) {
+    if (!hasEnded) throw error
+    return withCookies(toErrorAnswer(parts, error), createDeletions(config))
+  }
+}
+
+// A page of another site that could log its visitor in as somebody else would see what the visitor then enters. The
+// browser writes both headers, and no page can change them (Fetch §2.2.2).
+function assertOwnPage(config: TokenConfig, request: Request): void {
+  if (!config.hasLocation('cookies') || !config.JWT_COOKIE_CSRF_PROTECT) return
+  const site = request.headers.get('sec-fetch-site')
+  if (site !== 'cross-site' && site !== 'same-site') return
+  if (isFromOrigin(toRequestView(request), [config.JWT_CSRF_ORIGINS ?? []].flat())) return
+  throw new RefusedRequest(403, 'CSRF_MISMATCH', 'The log-in comes from a page of another origin')
+}
+
+function parseTransport(config: TokenConfig, { transport }: LoginBody): Transport {
+  const isBearerPossible = isReadElsewhere(config, 'access') && isReadElsewhere(config, 'refresh')
+  const isCookiePossible = config.hasLocation('cookies')
+  const chosen = transport ?? (isCookiePossible ? 'cookies' : 'bearer')
+  if (chosen === 'cookies' ? isCookiePossible : isBearerPossible) return chosen
+  throw new RefusedRequest(400, 'REQUEST_INVALID', `transport "${chosen}" is not configured`)
+}
+
+async function readPairOptions(
+  { options }: RouteParts,
+  claims: UserClaims,
+  request: Request,
+): Promise<LoginPairOptions> {
+  const { access, ...shared } = (await options.pairOptions?.(claims, request)) ?? {}
+  assertOptions('pairOptions', { access, ...shared }, LOGIN_PAIR_OPTIONS)
+  return { ...shared, access: { fresh: shared.fresh ?? true, ...access } }
+}
+
+const { notBefore: _notBefore, ...LOGIN_PAIR_OPTIONS } = {
+  ...TOKEN_OPTIONS,
+  access: true,
+  refresh: true,
+} satisfies OptionNames<PairTokenOptions>
+
+/** The answer with a pair that was just made. */
+export function createAnswer({ tokens }: RouteParts, pair: TokenPair, transport: Transport): Response {
+  const payload = tokens.verifyTokenWithoutRevocation(pair.accessToken)
+  const { exp: endsAt = null } = tokens.verifyTokenWithoutRevocation(pair.refreshToken, { type: 'refresh' })
+  return createTokenAnswer(tokens, pair, toSessionAnswer(tokens, payload, endsAt), transport)
+}
+
+// The request is from a page of the application, so no CSRF value is needed to end what its cookies belong to.
+async function endSessionOfCookies(parts: RouteParts, request: Request): Promise<boolean> {
+  const found = [
+    await readCookieToken(parts, request, 'refresh'),
+    await readCookieToken(parts, request, 'access'),
+  ]
+  const sessions = new Map(
+    found.flatMap((payload) => (payload === null ? [] : [[payload.sid ?? payload.jti, payload]])),
+  )
+  for (const payload of sessions.values()) await parts.tokens.logout(payload, readOrigin(parts, request))
+  return sessions.size > 0
+}
+
+// A genuine token, expired or not. What is none has no session to end.
+async function readCookieToken(
+  { tokens }: RouteParts,
+  request: Request,
+  type: TokenType,
+): Promise<TokenPayload | null> {
+  if (!tokens.config.hasLocation('cookies', type)) return null
+  try {
+    const found = await tokens.getTokenFromRequest(request, { type, locations: 'cookies' })
+    return found && tokens.verifyTokenWithoutRevocation(found.token, { type, allowExpired: true })
+  } catch (error) {
+    if (isTokenError(error)) return null
+    throw error
+  }
+}

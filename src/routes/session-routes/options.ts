@@ -1,0 +1,135 @@
+import type { TokenPayload } from '../../claims/payload.js'
+import { ConfigurationError } from '../../errors.js'
+import type { TokenConfig } from '../../manager/config.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import type { PairTokenOptions } from '../../sessions/options.js'
+
+/** What a client sends to log in, as it came: the application checks every type. */
+export type Credentials = Readonly<Record<string, unknown>>
+
+/** What `logIn` finds: the claims of the user, `null` for wrong credentials, or a response of the application's own. */
+export type LoginResult<Input extends object> = ({ readonly uid: string } & Input) | Response | null
+
+/** The options of a log-in's tokens. A session cannot begin later, so there is no `notBefore`. */
+export type LoginPairOptions = Omit<PairTokenOptions, 'notBefore'>
+
+/** One attempt to log in or to step up. */
+export interface LoginAttempt {
+  readonly route: 'login' | 'step-up'
+  /** The client's address, where it is known. */
+  readonly ip: string | null
+  readonly credentials: Credentials
+  readonly request: Request
+}
+
+/** How an attempt ended: `response` is one of the application's own, for a second factor for example. */
+export type LoginOutcome = 'success' | 'failure' | 'response'
+
+/** Where a rate limiter is asked and told. */
+export interface LoginRateLimit {
+  /** Called before `logIn`. The number of seconds after which the client may try again, or nothing to let it try now. */
+  before(attempt: LoginAttempt): Promise<number | null | undefined> | number | null | undefined
+  /** Called after `logIn`, unless that has thrown. */
+  after?(attempt: LoginAttempt, outcome: LoginOutcome): Promise<void> | void
+}
+
+/** What the session routes are built from; the types of claims are those of the manager. */
+export interface SessionRoutesOptions<Input extends object, Output extends object> {
+  /** The application's own check of credentials. It should take as long for an unknown user as for a known one. */
+  logIn(credentials: Credentials, request: Request): Promise<LoginResult<Input>> | LoginResult<Input>
+  /** Where the routes are. Default `/auth`. */
+  readonly path?: string
+  /** Options of a new log-in's tokens: scopes, lifetimes. Its access token is fresh unless they say something else. */
+  pairOptions?(
+    claims: { readonly uid: string } & Input,
+    request: Request,
+  ): Promise<LoginPairOptions> | LoginPairOptions
+  /**
+   * The extra claims from this refresh on; `undefined` keeps those of the token, and `null` ends the session, because the
+   * user is gone.
+   */
+  claimsOnRefresh?(
+    payload: TokenPayload<Output>,
+    request: Request,
+  ): Promise<Input | null | undefined> | Input | null | undefined
+  /** The client's address, where the request does not show it: behind a proxy it is the proxy's. */
+  readIp?(request: Request): string | null | undefined
+  readonly rateLimit?: LoginRateLimit
+}
+
+const OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
+  logIn: true,
+  path: true,
+  pairOptions: true,
+  claimsOnRefresh: true,
+  readIp: true,
+  rateLimit: true,
+}
+const MEANT = { login: 'logIn', authenticate: 'logIn', prefix: 'path', ip: 'readIp' }
+const FUNCTIONS = ['logIn', 'pairOptions', 'claimsOnRefresh', 'readIp'] as const
+
+// Whatever the types of the claims are.
+type RouteFunctions = Pick<SessionRoutesOptions<never, never>, 'path' | 'rateLimit'> & {
+  readonly [Name in (typeof FUNCTIONS)[number]]?: unknown
+}
+
+/** Throws `TypeError` for options that no routes can be made with. */
+export function assertRouteOptions(options: RouteFunctions): void {
+  assertOptions('createSessionRoutes()', options, OPTIONS, MEANT)
+  for (const name of FUNCTIONS) {
+    const isAbsent = options[name] === undefined && name !== 'logIn'
+    if (!isAbsent && typeof options[name] !== 'function') throw new TypeError(`${name} must be a function`)
+  }
+  if (options.rateLimit !== undefined) assertRateLimit(options.rateLimit)
+  if (options.path !== undefined) assertPath(options.path)
+}
+
+function assertRateLimit(rateLimit: LoginRateLimit): void {
+  const { before, after } = (rateLimit ?? {}) as Partial<LoginRateLimit>
+  // Not assertOptions: a limiter may be an instance of a class, with members of its own.
+  if (typeof before !== 'function') throw new TypeError('rateLimit must have a function before()')
+  if (after !== undefined && typeof after !== 'function') {
+    throw new TypeError('after() of rateLimit must be a function')
+  }
+}
+
+// What a URL parser would change, or a browser would encode, is never the path of a request.
+const PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
+
+function assertPath(path: unknown): void {
+  if (typeof path === 'string' && PATH.test(path)) return
+  throw new TypeError('path must begin with a slash and not end with one, such as /auth')
+}
+
+/** Throws `ConfigurationError` for a manager whose sessions these routes could not serve. */
+export function assertManager(
+  tokens: { readonly config: TokenConfig; readonly keyId: string | null; readonly keepsSessions: boolean },
+  path: string,
+): void {
+  if (typeof tokens?.config?.hasLocation !== 'function') {
+    throw new TypeError('createSessionRoutes() takes a TokenManager and options')
+  }
+  if (!tokens.keepsSessions) {
+    throw new ConfigurationError(
+      'createSessionRoutes needs a store that keeps sessions: new TokenManager({ config, revocation: store })',
+    )
+  }
+  if (tokens.keyId === null) {
+    throw new ConfigurationError(
+      'createSessionRoutes needs a manager that creates tokens: set JWT_PRIVATE_KEY',
+    )
+  }
+  for (const type of ['access', 'refresh'] as const) {
+    const field = type === 'access' ? 'JWT_ACCESS_COOKIE_PATH' : 'JWT_REFRESH_COOKIE_PATH'
+    if (!tokens.config.hasLocation('cookies', type) || isCovered(path, tokens.config[field])) continue
+    throw new ConfigurationError(
+      `${field} '${tokens.config[field]}' does not cover the session routes at ${path}: browsers would not send the cookie`,
+    )
+  }
+}
+
+// RFC 6265 §5.1.4, for every path below `path`.
+function isCovered(path: string, cookiePath: string): boolean {
+  const prefix = cookiePath.endsWith('/') ? cookiePath : `${cookiePath}/`
+  return `${path}/`.startsWith(prefix)
+}

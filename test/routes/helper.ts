@@ -1,0 +1,66 @@
+import type { TokenConfigOptions } from '../../src/index.js'
+import { createSessionRoutes, type SessionRoutesOptions } from '../../src/routes/session-routes.js'
+import type { AnyClaims, JsonClaims } from '../../src/index.js'
+import { createCookieJar } from '../helpers/cookie-jar.js'
+import { createRevocable } from '../helpers/revocable.js'
+
+/** Cookies over plain HTTP, and their CSRF values. */
+export const COOKIES = { JWT_TOKEN_LOCATION: ['cookies', 'headers'], JWT_COOKIE_SECURE: false } as const
+
+type Options = Partial<SessionRoutesOptions<JsonClaims, AnyClaims>>
+
+/** Everybody's password is `secret`. */
+export const logIn: SessionRoutesOptions<JsonClaims, AnyClaims>['logIn'] = ({ name, password }) =>
+  typeof name === 'string' && password === 'secret' ? { uid: name, role: 'reader' } : null
+
+/** Session routes on a memory store, and a browser that keeps their cookies. */
+export function createRoutes(config: TokenConfigOptions = COOKIES, options: Options = {}) {
+  const revocable = createRevocable(config)
+  const routes = createSessionRoutes(revocable.tokens, { logIn, ...options })
+  return { ...revocable, routes, createBrowser: () => createBrowser(routes) }
+}
+
+/** What a request of a browser has besides its cookies. */
+export interface Sent {
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** The CSRF value; by default that of the cookie, as a page would send it. */
+  readonly csrf?: 'access' | 'refresh' | string | null
+}
+
+function createBrowser({ handle }: ReturnType<typeof createSessionRoutes>) {
+  const jar = createCookieJar()
+  const send = async (route: string, sent: Sent = {}): Promise<Response> => {
+    const [method = '', path = ''] = route.split(' ')
+    const type = ['/auth/refresh', '/auth/step-up'].includes(path) ? 'refresh' : 'access'
+    const csrf = sent.csrf === undefined ? jar.read(`csrf_${type}_token`) : sent.csrf
+    const request = new Request(`http://localhost${path}`, {
+      method,
+      headers: {
+        ...jar.headers(path),
+        ...(typeof csrf === 'string' && { 'x-csrf-token': csrf }),
+        ...(sent.body !== undefined && { 'content-type': 'application/json' }),
+        ...sent.headers,
+      },
+      ...(sent.body !== undefined && {
+        body: typeof sent.body === 'string' ? sent.body : JSON.stringify(sent.body),
+      }),
+    })
+    const response = await handle(request)
+    if (response === null) return new Response('none of the routes', { status: 599 })
+    jar.store(response.headers.getSetCookie())
+    return response
+  }
+  return {
+    jar,
+    send,
+    logIn: (name = 'ada', more: object = {}) =>
+      send('POST /auth/login', { body: { name, password: 'secret', ...more } }),
+  }
+}
+
+/** The status and the code of an answer. */
+export async function outcome(response: Response): Promise<[status: number, code: string | undefined]> {
+  const text = await response.text()
+  return [response.status, text === '' ? undefined : (JSON.parse(text) as { code?: string }).code]
+}
