@@ -58,7 +58,7 @@ app.use('/package', express.static(settings.package))
 app.use(mount(routes))
 app.get('/api/me', enforce(tokens.accessTokenRequired), (_, res) => void res.json({ ok: true }))
 app.post('/api/notes', enforce(tokens.accessTokenRequired), (_, res) => void res.json({ ok: true }))
-app.use(handleErrors(tokens))
+app.use(handleErrors())
 app.listen(port, '127.0.0.1', () => console.log('ready to accept connections'))
 
 async function openStore(): Promise<RevocationStore> {

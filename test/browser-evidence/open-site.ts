@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import type { SessionClient, TokenEventName } from '../../src/index.js'
+import { run } from '../../scripts/run.js'
 import { createGuardedFolder } from '../helpers/servers/guarded-folder.js'
 import { type RunningServer, startServerProcess } from '../helpers/servers/server-process.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
@@ -78,8 +77,8 @@ export async function buildParts(): Promise<SiteParts> {
   const built = join(folder, 'package')
   const application = join(folder, 'application.mjs')
   const compiler = join(ROOT, 'node_modules', '.bin', 'tsc')
-  const options = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', built, '--declaration', 'false']
-  await promisify(execFile)(compiler, options, { cwd: ROOT })
+  const options = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', built]
+  await run(compiler, options, ROOT)
   await build({
     entryPoints: [join(ROOT, 'test/browser-evidence/application.ts')],
     outfile: application,

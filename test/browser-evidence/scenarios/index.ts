@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { findProblems, toFigures } from '../figures.js'
 import { createKey } from '../open-site.js'
+import { openTabs } from '../tabs.js'
 import { otherOrigins } from './other-origins.js'
 import { createUndisturbed, type Scenario, type Sizes } from './scenario.js'
 import { stolenCookie } from './stolen-cookie.js'
@@ -16,11 +18,11 @@ export const FULL: Sizes = {
 
 /** As the evidence tests run them. */
 export const SHORT: Sizes = {
-  tabs: 6,
+  tabs: 4,
   accessSeconds: 2,
-  graceSeconds: 2,
-  seconds: 8,
-  outageSeconds: 4,
+  graceSeconds: 4,
+  seconds: 5,
+  outageSeconds: 3,
   intervalMs: 300,
 }
 
@@ -51,6 +53,22 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await site.redis?.restart()
     },
   ),
+  'store-stopped-idle': {
+    title: 'The store hangs during a refresh, and the user comes back after the grace',
+    stores: ['redis'],
+    async run({ context, site, sizes }) {
+      const tabs = await openTabs(context, site, { count: 1 })
+      await sleep(sizes.accessSeconds * 1000)
+      await site.redis?.kill('SIGSTOP')
+      // Its refresh is given up, but Redis has it, and carries it out as soon as it can.
+      await tabs.pages[0]?.evaluate('evidence.send()')
+      await site.redis?.kill('SIGCONT')
+      await sleep((sizes.graceSeconds + 1) * 1000)
+      const loggedIn = await tabs.countLoggedIn()
+      const figures = toFigures(await tabs.readCounts(), loggedIn, site.readLog())
+      return { figures, problems: findProblems(figures) }
+    },
+  },
   'application-killed': createUndisturbed(
     'The application is killed and restarted',
     ['redis', 'sqlite'],

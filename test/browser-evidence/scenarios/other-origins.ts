@@ -139,5 +139,6 @@ function toForm(action: string, encoding: string): string {
   const name = CREDENTIALS.slice(0, -1).replaceAll('"', '&quot;')
   const field = `<input name="${name},&quot;x&quot;:&quot;" value="&quot;}">`
   const form = `<form method="post" action="${action}" enctype="${encoding}">${field}</form>`
-  return `${form}<script>document.forms[0].submit()</script>`
+  // After the page has loaded: Firefox reports a load that is cut short as a failed one.
+  return `${form}<script>addEventListener('load', () => setTimeout(() => document.forms[0].submit()))</script>`
 }
