@@ -72,7 +72,11 @@ export function implicitRefresh(tokens: RefreshingManager): Middleware {
   assertImplicitRefresh(tokens)
   return async (event, next) => {
     const refreshed = await refreshImplicitly(tokens, requestReader.toView(readRequest(event)))
-    if (refreshed !== null) sendCookies(event, refreshed.cookies)
+    for (const cookie of refreshed?.cookies ?? []) {
+      event.res.headers.append('set-cookie', cookie)
+      // Sent with errors, in place of the others.
+      event.res.errHeaders.append('set-cookie', cookie)
+    }
     return next()
   }
 }

@@ -107,8 +107,9 @@ export function implicitRefresh(tokens: RefreshingManager): MiddlewareHandler {
   assertImplicitRefresh(tokens)
   return async (c, next) => {
     const refreshed = await refreshImplicitly(tokens, toView(c))
-    if (refreshed !== null) sendCookies(c, refreshed.cookies)
     await next()
+    // Afterwards: a route may answer with a response that the context has not made.
+    if (refreshed !== null) sendCookies(c, refreshed.cookies)
   }
 }
 

@@ -4,7 +4,7 @@ import { readCookieHeader, type RequestToken, replaceCookies } from '../request/
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 import type { TokenPair } from '../sessions/options.js'
-import { setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
+import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
 
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
 export interface RefreshingManager {
@@ -59,7 +59,7 @@ export function assertImplicitRefresh({ config }: RefreshingManager): void {
     throw new ConfigurationError("An implicit refresh needs cookies: add 'cookies' to JWT_TOKEN_LOCATION")
   }
   const { JWT_ACCESS_COOKIE_PATH: access, JWT_REFRESH_COOKIE_PATH: refresh } = config
-  if (access.startsWith(refresh)) return
+  if (coversPath(refresh, access)) return
   throw new ConfigurationError(
     `An implicit refresh needs the refresh cookie wherever the access cookie is sent: JWT_REFRESH_COOKIE_PATH is ` +
       `${refresh}, JWT_ACCESS_COOKIE_PATH is ${access}`,

@@ -40,6 +40,12 @@ export function unsetCookies(tokens: Configured): string[] {
   return [...unsetAccessCookies(tokens), ...unsetRefreshCookies(tokens)]
 }
 
+/** Whether a browser sends a cookie of a path with a request of another (RFC 6265 §5.1.4). */
+export function coversPath(cookiePath: string, path: string): boolean {
+  if (cookiePath === path) return true
+  return path.startsWith(cookiePath.endsWith('/') ? cookiePath : `${cookiePath}/`)
+}
+
 function createCookies(config: TokenConfig, type: TokenType, token: string): string[] {
   if (!config.hasLocation('cookies', type)) {
     throw new ConfigurationError(

@@ -1,5 +1,6 @@
 import type { TokenPayload } from '../../claims/payload.js'
 import { ConfigurationError } from '../../errors.js'
+import { coversPath } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { PairTokenOptions } from '../../sessions/options.js'
@@ -121,15 +122,9 @@ export function assertManager(
   }
   for (const type of ['access', 'refresh'] as const) {
     const field = type === 'access' ? 'JWT_ACCESS_COOKIE_PATH' : 'JWT_REFRESH_COOKIE_PATH'
-    if (!tokens.config.hasLocation('cookies', type) || isCovered(path, tokens.config[field])) continue
+    if (!tokens.config.hasLocation('cookies', type) || coversPath(tokens.config[field], `${path}/`)) continue
     throw new ConfigurationError(
       `${field} '${tokens.config[field]}' does not cover the session routes at ${path}: browsers would not send the cookie`,
     )
   }
-}
-
-// RFC 6265 §5.1.4, for every path below `path`.
-function isCovered(path: string, cookiePath: string): boolean {
-  const prefix = cookiePath.endsWith('/') ? cookiePath : `${cookiePath}/`
-  return `${path}/`.startsWith(prefix)
 }

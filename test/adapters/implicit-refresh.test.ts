@@ -1,0 +1,168 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { implicitRefresh as implicitExpress } from '../../src/adapters/express.js'
+import { implicitRefresh as implicitFetch } from '../../src/adapters/fetch.js'
+import {
+  ConfigurationError,
+  type RevocationStore,
+  setAccessCookies,
+  setRefreshCookies,
+  type TokenConfigOptions,
+} from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createCookieJar } from '../helpers/cookie-jar.js'
+import { createClock } from '../helpers/manager.js'
+import { csrfOf } from '../helpers/requests.js'
+import { createRevocable } from '../helpers/revocable.js'
+import { REFRESHING } from './refreshing.js'
+
+const COOKIES = {
+  JWT_TOKEN_LOCATION: ['headers', 'cookies'],
+  JWT_ACCESS_TOKEN_EXPIRES: '5m',
+  JWT_REFRESH_TOKEN_EXPIRES: '1d',
+} as const satisfies TokenConfigOptions
+
+/** A manager, a browser's cookies after a log-in, and a switch that takes the store away. */
+async function logIn() {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  let isGone = false
+  const assertThere = (): void => {
+    if (isGone) throw new Error('connection refused')
+  }
+  const store: RevocationStore = {
+    ...memory,
+    createLookup: undefined as never,
+    async lookup(keys, options) {
+      assertThere()
+      return memory.lookup(keys, options)
+    },
+  }
+  const { tokens } = createRevocable(COOKIES, { clock, store })
+  const jar = createCookieJar()
+  const pair = await tokens.createTokenPair({ uid: 'ada' })
+  jar.store([...setAccessCookies(tokens, pair.accessToken), ...setRefreshCookies(tokens, pair.refreshToken)])
+  return { tokens, clock, jar, pair, takeAway: () => (isGone = true) }
+}
+
+describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
+  const open = async () => {
+    const session = await logIn()
+    const app = await start(session.tokens)
+    onTestFinished(() => app.close())
+    const send = async (path: string, init: RequestInit = {}) => {
+      const headers = { ...session.jar.headers(), ...(init.headers as Record<string, string>) }
+      const response = await fetch(app.url + path, { ...init, headers })
+      const cookies = response.headers.getSetCookie()
+      session.jar.store(cookies)
+      const names = cookies.map((cookie) => cookie.split('=', 1)[0])
+      return { status: response.status, text: await response.text(), names }
+    }
+    return { ...session, send }
+  }
+  const TOKEN_COOKIES = [
+    'access_token_cookie',
+    'csrf_access_token',
+    'refresh_token_cookie',
+    'csrf_refresh_token',
+  ]
+
+  test('an access cookie that has not expired is left alone', async () => {
+    const { send } = await open()
+    const { status, text, names } = await send('/me')
+    expect([status, JSON.parse(text)]).toEqual([200, 'ada'])
+    expect(names).not.toContain('access_token_cookie')
+  })
+
+  test('an expired one is renewed in the request itself, and the response carries the cookies', async () => {
+    const { send, clock } = await open()
+    clock.seconds += 301
+    const { status, text, names } = await send('/me')
+    expect([status, JSON.parse(text)]).toEqual([200, 'ada'])
+    expect(names).toEqual(expect.arrayContaining(TOKEN_COOKIES))
+    if (!_name.startsWith('Nest')) expect(names).toContain('own')
+    const next = await send('/me')
+    expect([next.status, next.names.filter((name) => name !== 'own')]).toEqual([200, []])
+  })
+
+  test('also on a route without a guard, and in a response of another kind', async () => {
+    const { send, clock } = await open()
+    clock.seconds += 301
+    const { status, names } = await send('/open')
+    expect([status, names]).toEqual([200, TOKEN_COOKIES])
+  })
+
+  test('also when the route fails: the refresh token has been used', async () => {
+    const { send, clock } = await open()
+    clock.seconds += 301
+    const { status, names } = await send('/fails')
+    expect([status, names]).toEqual([500, TOKEN_COOKIES])
+    clock.seconds += 301
+    expect((await send('/me')).status).toBe(200)
+  })
+
+  test('requests at the same time get cookies of one generation', async () => {
+    const { send, clock, tokens, jar } = await open()
+    clock.seconds += 301
+    const generations: number[] = []
+    tokens.on('refreshed', ({ generation }) => generations.push(generation))
+    const answers = await Promise.all(Array.from({ length: 10 }, () => send('/me')))
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200))
+    expect(new Set(generations)).toEqual(new Set([1]))
+    clock.seconds += 301
+    expect(jar.headers()).not.toEqual({})
+    expect((await send('/me')).status).toBe(200)
+  })
+
+  test('a POST needs its CSRF value as ever; without it nothing is refreshed', async () => {
+    const { send, clock, pair } = await open()
+    clock.seconds += 301
+    const forged = await send('/me', { method: 'POST' })
+    expect([forged.status, forged.names]).toEqual([401, []])
+    const wrong = await send('/me', { method: 'POST', headers: { 'x-csrf-token': 'guessed' } })
+    expect([wrong.status, wrong.names]).toEqual([401, []])
+    const csrf = csrfOf(pair.accessToken)
+    const own = await send('/me', { method: 'POST', headers: { 'x-csrf-token': csrf } })
+    expect([Math.floor(own.status / 100), JSON.parse(own.text)]).toEqual([2, 'ada'])
+    expect(own.names).toEqual(expect.arrayContaining(TOKEN_COOKIES))
+  })
+
+  test('a session that is over is not refreshed: the cookies are deleted', async () => {
+    const { send, clock, tokens, jar } = await open()
+    clock.seconds += 301
+    await tokens.revokeUser('ada')
+    const { status, names } = await send('/me')
+    expect([status, names]).toEqual([401, TOKEN_COOKIES])
+    expect(jar.headers()).toEqual({})
+  })
+
+  test('a store that is away is a 503, and deletes nothing', async () => {
+    const { send, clock, jar, takeAway } = await open()
+    clock.seconds += 301
+    takeAway()
+    const { status, names } = await send('/me')
+    expect([status, names]).toEqual([503, []])
+    expect(Object.keys(jar.headers())).toEqual(['cookie'])
+  })
+
+  test('a token in a header is none of its business', async () => {
+    const { send, clock, pair } = await open()
+    clock.seconds += 301
+    const { status, names } = await send('/me', { headers: { authorization: `Bearer ${pair.accessToken}` } })
+    expect([status, names]).toEqual([401, []])
+  })
+})
+
+test('cookies that a browser would not send are refused when the middleware is made', () => {
+  for (const fields of [
+    { JWT_REFRESH_COOKIE_PATH: '/auth' },
+    { JWT_ACCESS_COOKIE_PATH: '/application', JWT_REFRESH_COOKIE_PATH: '/app' },
+    { JWT_TOKEN_LOCATION: 'headers' },
+    { JWT_REFRESH_TOKEN_LOCATION: 'headers' },
+  ] as const) {
+    const { tokens } = createRevocable({ ...COOKIES, ...fields })
+    expect(() => implicitExpress(tokens)).toThrow(ConfigurationError)
+    expect(() => implicitFetch(tokens)).toThrow(ConfigurationError)
+  }
+  const { tokens } = createRevocable({ ...COOKIES, JWT_ACCESS_COOKIE_PATH: '/app' })
+  expect(() => implicitExpress(tokens)).not.toThrow()
+})

@@ -1,0 +1,186 @@
+import { Controller, Get, type INestApplication, Post } from '@nestjs/common'
+import { node as elysiaNode } from '@elysiajs/node'
+import { Elysia } from 'elysia'
+import express from 'express'
+import Fastify from 'fastify'
+import { H3 } from 'h3'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { Router } from '@koa/router'
+import { type RunningServer, serveFetch, serveNode } from '../../examples/server.js'
+import * as elysia from '../../src/adapters/elysia.js'
+import * as expressAdapter from '../../src/adapters/express.js'
+import * as fastify from '../../src/adapters/fastify.js'
+import * as fetchAdapter from '../../src/adapters/fetch.js'
+import * as h3 from '../../src/adapters/h3.js'
+import * as hono from '../../src/adapters/hono.js'
+import * as koa from '../../src/adapters/koa.js'
+import * as nest from '../../src/adapters/nest/index.js'
+import type { TokenManager } from '../../src/index.js'
+import { PLATFORMS, serve } from '../helpers/nest.js'
+
+/**
+ * Applications that refresh implicitly: `GET` and `POST /me` answer with the user, `GET /open` needs none, and `GET /fails`
+ * throws an error of its own. Most set a cookie `own` in `/me`.
+ */
+export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promise<RunningServer>>> = {
+  Express(tokens) {
+    const app = express()
+    app.use(expressAdapter.implicitRefresh(tokens))
+    app.all(
+      '/me',
+      expressAdapter.inject({ payload: tokens.accessTokenRequired }, ({ payload }, _req, res) => {
+        res.cookie('own', '1')
+        res.json(payload.sub)
+      }),
+    )
+    app.get('/open', (_req, res) => void res.json('open'))
+    app.get('/fails', () => {
+      throw new Error('on purpose')
+    })
+    app.use(expressAdapter.handleErrors({ config: tokens.config }))
+    app.set('env', 'test')
+    return serveNode(app, 0)
+  },
+  async Fastify(tokens) {
+    const app = Fastify({ forceCloseConnections: true })
+    app.setErrorHandler(fastify.handleErrors({ config: tokens.config }))
+    app.addHook('onRequest', fastify.implicitRefresh(tokens))
+    app.route({
+      method: ['GET', 'POST'],
+      url: '/me',
+      handler: fastify.inject({ payload: tokens.accessTokenRequired }, ({ payload }, _request, reply) => {
+        reply.header('set-cookie', 'own=1')
+        return JSON.stringify(payload.sub)
+      }),
+    })
+    app.get('/open', async () => JSON.stringify('open'))
+    app.get('/fails', async () => {
+      throw new Error('on purpose')
+    })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    return { url, close: () => app.close() }
+  },
+  Hono(tokens) {
+    const app = new Hono()
+    app.onError(hono.handleErrors({ config: tokens.config }))
+    app.use(hono.implicitRefresh(tokens))
+    app.on(['GET', 'POST'], '/me', hono.inject({ payload: tokens.accessTokenRequired }), (c) => {
+      c.header('set-cookie', 'own=1', { append: true })
+      return c.json(c.var.payload.sub)
+    })
+    // A response that the context has not made.
+    app.get('/open', () => Response.json('open'))
+    app.get('/fails', () => {
+      throw new Error('on purpose')
+    })
+    return serveFetch(app.fetch, 0)
+  },
+  Koa(tokens) {
+    const app = new Koa()
+    app.silent = true
+    app.use(koa.handleErrors({ config: tokens.config }))
+    app.use(koa.implicitRefresh(tokens))
+    const router = new Router()
+    const me = koa.inject({ payload: tokens.accessTokenRequired }, ({ payload }, ctx) => {
+      ctx.cookies.set('own', '1')
+      ctx.body = JSON.stringify(payload.sub)
+    })
+    router.get('/me', me as never)
+    router.post('/me', me as never)
+    router.get('/open', (ctx) => void (ctx.body = JSON.stringify('open')))
+    router.get('/fails', () => {
+      throw new Error('on purpose')
+    })
+    app.use(router.routes() as never)
+    const handle = app.callback()
+    return serveNode((req, res) => void handle(req, res), 0)
+  },
+  h3(tokens) {
+    const app = new H3({ silent: true })
+    app.use(h3.handleErrors({ config: tokens.config }))
+    app.use(h3.implicitRefresh(tokens))
+    app.all(
+      '/me',
+      h3.inject({ payload: tokens.accessTokenRequired }, ({ payload }, event) => {
+        event.res.headers.append('set-cookie', 'own=1')
+        return JSON.stringify(payload.sub)
+      }),
+    )
+    app.get('/open', () => Response.json('open'))
+    app.get('/fails', () => {
+      throw new Error('on purpose')
+    })
+    return serveFetch((request) => app.fetch(request), 0)
+  },
+  Elysia(tokens) {
+    const app = new Elysia({ adapter: elysiaNode() })
+      .onError(elysia.handleErrors({ config: tokens.config }))
+      .onTransform(elysia.implicitRefresh(tokens))
+      .get('/open', () => Response.json('open'))
+      .get('/fails', () => {
+        throw new Error('on purpose')
+      })
+      .resolve(elysia.inject({ payload: tokens.accessTokenRequired }))
+      .all('/me', ({ payload, cookie }) => {
+        cookie['own']?.set({ value: '1' })
+        return JSON.stringify(payload.sub)
+      })
+    return serveFetch((request) => app.handle(request), 0)
+  },
+  Fetch(tokens) {
+    const me = fetchAdapter.inject({ payload: tokens.accessTokenRequired }, ({ payload }) =>
+      fetchAdapter.sendCookies(Response.json(payload.sub), ['own=1']),
+    )
+    const wrap = fetchAdapter.implicitRefresh(tokens)
+    const handler = wrap(
+      fetchAdapter.handleErrors({ config: tokens.config })(async (request) => {
+        const { pathname } = new URL(request.url)
+        if (pathname === '/me') return me(request)
+        return pathname === '/open' ? Response.json('open') : new Response(null, { status: 500 })
+      }),
+    )
+    // The refresh itself may be refused, when the store is away.
+    return serveFetch(fetchAdapter.handleErrors({ config: tokens.config })(handler), 0)
+  },
+  ...Object.fromEntries(
+    PLATFORMS.map((platform) => [
+      `Nest on ${platform}`,
+      async (tokens: TokenManager): Promise<RunningServer> => {
+        const setUp = (app: INestApplication): void => {
+          app.use(nest.implicitRefresh(tokens))
+          app.useGlobalFilters(new nest.TokenExceptionFilter({ config: tokens.config }))
+        }
+        const { port } = await serve([OwnController], {
+          platform,
+          setUp,
+          imports: [nest.TokenModule.forRoot({ tokens })],
+        })
+        return { url: `http://127.0.0.1:${port}`, close: async () => undefined }
+      },
+    ]),
+  ),
+}
+
+@Controller()
+class OwnController {
+  @Get('/me')
+  me(@nest.Payload() payload: { readonly sub: string }): string {
+    return JSON.stringify(payload.sub)
+  }
+
+  @Post('/me')
+  post(@nest.Payload() payload: { readonly sub: string }): string {
+    return JSON.stringify(payload.sub)
+  }
+
+  @Get('/open')
+  open(): string {
+    return JSON.stringify('open')
+  }
+
+  @Get('/fails')
+  fails(): never {
+    throw new Error('on purpose')
+  }
+}
