@@ -114,10 +114,11 @@ function changeStore(change: () => void, describe: () => Response): FetchHandler
   }
 }
 
-function refreshFirst(tokens: TokenManager, { path, handle }: MountableRoutes): MountableRoutes {
-  const notFound = (): Response => new Response('Not Found', { status: 404 })
+function refreshFirst(tokens: TokenManager, routes: MountableRoutes): MountableRoutes {
   const refreshed = handleErrors({ config: tokens.config })(
-    implicitRefresh(tokens)(async (request) => (await handle(request)) ?? notFound()),
+    implicitRefresh(tokens)(
+      async (request) => (await routes.handle(request)) ?? new Response('Not Found', { status: 404 }),
+    ),
   )
-  return { path, handle: async (request) => refreshed(request) }
+  return { path: routes.path, handle: async (request) => refreshed(request) }
 }

@@ -16,7 +16,7 @@ export function createStoreSwitch(given: RevocationStore): StoreSwitch {
   }
 
   const guard = <Methods extends object>(methods: Methods): Methods => {
-    const calls = Object.entries(methods) as [string, (...args: unknown[]) => Promise<unknown>][]
+    const calls = Object.entries(methods).filter(([name]) => !UNGUARDED.includes(name)) as [string, Call][]
     const guarded = calls.map(([name, call]) => [
       name,
       async (...args: unknown[]) => {
@@ -30,14 +30,13 @@ export function createStoreSwitch(given: RevocationStore): StoreSwitch {
     return Object.fromEntries(guarded) as Methods
   }
 
-  // Without `createLookup` and `readVersion`, which answer at once: every check is a call that can be refused.
-  const { createLookup: _, readVersion: __, watch, sessions, close, ...calls } = given
+  const { sessions } = given
   return {
     store: {
-      ...guard(calls),
+      ...guard(given),
       ...(sessions && { sessions: guard(sessions) }),
-      ...(watch && { watch }),
-      close,
+      ...(given.watch && { watch: given.watch.bind(given) }),
+      close: () => given.close(),
     },
     isStopped: () => isStopped,
     stop() {
@@ -48,3 +47,8 @@ export function createStoreSwitch(given: RevocationStore): StoreSwitch {
     },
   }
 }
+
+type Call = (...args: unknown[]) => Promise<unknown>
+
+// `createLookup` and `readVersion` answer at once, and are left out: every check is a call that can be refused.
+const UNGUARDED = ['createLookup', 'readVersion', 'sessions', 'watch', 'replica', 'close']

@@ -1,5 +1,5 @@
 // The page of the example application: a client of the session routes, and what it reports.
-import { createTokenClient } from './client/index.js'
+import { createTokenClient, TokenClientError } from './client/index.js'
 import { addEvent, find, setText, show, showDevices, showNotice, showValues } from './view.js'
 
 /** @typedef {import('tokenlib/client').TokenSession} Session */
@@ -227,12 +227,12 @@ async function getJson(path) {
 
 /** @param {unknown} error */
 function toCode(error) {
-  return error instanceof Error ? String('code' in error ? error.code : error.message) : 'unknown'
+  return error instanceof TokenClientError ? error.code : String(error)
 }
 
 /** @param {unknown} error */
 function toStatus(error) {
-  return error instanceof Error && 'status' in error ? String(error.status ?? 'failed') : 'failed'
+  return error instanceof TokenClientError && error.status !== null ? String(error.status) : 'failed'
 }
 
 /** @param {number | null} seconds */

@@ -132,12 +132,16 @@ function createDevice(device, end) {
 
 /** @param {Device} device */
 function describeDevice({ ip, createdAt, lastUsedAt }) {
-  const toTime = (/** @type {string} */ text) => new Date(text).toLocaleTimeString('en-GB')
   return [
     `since ${toTime(createdAt)}`,
     ...(lastUsedAt === createdAt ? [] : [`renewed ${toTime(lastUsedAt)}`]),
     ip ?? 'address not known',
   ].join(' · ')
+}
+
+/** @param {string} text */
+function toTime(text) {
+  return new Date(text).toLocaleTimeString('en-GB')
 }
 
 /**
