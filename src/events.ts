@@ -26,7 +26,7 @@ export interface TokenEvents {
     /** Epoch seconds; `null` for a token that never expires. */
     readonly expiresAt: number | null
   }
-  /** A request or a token was refused; the ids are `null` unless the token is genuine. */
+  /** A request, a token or a log-in was refused; the ids are `null` unless they are known to be genuine. */
   readonly rejected: {
     readonly code: AnyTokenError['code']
     /** The message of the error. */
@@ -53,7 +53,8 @@ export interface TokenEvents {
     readonly id: string
     /** The user whose tokens are revoked; `null` for `key` and `all`, and where it is not known. */
     readonly sub: string | null
-    readonly reason: 'requested' | 'reuse'
+    /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a log-in, to make room for it. */
+    readonly reason: 'requested' | 'reuse' | 'limit'
   }
   /** A session got a new pair. */
   readonly refreshed: {

@@ -32,6 +32,7 @@ export {
   RefreshTokenReusedError,
   RevocationUnavailableError,
   RevokedTokenError,
+  SessionLimitError,
   SubjectNotFoundError,
   TokenAudienceError,
   TokenDecodeError,

@@ -29,6 +29,7 @@ export {
   type StoreNeeds,
 } from './revocation/store.js'
 export type {
+  LimitedOpening,
   ListOptions,
   NewSession,
   OpenedSession,
@@ -36,15 +37,22 @@ export type {
   Rotation,
   RotationOptions,
   RotationRules,
+  SessionLimit,
   SessionStore,
   StoredSession,
+  WhenFull,
 } from './revocation/session-store.js'
 export {
+  assertSessionLimit,
   createLossReporter,
+  decideOpening,
   decideRotation,
   type ListPage,
   type LossReporter,
+  MAX_ENDED_AT_ONCE,
   MAX_LIST_LIMIT,
+  MAX_SESSION_LIMIT,
+  type OpeningDecision,
   parseListOptions,
   pollFeed,
   type RotationDecision,

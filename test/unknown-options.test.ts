@@ -43,6 +43,7 @@ const CALLS: readonly (readonly [
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
   ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
+  ['createTokenPair', 'maxSession', 'maxSessions', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
   [
     'createTokenPair refresh',

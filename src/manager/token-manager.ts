@@ -29,6 +29,7 @@ import {
   type CreateTokenPairOptions,
   PAIR_OPTIONS,
   parseActor,
+  parseLimit,
   readSessionClient,
   type RefreshOptions,
   type TokenPair,
@@ -209,13 +210,15 @@ export class TokenManager<
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
     assertOptions('createTokenPair()', options, PAIR_OPTIONS)
-    const { request, ip, userAgent, remember, ...tokenOptions } = options
+    const { request, ip, userAgent, remember, maxSessions, whenFull, ...tokenOptions } = options
     if (remember !== undefined && typeof remember !== 'boolean') {
       throw new TypeError('remember must be true or false')
     }
+    const limit = parseLimit({ maxSessions, whenFull })
+    const sessions = limit === null ? this.#store?.sessions : this.#requireSessions('maxSessions')
     const client = readSessionClient({ request, ip, userAgent })
     const endsAt = this.#issuer.planPair(claims, tokenOptions, { remember })
-    const kept = await this.#store?.sessions?.open(claims.uid, endsAt, client)
+    const kept = await sessions?.open(claims.uid, endsAt, client, limit)
     const session = kept ?? this.#issuer.startSession()
     const pair = this.#issuer.createPair(claims, tokenOptions, session, { remember })
     this.#authenticator.emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))

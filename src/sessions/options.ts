@@ -2,6 +2,8 @@ import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from
 import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { SessionLimit, WhenFull } from '../revocation/session-store.js'
+import { MAX_SESSION_LIMIT } from '../revocation/store-rules.js'
 
 /** Where a log-in or a refresh comes from; shown to users in the list of their sessions. */
 export interface SessionClientOptions {
@@ -79,6 +81,13 @@ export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientO
    * `JWT_SESSION_COOKIE` says.
    */
   readonly remember?: boolean | undefined
+  /** The most sessions that the user may have at once, the new one included: 1 to 1,000. Left out, there is no limit. */
+  readonly maxSessions?: number | undefined
+  /**
+   * What becomes of a log-in that would exceed `maxSessions`: `endOldest`, the default, revokes the oldest sessions;
+   * `refuse` rejects with `SessionLimitError`.
+   */
+  readonly whenFull?: WhenFull | undefined
 }
 
 /** The names of `CreateTokenPairOptions`. */
@@ -88,7 +97,31 @@ export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
   access: true,
   refresh: true,
   remember: true,
+  maxSessions: true,
+  whenFull: true,
 }
+
+/** The limit that a log-in was given, or `null` for none; `TypeError` for one that cannot be enforced. */
+export function parseLimit({
+  maxSessions,
+  whenFull,
+}: Pick<CreateTokenPairOptions, 'maxSessions' | 'whenFull'>): OpeningLimit | null {
+  if (whenFull !== undefined && whenFull !== 'endOldest' && whenFull !== 'refuse') {
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  }
+  if (maxSessions === undefined) {
+    if (whenFull !== undefined)
+      throw new TypeError('whenFull needs maxSessions: without it there is no limit')
+    return null
+  }
+  if (!Number.isInteger(maxSessions) || maxSessions < 1 || maxSessions > MAX_SESSION_LIMIT) {
+    throw new TypeError(`maxSessions must be a whole number from 1 to ${MAX_SESSION_LIMIT}`)
+  }
+  return { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
+}
+
+/** A limit, as a log-in gives it. */
+export type OpeningLimit = Omit<SessionLimit, 'idleMs'>
 
 /** An access and a refresh token of one log-in; both carry the same `sid`. */
 export interface TokenPair {
