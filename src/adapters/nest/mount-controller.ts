@@ -6,7 +6,7 @@ import {
   Patch,
   Post,
   Put,
-  RequestMethod,
+  type RequestMethod,
   SetMetadata,
   type Type,
   VERSION_NEUTRAL,
@@ -15,8 +15,8 @@ import { Reflector } from '@nestjs/core'
 import { Public, readAccess } from './access.js'
 import { respond, SessionController, type SessionRouteName } from './session-controller.js'
 
-const VERBS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete }
-type Verb = keyof typeof VERBS
+type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+const VERBS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete } as const
 
 /** A route: the method of its handler, its HTTP method and its path below that of the controller. */
 export const SESSION_ROUTES: readonly (readonly [name: SessionRouteName, verb: Verb, path: string])[] = [

@@ -31,8 +31,6 @@ export class SessionRoutesSource {
   }
 }
 
-const SOURCE: unique symbol = Symbol('SessionRoutesSource')
-
 /**
  * The session routes as a controller of Nest. A class that extends it overrides a method to change what a route does, and
  * decorates it or the class with guards, interceptors and the like; `SessionModule` makes it a controller.
@@ -47,11 +45,12 @@ const SOURCE: unique symbol = Symbol('SessionRoutesSource')
  * }
  */
 export class SessionController {
-  declare readonly [SOURCE]: SessionRoutesSource
+  /** Set by Nest. */
+  declare protected readonly routesSource: SessionRoutesSource
 
   /** What the methods call; there once the application is initialised. */
   protected get routes(): SessionRoutes {
-    return this[SOURCE].routes
+    return this.routesSource.routes
   }
 
   /** `POST login` */
@@ -100,7 +99,7 @@ export class SessionController {
   }
 }
 // At a property: the constructor belongs to the classes that extend this one.
-Inject(SessionRoutesSource)(SessionController.prototype, SOURCE)
+Inject(SessionRoutesSource)(SessionController.prototype, 'routesSource')
 
 /** What Express' request and Fastify's have in common; Fastify keeps Node's in `raw`. */
 interface PlatformRequest {
