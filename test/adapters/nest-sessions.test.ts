@@ -28,9 +28,13 @@ import {
 import type { TokenConfigOptions } from '../../src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { PLATFORMS, serve, type ServeOptions } from '../helpers/nest.js'
-import { COOKIES, logIn, outcome } from '../routes/helper.js'
 
 const BEARER = { JWT_TOKEN_LOCATION: 'headers' } as const
+const COOKIES = { JWT_TOKEN_LOCATION: ['cookies', 'headers'], JWT_COOKIE_SECURE: false } as const
+
+/** Everybody's password is `secret`. */
+const logIn: Options['logIn'] = ({ name, password }) =>
+  typeof name === 'string' && password === 'secret' ? { uid: name } : null
 
 type Options = Parameters<typeof SessionModule.forRoot>[0]
 interface Setup extends Omit<ServeOptions, 'imports'> {
@@ -60,6 +64,11 @@ interface TokenAnswer {
   readonly access_token: string
   readonly refresh_token: string
 }
+/** The status and the code of an answer. */
+const outcome = async (response: Response): Promise<[status: number, code: string | undefined]> => [
+  response.status,
+  ((await response.json()) as { code?: string }).code,
+]
 const readAnswer = async (response: Response): Promise<TokenAnswer> => (await response.json()) as TokenAnswer
 
 describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
