@@ -105,7 +105,8 @@ export function createSessions(
     current: number,
     from: SessionClient,
   ): void => {
-    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', actor: null, ...from }))
+    const origin = { actor: null, note: null, ...from }
+    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
     emit('reuseDetected', () => ({ sid, sub, presented, current, ...from }))
   }
 
