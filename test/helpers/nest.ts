@@ -35,6 +35,18 @@ export async function serve(
   controllers: Type<object>[],
   options: ServeOptions,
 ): Promise<{ readonly send: Send; readonly port: number }> {
+  const { app, port, url } = await start(controllers, options)
+  running.push(app)
+  const send: Send = (path, { token, ...init } = {}) => {
+    const headers = new Headers(init.headers)
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    return fetch(url + path, { ...init, headers })
+  }
+  return { send, port }
+}
+
+/** The same, until it is closed. */
+export async function start(controllers: Type<object>[], options: ServeOptions) {
   const { platform = 'Express', override = (builder) => builder, setUp, ...rest } = options
   const { bodyParser = true, rawBody = false, ...metadata } = rest
   const module = await override(Test.createTestingModule({ ...metadata, controllers })).compile()
@@ -45,14 +57,8 @@ export async function serve(
     bodyParser,
     rawBody,
   })
-  running.push(app)
   setUp?.(app)
   await app.listen(0, '127.0.0.1')
   const { port } = (app.getHttpServer() as { address(): AddressInfo }).address()
-  const send: Send = (path, { token, ...init } = {}) => {
-    const headers = new Headers(init.headers)
-    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers })
-  }
-  return { send, port }
+  return { app, port, url: `http://127.0.0.1:${port}`, close: () => app.close() }
 }
