@@ -149,16 +149,9 @@ export function createSessions(
 
   // As soon as the store has answered, like a reuse: the sessions are over, whatever becomes of the log-in.
   const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
+    const origin = { actor: null, note: null, ...from }
     for (const id of ended) {
-      emit('revoked', () => ({
-        kind: 'session',
-        id,
-        sub: uid,
-        reason: 'limit',
-        actor: null,
-        note: null,
-        ...from,
-      }))
+      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', ...origin }))
     }
   }
 
