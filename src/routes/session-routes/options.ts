@@ -140,7 +140,8 @@ function assertRateLimit(rateLimit: LoginRateLimit): void {
 // What a URL parser would change, or a browser would encode, is never the path of a request.
 const PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
 
-function assertPath(path: unknown): void {
+/** Throws `TypeError` for a path that routes cannot be at. */
+export function assertPath(path: unknown): void {
   if (typeof path === 'string' && PATH.test(path)) return
   throw new TypeError('path must begin with a slash and not end with one, such as /auth')
 }
