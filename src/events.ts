@@ -74,6 +74,8 @@ export interface TokenEvents {
     readonly presented: number
     /** The generation that the session had reached. */
     readonly current: number
+    /** Where the session was opened or last refreshed from before this; `null` if the store does not tell. */
+    readonly previous: SessionClient | null
   }
   /** The store has lost data; everything that may be affected is revoked. */
   readonly storeLostData: {

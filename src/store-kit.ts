@@ -34,6 +34,7 @@ export type {
   NewSession,
   OpenedSession,
   Presentation,
+  Reuse,
   Rotation,
   RotationOptions,
   RotationRules,

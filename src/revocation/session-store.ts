@@ -52,6 +52,15 @@ export interface RotationRules {
 /** The rules of a rotation, and what to remember of the request. */
 export interface RotationOptions extends RotationRules, SessionClient {}
 
+/** An old token was presented: the session is revoked now. */
+export interface Reuse {
+  readonly outcome: 'reused'
+  /** The one that the session had reached. */
+  readonly generation: number
+  /** Where the session was opened or last rotated from; left out by a store that does not tell. */
+  readonly client?: SessionClient
+}
+
 /** What became of a refresh token that was presented. */
 export type Rotation =
   | {
@@ -62,15 +71,14 @@ export type Rotation =
       /** Epoch milliseconds, or `FOREVER`. */
       readonly expiresAt: number
     }
-  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
-  | { readonly outcome: 'reused'; readonly generation: number }
+  | Reuse
   /** The session is not known, over, unused for too long, or revoked. */
   | { readonly outcome: 'ended' }
 
 /** Where a presented refresh token stands, when its session does not move on. */
 export type Presentation =
   /** The newest token, or the one before it within the grace. */
-  { readonly outcome: 'current' } | Extract<Rotation, { readonly outcome: 'reused' | 'ended' }>
+  { readonly outcome: 'current' } | Reuse | Extract<Rotation, { readonly outcome: 'ended' }>
 
 /** A session as it stands. */
 export interface StoredSession extends SessionClient {

@@ -18,6 +18,7 @@ import type {
   ListOptions,
   NewSession,
   OpenedSession,
+  Reuse,
   SessionStore,
   StoredSession,
 } from '../revocation/session-store.js'
@@ -102,12 +103,14 @@ export function createSessions(
   // request that waits for it.
   const reportReuse = (
     { sid = '', gen: presented = 0, sub }: TokenPayload,
-    current: number,
+    reuse: Reuse,
     from: SessionClient,
   ): void => {
     const origin = { actor: null, note: null, ...from }
     emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
-    emit('reuseDetected', () => ({ sid, sub, presented, current, ...from }))
+    emit('reuseDetected', () => {
+      return { sid, sub, presented, current: reuse.generation, previous: readClient(reuse), ...from }
+    })
   }
 
   const idle = toSeconds(idleMs)
@@ -134,7 +137,7 @@ export function createSessions(
       const limits = { graceMs, idleMs, ...used }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
       const parsed = parseRotation(answer, presented)
-      if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
+      if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
       return parsed
     })
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -146,8 +149,9 @@ export function createSessions(
 
   // As soon as the store has answered, like a reuse: the sessions are over, whatever becomes of the log-in.
   const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
+    const origin = { actor: null, note: null, ...from }
     for (const id of ended) {
-      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', actor: null, ...from }))
+      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', ...origin }))
     }
   }
 
@@ -213,7 +217,7 @@ export function createSessions(
       const { outcome } = await client.call('present', async (target) => {
         const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
         const parsed = parsePresentation(answer)
-        if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
+        if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
         return parsed
       })
       if (outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -276,6 +280,16 @@ function limitedSessionsOf(store: RevocationStore): Required<SessionStore> {
   const sessions = sessionsOf(store)
   assertLimits(sessions)
   return sessions
+}
+
+// Anything else than a client is left out: it must not keep a reuse from being reported.
+function readClient({ client }: Reuse): SessionClient | null {
+  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
+  return { ip: client.ip, userAgent: client.userAgent }
+}
+
+function isKnownOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string'
 }
 
 function toSeconds(milliseconds: number): number | null {

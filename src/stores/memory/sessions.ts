@@ -10,6 +10,7 @@ import { FOREVER } from '../../revocation/revocation.js'
 import type {
   NewSession,
   OpenedSession,
+  Reuse,
   RotationRules,
   SessionStore,
   StoredSession,
@@ -136,8 +137,8 @@ export function createMemorySessions({
     async rotate(sid, presented, rules) {
       const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
+      if (verdict === 'reuse') return toReuse(session)
       const { generation, expiresAt } = session
-      if (verdict === 'reuse') return { outcome: 'reused', generation }
       if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
       sessions.set(sid, {
         ...session,
@@ -151,7 +152,7 @@ export function createMemorySessions({
     async present(sid, presented, rules) {
       const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
-      if (verdict === 'reuse') return { outcome: 'reused', generation: session.generation }
+      if (verdict === 'reuse') return toReuse(session)
       return { outcome: 'current' }
     },
     async list(user, options) {
@@ -203,6 +204,10 @@ export function createMemorySessions({
       order.clear()
     },
   }
+}
+
+function toReuse({ generation, ip, userAgent }: Session): Reuse {
+  return { outcome: 'reused', generation, client: { ip, userAgent } }
 }
 
 function toStored({ generation: _generation, until: _until, ...stored }: Session): StoredSession {

@@ -73,12 +73,12 @@ export function createPostgresSessions(
     const { session, now } = await find(sid)
     const verdict = decideRotation(session, presented, rules, now)
     if (session === null || verdict === 'end') return ENDED
-    const { generation, expiresAt, until } = session
+    const { generation, expiresAt, until, ip, userAgent } = session
     if (verdict === 'rotate') return { outcome: 'current' }
     if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
     // Of several who find a reuse, the one that removes the session tells of it.
     const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
-    return removed > 0 ? { outcome: 'reused', generation } : ENDED
+    return removed > 0 ? { outcome: 'reused', generation, client: { ip, userAgent } } : ENDED
   }
 
   return {

@@ -4,6 +4,7 @@ import type {
   LimitedOpening,
   NewSession,
   Presentation,
+  Reuse,
   Rotation,
   RotationRules,
   SessionStore,
@@ -94,16 +95,22 @@ function toOpening([outcome, sid, startedAt, ...rest]: readonly Reply[]): Limite
   return outcome === 'ending' ? { outcome, ended } : { outcome: 'full' }
 }
 
-function toRotation([outcome, generation, expiresAt]: readonly Reply[]): Rotation {
+function toRotation(reply: readonly Reply[]): Rotation {
+  const [outcome, generation, expiresAt] = reply
   if (outcome === 'rotated' || outcome === 'replayed') {
     return { outcome, generation: Number(generation), expiresAt: Number(expiresAt) }
   }
-  return outcome === 'reused' ? { outcome, generation: Number(generation) } : { outcome: 'ended' }
+  return toEnd(reply)
 }
 
-function toPresentation([outcome, generation]: readonly Reply[]): Presentation {
-  if (outcome === 'current') return { outcome }
-  return outcome === 'reused' ? { outcome, generation: Number(generation) } : { outcome: 'ended' }
+function toPresentation(reply: readonly Reply[]): Presentation {
+  return reply[0] === 'current' ? { outcome: 'current' } : toEnd(reply)
+}
+
+function toEnd(reply: readonly Reply[]): Reuse | { readonly outcome: 'ended' } {
+  const [outcome, generation, ip, userAgent] = reply as readonly (string | null)[]
+  if (outcome !== 'reused') return { outcome: 'ended' }
+  return { outcome, generation: Number(generation), client: { ip: ip ?? null, userAgent: userAgent ?? null } }
 }
 
 function toSession(reply: readonly Reply[]): StoredSession {
@@ -137,7 +144,7 @@ local isReplay = presented == generation - 1 and math.abs(unused) < tonumber(ARG
 if presented < generation and not isReplay then
   append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
   removeSession(sid, user)
-  return { 'reused', text(generation) }
+  return { 'reused', text(generation), row[7], row[8] }
 end
 `
 

@@ -1,3 +1,4 @@
+import type { SessionClient } from '../../events.js'
 import { toTimedId } from '../../claims/ids.js'
 import {
   assertSessionLimit,
@@ -11,6 +12,7 @@ import { FOREVER } from '../../revocation/revocation.js'
 import type {
   NewSession,
   OpenedSession,
+  Reuse,
   RotationRules,
   SessionStore,
   StoredSession,
@@ -20,7 +22,7 @@ import type { Connection } from './connection.js'
 import type { History, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
-interface Row {
+interface Row extends SessionClient {
   readonly generation: number
   readonly lastUsedAt: number
   readonly expiresAt: number
@@ -54,7 +56,8 @@ export function createSqliteSessions(
     )
   )`
   const find = database.prepare(
-    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ${isRevoked} AS isRevoked
+    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ip,
+       user_agent AS userAgent, ${isRevoked} AS isRevoked
      FROM ${sessions} WHERE sid = ?`,
   )
   const update = database.prepare(
@@ -89,6 +92,12 @@ export function createSqliteSessions(
     remove.run(sid)
   }
 
+  const revokeReused = (sid: string, row: Row, transaction: WriteTransaction): Reuse => {
+    const { generation, until, ip, userAgent } = row
+    revoke({ sid, until }, transaction)
+    return { outcome: 'reused', generation, client: { ip, userAgent } }
+  }
+
   const open = (session: NewSession, transaction: WriteTransaction): OpenedSession => {
     const { user, nonce, expiresAt, until, ip, userAgent } = session
     const found = readWatermark.get(user) as { readonly watermark: number | null }
@@ -120,11 +129,8 @@ export function createSqliteSessions(
       history.write((transaction) => {
         const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
-        const { generation, expiresAt, until } = row
-        if (verdict === 'reuse') {
-          revoke({ sid, until }, transaction)
-          return { outcome: 'reused', generation }
-        }
+        if (verdict === 'reuse') return revokeReused(sid, row, transaction)
+        const { generation, expiresAt } = row
         if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
         update.run(presented + 1, transaction.now, rules.ip, rules.userAgent, sid)
         return { outcome: 'rotated', generation: presented + 1, expiresAt }
@@ -141,8 +147,7 @@ export function createSqliteSessions(
         const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
         if (verdict !== 'reuse') return { outcome: 'current' }
-        revoke({ sid, until: row.until }, transaction)
-        return { outcome: 'reused', generation: row.generation }
+        return revokeReused(sid, row, transaction)
       })
     },
     async list(user, options) {
