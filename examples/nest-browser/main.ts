@@ -9,7 +9,7 @@ const url = new URL(process.env['APP_URL'] ?? 'http://localhost:3000')
 const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: ['error', 'warn'] })
 
 app.useStaticAssets(fileURLToPath(new URL('public', import.meta.url)), {
-  setHeaders: (response) => response.setHeader('content-security-policy', "default-src 'self'"),
+  setHeaders: (response) => void response.setHeader('content-security-policy', "default-src 'self'"),
 })
 const client = fileURLToPath(new URL('.', import.meta.resolve('tokenlib/client')))
 app.useStaticAssets(client, { prefix: '/client' })

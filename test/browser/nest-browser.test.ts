@@ -68,7 +68,7 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     // The socket has told the first page.
     await first.page.locator('#devices li').nth(1).waitFor()
     await first.page.getByRole('button', { name: 'End', exact: true }).click()
-    await second.page.getByText('Logged out, socket closed with 4401').waitFor()
+    await second.page.getByText('Socket closed: 4401').waitFor()
     await second.page.getByRole('button', { name: 'Log in' }).waitFor()
     await expect.poll(() => first.page.locator('#devices li').count()).toBe(1)
     await first.page.getByRole('button', { name: 'Log out everywhere' }).click()

@@ -26,7 +26,7 @@ function open(next) {
   const socket = client.socket('/live')
   socket.addEventListener('open', listDevices)
   socket.addEventListener('message', listDevices)
-  socket.addEventListener('close', ({ code }) => say(`Logged out, socket closed with ${code}`))
+  socket.addEventListener('close', (/** @type {CloseEvent} */ { code }) => say(`Socket closed: ${code}`))
 }
 
 async function listDevices() {
