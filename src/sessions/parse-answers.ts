@@ -63,6 +63,16 @@ export function parseRotation(answer: Rotation, presented: number): Rotation {
   throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
 }
 
+/** Where a reused session was last used from. Anything else than a client is left out: the reuse must be reported. */
+export function readReuseClient({ client }: Reuse): SessionClient | null {
+  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
+  return { ip: client.ip, userAgent: client.userAgent }
+}
+
+function isKnownOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string'
+}
+
 function isEnd(answer: Presentation | Rotation): boolean {
   if (answer?.outcome === 'reused') return Number.isSafeInteger(answer.generation)
   return answer?.outcome === 'ended'

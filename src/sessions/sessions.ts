@@ -32,6 +32,7 @@ import {
   parseOpening,
   parsePresentation,
   parseRotation,
+  readReuseClient,
 } from './parse-answers.js'
 
 /** A live session of a user. */
@@ -108,7 +109,7 @@ export function createSessions(
   ): void => {
     emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', actor: null, ...from }))
     emit('reuseDetected', () => {
-      return { sid, sub, presented, current: reuse.generation, previous: readClient(reuse), ...from }
+      return { sid, sub, presented, current: reuse.generation, previous: readReuseClient(reuse), ...from }
     })
   }
 
@@ -278,16 +279,6 @@ function limitedSessionsOf(store: RevocationStore): Required<SessionStore> {
   const sessions = sessionsOf(store)
   assertLimits(sessions)
   return sessions
-}
-
-// Anything else than a client is left out: it must not keep a reuse from being reported.
-function readClient({ client }: Reuse): SessionClient | null {
-  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
-  return { ip: client.ip, userAgent: client.userAgent }
-}
-
-function isKnownOrNull(value: unknown): boolean {
-  return value === null || typeof value === 'string'
 }
 
 function toSeconds(milliseconds: number): number | null {
