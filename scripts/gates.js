@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkClientSize } from './gates/client-size.js'
 import { checkDocs } from './gates/docs.js'
 import { checkDocumented } from './gates/documented.js'
 import { checkExports } from './gates/exports.js'
@@ -22,6 +23,7 @@ const GATES = {
   documented: checkDocumented,
   packed: checkPacked,
   size: checkSize,
+  'client size': checkClientSize,
   portable: checkPortable,
 }
 

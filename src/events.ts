@@ -9,10 +9,12 @@ export interface SessionClient {
   readonly userAgent: string | null
 }
 
-/** Who caused a revocation, as far as the application says. */
+/** Who caused a revocation and why, as far as the application says. */
 export interface EventOrigin extends SessionClient {
   /** Who did it, if it was not the user: what the application passed as `actor`. */
   readonly actor: string | null
+  /** Why: what the application passed as `note`. */
+  readonly note: string | null
 }
 
 /** The data of each event of a manager; never a token, a secret or a CSRF value. */

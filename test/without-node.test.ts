@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'
+import type * as client from '../src/client/index.js'
 import type * as errors from '../src/errors.js'
 
 // What needs no Node module must not import one: a browser application handles errors too.
@@ -23,6 +24,17 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
     )) as typeof errors
     expect(isTokenError(new TokenExpiredError(0))).toBe(true)
     expect(isTokenError(new Error('TOKEN_EXPIRED'))).toBe(false)
+  })
+
+  test('tokenlib/client is bundled, and creates a client without sending anything', async () => {
+    const { outputFiles } = await bundle("export { createTokenClient } from './client/index.js'")
+    const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
+    const { createTokenClient } = (await import(`data:text/javascript;base64,${code}`)) as typeof client
+    const created = createTokenClient({
+      path: 'https://app.example/auth',
+      fetch: () => Promise.reject(new Error('sent')),
+    })
+    expect(await created.session()).toBeNull()
   })
 
   test('a manager is not: the build says which module is missing', async () => {

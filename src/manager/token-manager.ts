@@ -53,12 +53,12 @@ import {
 } from './policy.js'
 import { refreshPair } from './refresh.js'
 import { resolveSettings } from './settings.js'
+import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
+import { closeWhenInvalid } from './close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
   authenticateUpgrade,
   checkMessage,
-  type ClosableSocket,
-  closeWhenInvalid,
   parseUpgradePolicy,
   readUpgrade,
   type UpgradePolicy,
@@ -297,9 +297,12 @@ export class TokenManager<
     return upgrade as AuthenticatedUpgrade<TokenPayload<Output>>
   }
 
-  /** Closes a socket with 4401 once its token expires or is found revoked; returns a function that stops watching. */
+  /**
+   * Closes a socket with 4401 once its token expires or is revoked, or once the session ends that it follows; returns a
+   * function that stops watching.
+   */
   closeWhenInvalid(
-    socket: ClosableSocket,
+    socket: ClosableSocket | SocketIoSocket,
     upgrade: AuthenticatedUpgrade<TokenPayload<Output>>,
     options: { readonly every?: Duration } = {},
   ): () => void {

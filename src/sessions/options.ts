@@ -29,13 +29,15 @@ export function readSessionClient({ request, ip, userAgent }: SessionClientOptio
   }
 }
 
-/** The same, and on whose behalf: for an audit log. */
+/** The same, and on whose behalf and why: for an audit log. */
 export interface ActorOptions extends SessionClientOptions {
   /** Who does it, if it is not the user: the id of an administrator, the name of a job. */
   readonly actor?: string | undefined
+  /** Why, in the words of whoever does it; at most 500 characters are kept. */
+  readonly note?: string | undefined
 }
 
-const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
+const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true, note: true }
 
 /** The same, and when a revocation resolves. */
 export interface RevokeOptions extends ActorOptions {
@@ -51,14 +53,21 @@ export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, ev
 
 const MAX_ACTOR_LENGTH = 128
 
-/** Who is behind an action, cleaned and cut, or `TypeError` for options that are none. */
+/** How many characters of a `note` are kept. */
+export const MAX_NOTE_LENGTH = 500
+
+/** Who is behind an action and why, cleaned and cut, or `TypeError` for options that are none. */
 export function parseActor(owner: string, options: RevokeOptions, request?: RequestSource): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
-  const { actor, everywhere, ...client } = { request, ...options }
+  const { actor, note, everywhere, ...client } = { request, ...options }
   if (everywhere !== undefined && typeof everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
   }
-  return { actor: clean('actor', actor, MAX_ACTOR_LENGTH), ...readSessionClient(client) }
+  return {
+    actor: clean('actor', actor, MAX_ACTOR_LENGTH),
+    note: clean('note', note, MAX_NOTE_LENGTH),
+    ...readSessionClient(client),
+  }
 }
 
 // Databases refuse NUL and broken text, and terminals obey control characters.

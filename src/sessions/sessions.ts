@@ -107,7 +107,8 @@ export function createSessions(
     reuse: Reuse,
     from: SessionClient,
   ): void => {
-    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', actor: null, ...from }))
+    const origin = { actor: null, note: null, ...from }
+    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
     emit('reuseDetected', () => {
       return { sid, sub, presented, current: reuse.generation, previous: readReuseClient(reuse), ...from }
     })
@@ -150,7 +151,15 @@ export function createSessions(
   // As soon as the store has answered, like a reuse: the sessions are over, whatever becomes of the log-in.
   const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
     for (const id of ended) {
-      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', actor: null, ...from }))
+      emit('revoked', () => ({
+        kind: 'session',
+        id,
+        sub: uid,
+        reason: 'limit',
+        actor: null,
+        note: null,
+        ...from,
+      }))
     }
   }
 

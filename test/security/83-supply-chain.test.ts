@@ -95,8 +95,11 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
   ownAttack('no file can load code, start a program or open a connection', () => {
     const DANGEROUS =
       /^node:(?:child_process|cluster|dgram|dns|http2?|https|inspector|module|net|tls|vm|worker_threads|repl)/
-    // The contract suites of `tokenlib/testing` visit the address that a test gives them.
-    for (const { path, text } of FILES.filter((file) => !file.path.startsWith('testing/'))) {
+    // The contract suites of `tokenlib/testing` visit the address that a test gives them. A client sends the requests of
+    // its page: below, that nothing but these two files can.
+    const visitors = ['client/options.ts', 'client/token-client.ts']
+    const isVisitor = (path: string): boolean => path.startsWith('testing/') || visitors.includes(path)
+    for (const { path, text } of FILES.filter((file) => !isVisitor(file.path))) {
       const code = text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$|`(?:\\.|[^`\\])*`|'(?:\\.|[^'\\\n])*'/gm, '')
       const opened = importsOf(text).filter(({ name, isType }) => DANGEROUS.test(name) && !isType)
       expect(opened, path).toEqual([])
@@ -106,8 +109,18 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
       // With a type behind it, `fetch(…)` is the method of a Durable Object or of its stub.
       const calls = code.replaceAll(/\bfetch\([^()]*\): Promise/g, '')
       expect(calls, path).not.toMatch(
-        /(?<![.\w])fetch\s*\(|XMLHttpRequest|new WebSocket|getBuiltinModule|process\.binding/,
+        /(?<![.\w])fetch\s*\(|globalThis\.fetch|XMLHttpRequest|new \(?WebSocket|getBuiltinModule|process\.binding/,
       )
     }
+    // The client itself: one global `fetch`, used as a default, no module, and nothing is sent when it is loaded.
+    const client = FILES.filter((file) => file.path.startsWith('client/'))
+    expect(
+      client.flatMap(({ text }) => importsOf(text)).filter(({ name }) => !name.startsWith('./')),
+    ).toEqual([])
+    const texts = client.map(({ text }) => text).join('\n')
+    expect(texts.match(/globalThis\.fetch/g)).toHaveLength(1)
+    expect(texts).not.toMatch(
+      /XMLHttpRequest|\beval\s*\(|new Function\b|\bimport\s*\(|localStorage|sessionStorage/,
+    )
   })
 })

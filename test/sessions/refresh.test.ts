@@ -124,6 +124,7 @@ describe('ATK-74 ATK-76 a refresh token is good once', () => {
           sub: 'ada',
           reason: 'reuse',
           actor: null,
+          note: null,
           ip: '192.0.2.1',
           userAgent: 'Thief/1.0',
         },

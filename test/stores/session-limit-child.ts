@@ -24,7 +24,9 @@ const createSession = (): NewSession => ({
 })
 
 process.on('message', ({ count, limit }: { count: number; limit: SessionLimit }) => {
-  const opened = Array.from({ length: count }, () => store.sessions?.openLimited?.(createSession(), limit))
+  const opened = Array.from({ length: count }, async () =>
+    store.sessions?.openLimited?.(createSession(), limit),
+  )
   Promise.all(opened).then(
     (answers) => process.send?.({ answers }),
     (error: unknown) => process.send?.({ error: String(error) }),

@@ -1,7 +1,5 @@
 import type { NewSession, SessionLimit, SessionStore } from '../../revocation/session-store.js'
 
-type OpenLimited = NonNullable<SessionStore['openLimited']>
-
 /** The sessions of a store; `onEnded` is called before a call is answered that has revoked sessions. */
 export function followSessions(
   sessions: SessionStore,
@@ -19,7 +17,7 @@ export function followSessions(
     open: (session) => sessions.open(session),
     ...(sessions.openLimited !== undefined && {
       async openLimited(session: NewSession, limit: SessionLimit) {
-        const answer = await (sessions.openLimited as OpenLimited).call(sessions, session, limit)
+        const answer = await (sessions as Required<SessionStore>).openLimited(session, limit)
         if (answer.outcome !== 'full' && answer.ended.length > 0) await onEnded(answer.ended)
         return answer
       },

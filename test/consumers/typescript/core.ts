@@ -1,5 +1,6 @@
 import { isTokenError, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
 import { createEnforcer, nodeRequestReader } from 'tokenlib/adapter-kit'
+import { createTokenClient, type TokenClient } from 'tokenlib/client'
 import { enforce } from 'tokenlib/fetch'
 import { defineStore } from 'tokenlib/store-kit'
 import { createMemoryStore } from 'tokenlib/stores/memory'
@@ -29,3 +30,15 @@ export const others = [
   createSqliteStore,
   storeContract,
 ]
+
+export const client: TokenClient<{ role: string }> = createTokenClient({
+  path: 'https://app.example/auth',
+  fetch,
+})
+
+export async function useClient(): Promise<string | undefined> {
+  client.on('offline', ({ code }) => code)
+  client.socket('wss://app.example/live').addEventListener('message', () => {})
+  await client.fetch(new Request('https://app.example/notes'), { method: 'POST', body: 'milk' })
+  return (await client.session())?.claims.role
+}

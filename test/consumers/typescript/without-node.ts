@@ -1,5 +1,6 @@
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { createEnforcer } from 'tokenlib/adapter-kit'
+import { createTokenClient, type TokenClient } from 'tokenlib/client'
 import { isTokenError, type TokenErrorCode } from 'tokenlib/errors'
 import { enforce } from 'tokenlib/fetch'
 import { defineStore } from 'tokenlib/store-kit'
@@ -25,3 +26,15 @@ export const others = [
   replicate,
   TokenStoreObject,
 ]
+
+export const client: TokenClient<{ role: string }> = createTokenClient({
+  path: 'https://app.example/auth',
+  fetch,
+})
+
+export async function useClient(): Promise<string | undefined> {
+  client.on('offline', ({ code }) => code)
+  client.socket('wss://app.example/live').addEventListener('message', () => {})
+  await client.fetch(new Request('https://app.example/notes'), { method: 'POST', body: 'milk' })
+  return (await client.session())?.claims.role
+}

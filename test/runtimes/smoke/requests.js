@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
+import { deepStrictEqual, ok, strictEqual, throws } from 'node:assert/strict'
 import { isTokenError, setAccessCookies, TokenError, TokenExpiredError, toErrorResponse } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fetch'
 import { createMemoryStore } from 'tokenlib/stores/memory'
@@ -19,6 +19,7 @@ export const steps = [
   ['refreshes and logs out by request', tryRequests],
   ['one class identity, whichever entry point is used', tryIdentity],
   ['require and import give the same classes', tryRequire],
+  ['a client is created without sending anything, and refuses unknown options', tryClient],
   ['every entry point that needs no other package can be imported', tryImports],
 ]
 
@@ -135,10 +136,29 @@ async function tryRequire() {
   strictEqual(required.TokenError, TokenError)
 }
 
+async function tryClient() {
+  const { createTokenClient } = await import('tokenlib/client')
+  const sent = []
+  const client = createTokenClient({
+    path: 'https://api.example/auth',
+    fetch: async (request) => {
+      sent.push(request.headers.get('authorization'))
+      return new Response(null, { status: 204 })
+    },
+  })
+  strictEqual(await client.session(), null)
+  deepStrictEqual(sent, [])
+  strictEqual((await client.fetch('https://api.example/notes', { method: 'POST', body: 'a' })).status, 204)
+  deepStrictEqual(sent, [null])
+  throws(() => createTokenClient({ unknown: true }), TypeError)
+}
+
 async function tryImports() {
   const modules = [
     await import('tokenlib'),
     await import('tokenlib/adapter-kit'),
+    await import('tokenlib/client'),
+    await import('tokenlib/console'),
     await import('tokenlib/elysia'),
     await import('tokenlib/errors'),
     await import('tokenlib/express'),

@@ -1,0 +1,45 @@
+import { readRetryAfter } from './responses.js'
+
+/** What `code` can be: one of these, or the code of the server's answer. */
+export type TokenClientErrorCode =
+  | 'ANSWER_INVALID'
+  | 'CREDENTIALS_INVALID'
+  | 'RATE_LIMITED'
+  | 'SESSION_CHANGED'
+  | 'SESSION_LIMIT_REACHED'
+  | 'SESSION_NOT_FOUND'
+  | 'SOCKET_NOT_OPEN'
+  | 'UNAVAILABLE'
+  | (string & {})
+
+/** A call of the client failed; `code` is for programs, and no text contains a token. */
+export class TokenClientError extends Error {
+  override readonly name = 'TokenClientError'
+  declare readonly code: TokenClientErrorCode
+  /** The status of the answer, if there was one. */
+  declare readonly status?: number
+  /** The seconds to wait before the next attempt, if the server named them. */
+  declare readonly retryAfter?: number
+  /** The JSON of the answer, for an application that answers log-ins itself. */
+  declare readonly body?: unknown
+
+  constructor(code: TokenClientErrorCode, action: string, answer?: object) {
+    super(`${action}: ${code}`)
+    Object.assign(this, answer, { code })
+  }
+}
+
+/** The error for an answer that is no success; what fails on the side of the server is `UNAVAILABLE`. */
+export function toClientError(
+  route: string,
+  response: Response,
+  body: { readonly code?: unknown },
+): TokenClientError {
+  const { status } = response
+  const code = status >= 500 ? 'UNAVAILABLE' : String(body.code ?? 'ANSWER_INVALID')
+  return new TokenClientError(code, route, {
+    status,
+    body,
+    retryAfter: readRetryAfter(response) || undefined,
+  })
+}

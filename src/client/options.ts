@@ -1,0 +1,83 @@
+/** The signature of `fetch`, as far as all runtimes share it. */
+export type FetchFunction = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+/** How a client reaches its server. */
+export interface TokenClientOptions {
+  /** Where the session routes are mounted, relative to the page or absolute. Default `/auth`. */
+  readonly path?: string
+  /** `cookies` by default in a browser, `bearer` elsewhere. */
+  readonly transport?: 'cookies' | 'bearer'
+  /** Origins that get the CSRF value or the bearer token, beside that of the page and that of `path`. */
+  readonly origins?: readonly string[]
+  /** `JWT_REFRESH_CSRF_COOKIE_NAME` of the server; empty if it sets none. Default `csrf_refresh_token`. */
+  readonly csrfCookie?: string
+  /** `JWT_ACCESS_CSRF_HEADER_NAME` and `JWT_REFRESH_CSRF_HEADER_NAME` of the server. Default `X-CSRF-TOKEN`. */
+  readonly csrfHeader?: string
+  /** Reads a cookie; by default from `document.cookie`. */
+  readonly readCookie?: (name: string) => string | null
+  /** Used instead of the global `fetch`. */
+  readonly fetch?: FetchFunction
+  /** Used instead of the global `WebSocket`. */
+  readonly WebSocket?: SocketConstructor
+}
+
+/** The constructor of a WebSocket. */
+export type SocketConstructor = new (url: string, protocols?: string[]) => object
+
+/** What a page has and other runtimes may not have. */
+export interface PageGlobals {
+  readonly location?: { readonly href: string; readonly origin: string }
+  readonly document?: { readonly cookie: string; readonly baseURI: string }
+  readonly BroadcastChannel?: new (name: string) => PageChannel
+  readonly WebSocket?: SocketConstructor
+}
+
+/** A channel to the other tabs of the origin. */
+export interface PageChannel {
+  onmessage: ((event: { readonly data: unknown }) => void) | null
+  postMessage(message: unknown): void
+  close(): void
+}
+
+/** The globals of this runtime. */
+export const globals: PageGlobals = globalThis as unknown as PageGlobals
+
+/** Options that were checked, with what was left out. */
+export type ParsedOptions = Required<Omit<TokenClientOptions, 'WebSocket' | 'readCookie'>> &
+  Pick<TokenClientOptions, 'WebSocket' | 'readCookie'>
+
+/** Checks the options, and adds what was left out. */
+export function parseOptions(options: TokenClientOptions): ParsedOptions {
+  const parsed = addDefaults(options, {
+    path: '/auth',
+    transport: globals.location ? 'cookies' : 'bearer',
+    origins: [],
+    csrfCookie: 'csrf_refresh_token',
+    csrfHeader: 'X-CSRF-TOKEN',
+    readCookie: globals.document && readPageCookie,
+    // Looked up at every call: an application may replace it later.
+    fetch: (input: string | URL | Request, init?: RequestInit) => globalThis.fetch(input, init),
+    WebSocket: globals.WebSocket,
+  }) as ParsedOptions
+  assertOption('transport', ['cookies', 'bearer'].includes(parsed.transport))
+  return { ...parsed, origins: parsed.origins.map((origin) => new URL(origin).origin) }
+}
+
+/** The options with what was left out, or `TypeError`: each must be known and have the type of its default. */
+export function addDefaults(options: object, defaults: Readonly<Record<string, unknown>>): object {
+  for (const [name, value] of Object.entries(options)) {
+    // What has no default in this runtime is a function.
+    assertOption(name, name in defaults && typeof value === typeof (defaults[name] ?? addDefaults))
+  }
+  return { ...defaults, ...options }
+}
+
+/** Throws `TypeError` for an option that is unknown or invalid. */
+export function assertOption(name: string, isValid: boolean): void {
+  if (!isValid) throw new TypeError(`Invalid option: ${name}`)
+}
+
+function readPageCookie(name: string): string | null {
+  const pair = globals.document?.cookie.split('; ').find((text) => text.startsWith(`${name}=`))
+  return pair?.slice(name.length + 1) || null
+}

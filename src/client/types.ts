@@ -1,0 +1,85 @@
+import type { TokenClientError } from './errors.js'
+import type { FetchFunction } from './options.js'
+import type { TokenSocket } from './socket.js'
+
+/** A session as the server describes it; times are in seconds from the moment of the answer, `null` for never. */
+export interface TokenSession<Claims = Record<string, unknown>> {
+  readonly id: string
+  readonly sub: string
+  /** The extra claims of the access token. */
+  readonly claims: Claims
+  readonly scopes: readonly string[]
+  /** Whether the access token comes from a log-in or a step-up, and not from a refresh. */
+  readonly fresh: boolean
+  /** When the access token expires. */
+  readonly accessExpiresIn: number | null
+  /** When the session expires, unless it is refreshed. */
+  readonly expiresIn: number | null
+}
+
+/** What a session route answers: the session, the tokens that are not in cookies, or the code of an error. */
+export interface TokenAnswer<Claims> {
+  readonly session?: TokenSession<Claims>
+  readonly access_token?: string
+  readonly refresh_token?: string
+  readonly code?: unknown
+}
+
+/** What the listeners of each event get. */
+export interface TokenClientEvents<Claims = Record<string, unknown>> {
+  /** A log-in, here or in another tab, perhaps as another user. */
+  readonly loggedIn: TokenSession<Claims>
+  /** The access token was renewed, here or in another tab. */
+  readonly refreshed: TokenSession<Claims>
+  /** The session is over: a log-out here or in another tab, or the server has ended it. */
+  readonly loggedOut: undefined
+  /** The access token could not be renewed; the session is kept. */
+  readonly offline: TokenClientError
+}
+
+/** One of the sessions of a user, such as a device; times are ISO 8601. */
+export interface ListedSession {
+  readonly id: string
+  readonly createdAt: string
+  readonly lastUsedAt: string
+  readonly expiresAt: string | null
+  readonly ip: string | null
+  readonly userAgent: string | null
+  /** Whether it is the session of this client. */
+  readonly isCurrent: boolean
+}
+
+/** A part of the list of sessions; `next` is the `before` of the next part, `null` in the last one. */
+export interface SessionPage {
+  readonly sessions: readonly ListedSession[]
+  readonly next: string | null
+}
+
+/** A client of the session routes, and the `fetch` of whoever is logged in. */
+export interface TokenClient<Claims = Record<string, unknown>> {
+  /** `fetch` that adds the CSRF value or the bearer token; when that has expired, it refreshes and repeats once. */
+  readonly fetch: FetchFunction
+  /** Logs in; rejects with `CREDENTIALS_INVALID` for credentials that the server does not accept. */
+  logIn(credentials: object, options?: { readonly remember?: boolean }): Promise<TokenSession<Claims>>
+  /** Logs out, in every tab; rejects with `UNAVAILABLE` if the server has not confirmed it. */
+  logOut(): Promise<void>
+  /** Ends all sessions of the user. */
+  logOutEverywhere(): Promise<void>
+  /** Proves the identity of the user again, for routes that require a fresh token. */
+  stepUp(credentials: object): Promise<TokenSession<Claims>>
+  /** The session as the server knows it, or `null`. */
+  session(): Promise<TokenSession<Claims> | null>
+  /** The sessions of the user; the first part of the list. */
+  sessions(): Promise<SessionPage>
+  /** Ends one of the sessions of the user. */
+  endSession(id: string): Promise<void>
+  /** A WebSocket that reconnects, until the session is over. */
+  socket(url: string | URL, protocols?: string | readonly string[]): TokenSocket
+  /** Registers a listener; returns a function that removes it. */
+  on<Name extends keyof TokenClientEvents>(
+    name: Name,
+    listener: (value: TokenClientEvents<Claims>[Name]) => void,
+  ): () => void
+  /** Leaves the channel to the other tabs. */
+  close(): void
+}

@@ -1,0 +1,390 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createTokenClient, TokenClientError } from '../../src/client/index.js'
+import { ADA, BOB, openServer, unavailable } from './open-server.js'
+
+const EXPIRED = 16 * 60
+
+async function openLoggedIn() {
+  const server = await openServer()
+  const client = server.createClient()
+  const events: string[] = []
+  for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'] as const) {
+    client.on(name, () => events.push(name))
+  }
+  const session = await client.logIn(ADA)
+  return { ...server, client, events, session, before: server.requests.length }
+}
+
+const readNote = async (response: Response): Promise<unknown> => [response.status, await response.json()]
+
+test('a log-in, a request, a list of sessions and a log-out', async () => {
+  const { client, origin, session, events, tokens } = await openLoggedIn()
+  expect(session).toMatchObject({ sub: 'ada', claims: { role: 'reader' }, fresh: true, accessExpiresIn: 900 })
+  const response = await client.fetch(`${origin}/notes`, { method: 'POST', body: 'milk' })
+  expect(await readNote(response)).toEqual([200, { body: 'milk', method: 'POST' }])
+  expect(await client.session()).toMatchObject({ id: session.id })
+  expect((await client.sessions()).sessions).toMatchObject([{ id: session.id, isCurrent: true }])
+  await client.logOut()
+  expect(await client.session()).toBeNull()
+  expect((await tokens.listSessions('ada')).length).toBe(0)
+  expect(events).toEqual(['loggedIn', 'loggedOut'])
+})
+
+describe('an expired access token', () => {
+  test('is refreshed once for all requests, and they are repeated', async () => {
+    const { client, clock, origin, sent, before, events } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    const bodies = ['a', 'b', 'c']
+    const responses = await Promise.all(
+      bodies.map((body) => client.fetch(`${origin}/notes`, { method: 'PUT', body })),
+    )
+    expect(await Promise.all(responses.map(readNote))).toEqual(
+      bodies.map((body) => [200, { body, method: 'PUT' }]),
+    )
+    expect(sent(before).filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
+    expect(sent(before)).toHaveLength(7)
+    expect(events).toEqual(['loggedIn', 'refreshed'])
+  })
+
+  test('a request that was sent before a refresh finished is only repeated', async () => {
+    const { client, clock, origin, sent, before, plan } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    let answerLate = (): void => {}
+    const late = new Promise<Response>((resolve) => {
+      answerLate = () => resolve(Response.json({ code: 'TOKEN_EXPIRED' }, { status: 401 }))
+    })
+    plan('GET /slow', () => late)
+    const slow = client.fetch(`${origin}/slow`)
+    await client.fetch(`${origin}/notes`)
+    answerLate()
+    expect((await slow).status).toBe(200)
+    expect(sent(before).filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
+  })
+
+  test('known to have expired, is refreshed before the request, which may then be a stream', async () => {
+    const { client, clock, origin, sent, before } = await openLoggedIn()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + EXPIRED * 1000 })
+    onTestFinished(() => void vi.useRealTimers())
+    clock.seconds += EXPIRED
+    const body = new Blob(['streamed']).stream()
+    const response = await client.fetch(`${origin}/notes`, { method: 'POST', body, duplex: 'half' })
+    expect(await readNote(response)).toEqual([200, { body: 'streamed', method: 'POST' }])
+    expect(sent(before)).toEqual(['POST /auth/refresh', 'POST /notes'])
+  })
+
+  test('with keepalive, nothing is waited for before the request', async () => {
+    const { client, clock, origin, sent, before } = await openLoggedIn()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + EXPIRED * 1000 })
+    onTestFinished(() => void vi.useRealTimers())
+    clock.seconds += EXPIRED
+    await client.fetch(`${origin}/notes`, { method: 'POST', body: 'bye', keepalive: true })
+    expect(sent(before)[0]).toBe('POST /notes')
+  })
+
+  test('a stream that was refused is not repeated, but the next request passes', async () => {
+    const { client, clock, origin, sent, before } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    const body = new Blob(['streamed']).stream()
+    const refused = await client.fetch(`${origin}/notes`, { method: 'POST', body, duplex: 'half' })
+    expect(await readNote(refused)).toMatchObject([401, { code: 'TOKEN_EXPIRED' }])
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    expect(sent(before)).toEqual(['POST /notes', 'POST /auth/refresh', 'GET /notes'])
+  })
+
+  test.each([
+    ['a Request', (url: string) => [new Request(url, { method: 'POST', body: 'text' })] as const, 'text'],
+    [
+      'a form',
+      (url: string) => [url, { method: 'POST', body: new URLSearchParams({ a: 'b' }) }] as const,
+      'a=b',
+    ],
+    [
+      'a blob',
+      (url: string) => [new URL(url), { method: 'POST', body: new Blob(['blob']) }] as const,
+      'blob',
+    ],
+  ])('%s is repeated with its body', async (_kind, create, body) => {
+    const { client, clock, origin } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    const [input, init] = create(`${origin}/notes`) as [string, RequestInit?]
+    expect(await readNote(await client.fetch(input, init))).toEqual([200, { body, method: 'POST' }])
+  })
+
+  test('files are repeated', async () => {
+    const { client, clock, origin } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    const body = new FormData()
+    body.set('file', new File(['content'], 'name.txt'))
+    const response = await client.fetch(`${origin}/notes`, { method: 'POST', body })
+    expect(await response.text()).toContain('content')
+  })
+
+  test('an abort ends the wait of one request, and not the refresh of the others', async () => {
+    const { client, clock, origin, plan } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    const controller = new AbortController()
+    plan('POST /auth/refresh', async (_request, next) => {
+      controller.abort(new Error('left'))
+      await expect(aborted).rejects.toThrow('left')
+      return next()
+    })
+    const aborted = client.fetch(`${origin}/notes`, { signal: controller.signal })
+    const other = client.fetch(`${origin}/notes`)
+    expect((await other).status).toBe(200)
+  })
+})
+
+describe('what is no reason to refresh', () => {
+  test.each(['FRESH_TOKEN_REQUIRED', 'CREDENTIALS_INVALID', 'CSRF_MISSING'])('%s', async (code) => {
+    const { client, origin, sent, before, plan } = await openLoggedIn()
+    plan('GET /notes', () => Response.json({ code }, { status: 401 }))
+    const response = await client.fetch(`${origin}/notes`)
+    expect(await readNote(response)).toEqual([401, { code }])
+    expect(sent(before)).toEqual(['GET /notes'])
+  })
+
+  test('a route that refuses every token is asked twice, and refreshed for once', async () => {
+    const { client, origin, sent, before, plan } = await openLoggedIn()
+    const refusal = (): Response => new Response('no', { status: 401 })
+    plan('GET /notes', refusal, refusal, refusal)
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(401)
+    expect(sent(before)).toEqual(['GET /notes', 'POST /auth/refresh', 'GET /notes'])
+  })
+
+  test('a request with an Authorization of its own, and one to another origin', async () => {
+    const { client, origin, clock, requests, before } = await openLoggedIn()
+    const other = await openServer()
+    clock.seconds += EXPIRED
+    await client.fetch(`${origin}/notes`, { headers: { authorization: 'Basic YTpi' } })
+    await client.fetch(`${other.origin}/notes`)
+    expect(requests.slice(before).map(({ headers }) => headers.get('authorization'))).toEqual(['Basic YTpi'])
+    expect(other.requests.map(({ headers }) => headers.get('authorization'))).toEqual([null])
+  })
+
+  test('an origin that is listed gets the token', async () => {
+    const api = await openServer()
+    const { createClient } = await openServer()
+    const client = createClient({ origins: [api.origin] })
+    await client.logIn(ADA)
+    await client.fetch(`${api.origin}/notes`)
+    expect(api.requests[0]?.headers.get('authorization')).toMatch(/^Bearer /)
+  })
+})
+
+describe('an outage is no log-out', () => {
+  test.each([
+    ['503', () => new Response(null, { status: 503 })],
+    ['500', () => new Response('<html>', { status: 500 })],
+    ['429', () => new Response(null, { status: 429 })],
+    ['404', () => new Response(null, { status: 404 })],
+    ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://127.0.0.1:1/' } })],
+    ['another page', () => new Response('<html>Log in to the Wi-Fi', { status: 200 })],
+    ['no answer', () => null],
+  ])('a refresh that is answered with %s', async (_name, answer) => {
+    const { client, clock, origin, plan, events } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    plan('POST /auth/refresh', answer)
+    await expect(client.fetch(`${origin}/notes`)).rejects.toBeInstanceOf(TokenClientError)
+    expect(events).toEqual(['loggedIn', 'offline'])
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    expect(events).toEqual(['loggedIn', 'offline', 'refreshed'])
+  })
+
+  test('a refresh that is refused for a while is repeated', async () => {
+    const { client, clock, origin, plan, events } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    plan('POST /auth/refresh', unavailable(), unavailable())
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    expect(events).toEqual(['loggedIn', 'refreshed'])
+  })
+
+  test.each([
+    ['in seconds', '1'],
+    ['as a date', new Date(0).toUTCString()],
+  ])('a request that the store could not check waits as Retry-After says, %s', async (_kind, value) => {
+    const { client, origin, plan } = await openLoggedIn()
+    plan('POST /notes', unavailable({ 'retry-after': value }))
+    const response = await client.fetch(`${origin}/notes`, { method: 'POST', body: 'milk' })
+    expect(await readNote(response)).toEqual([200, { body: 'milk', method: 'POST' }])
+  })
+
+  test.each([
+    ['asks for too long a wait', 'POST', unavailable({ 'retry-after': '31' })],
+    [
+      'does not say whether the handler ran',
+      'POST',
+      () => new Response(null, { status: 503, headers: { 'retry-after': '0' } }),
+    ],
+    ['has no Retry-After', 'GET', () => new Response(null, { status: 503 })],
+  ])('a 503 is returned if it %s', async (_name, method, answer) => {
+    const { client, origin, plan, sent, before } = await openLoggedIn()
+    plan(`${method} /notes`, answer)
+    expect((await client.fetch(`${origin}/notes`, { method })).status).toBe(503)
+    expect(sent(before)).toEqual([`${method} /notes`])
+  })
+
+  test('a 503 is returned after three attempts', async () => {
+    const { client, origin, plan, sent, before } = await openLoggedIn()
+    plan('GET /notes', ...Array.from({ length: 9 }, () => unavailable()))
+    const response = await client.fetch(`${origin}/notes`)
+    expect(await readNote(response)).toEqual([503, { code: 'REVOCATION_UNAVAILABLE' }])
+    expect(sent(before)).toHaveLength(3)
+  })
+
+  test('an abort ends the wait for Retry-After', async () => {
+    const { client, origin, plan } = await openLoggedIn()
+    const controller = new AbortController()
+    plan('GET /notes', unavailable({ 'retry-after': '30' }))
+    const response = client.fetch(`${origin}/notes`, { signal: controller.signal })
+    setTimeout(() => controller.abort(new Error('left')), 50)
+    await expect(response).rejects.toThrow('left')
+  })
+})
+
+describe('the end of a session', () => {
+  test('a refresh that is refused ends it, and the refused request is returned', async () => {
+    const { client, origin, session, tokens, events, sent, before } = await openLoggedIn()
+    await tokens.revokeSession(session.id)
+    expect(await readNote(await client.fetch(`${origin}/notes`))).toMatchObject([
+      401,
+      { code: 'TOKEN_REVOKED' },
+    ])
+    expect(events).toEqual(['loggedIn', 'loggedOut'])
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(401)
+    expect(sent(before)).toEqual(['GET /notes', 'POST /auth/refresh', 'GET /notes'])
+  })
+
+  test('a refresh that finishes after a log-out does not bring it back', async () => {
+    const { client, clock, origin, plan, events, tokens } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    plan('POST /auth/refresh', async (_request, next) => {
+      const response = await next()
+      await client.logOut()
+      return response
+    })
+    const refused = client.fetch(`${origin}/notes`)
+    expect((await refused).status).toBe(401)
+    expect(await client.session()).toBeNull()
+    expect(events).toEqual(['loggedIn', 'loggedOut'])
+    expect(await tokens.listSessions('ada')).toEqual([])
+  })
+
+  test('a log-out that the server does not confirm rejects, and drops the tokens', async () => {
+    const { client, origin, requests, plan, events } = await openLoggedIn()
+    plan('POST /auth/logout', () => null)
+    await expect(client.logOut()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+    expect(events).toEqual(['loggedIn', 'loggedOut'])
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(401)
+    expect(requests.at(-1)?.headers.get('authorization')).toBeNull()
+  })
+
+  test('everywhere, and of one session', async () => {
+    const { client, createClient, session, tokens, events } = await openLoggedIn()
+    const other = createClient()
+    const { id } = await other.logIn(ADA)
+    await client.endSession(id)
+    expect(await other.session()).toBeNull()
+    await expect(client.endSession('unknown')).rejects.toMatchObject({
+      code: 'SESSION_NOT_FOUND',
+      status: 404,
+    })
+    await client.endSession(session.id)
+    expect(events).toEqual(['loggedIn', 'loggedOut'])
+    await client.logIn(ADA)
+    await client.logOutEverywhere()
+    expect(await tokens.listSessions('ada')).toEqual([])
+  })
+})
+
+describe('log-in', () => {
+  test('with wrong credentials is refused, and nothing is repeated', async () => {
+    const { createClient, sent } = await openServer()
+    const client = createClient()
+    await expect(client.logIn({ name: 'ada', password: 'wrong' })).rejects.toMatchObject({
+      code: 'CREDENTIALS_INVALID',
+      status: 401,
+    })
+    expect(sent()).toEqual(['POST /auth/login'])
+  })
+
+  test('tells how long to wait', async () => {
+    const { createClient, plan } = await openServer()
+    plan('POST /auth/login', () =>
+      Response.json({ code: 'RATE_LIMITED' }, { status: 429, headers: { 'retry-after': '7' } }),
+    )
+    await expect(createClient().logIn(ADA)).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfter: 7 })
+  })
+
+  test('gives the answer of an application that wants more', async () => {
+    const { createClient, plan } = await openServer()
+    plan('POST /auth/login', () => Response.json({ code: 'CODE_NEEDED', hint: 'phone' }, { status: 403 }))
+    await expect(createClient().logIn(ADA)).rejects.toMatchObject({
+      code: 'CODE_NEEDED',
+      body: { hint: 'phone' },
+    })
+  })
+
+  test('of another user: requests of the one before are not repeated', async () => {
+    const { client, clock, origin, plan, events } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    plan('GET /notes', async () => {
+      await client.logIn(BOB)
+      return Response.json({ code: 'TOKEN_EXPIRED' }, { status: 401 })
+    })
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(401)
+    expect((await client.session())?.sub).toBe('bob')
+    expect(events).toEqual(['loggedIn', 'loggedIn'])
+  })
+
+  test('again, for a fresh token', async () => {
+    const { client, clock, origin, session } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    await client.fetch(`${origin}/notes`)
+    expect(await client.session()).toMatchObject({ fresh: false })
+    expect(await client.stepUp(ADA)).toMatchObject({ id: session.id, fresh: true })
+    await expect(client.stepUp(BOB)).rejects.toMatchObject({ code: 'CREDENTIALS_INVALID' })
+    expect(await client.session()).toMatchObject({ id: session.id, fresh: true })
+  })
+})
+
+test('nobody is logged in: no request is sent to find that out', async () => {
+  const { createClient, sent } = await openServer()
+  expect(await createClient().session()).toBeNull()
+  expect(sent()).toEqual([])
+})
+
+test('calls of session() at the same time share one request', async () => {
+  const { client, sent, before } = await openLoggedIn()
+  await Promise.all([client.session(), client.session()])
+  expect(sent(before)).toEqual(['GET /auth/session'])
+})
+
+test('a listener that throws has no effect on the others, and one that was removed hears nothing', async () => {
+  const { client } = await openLoggedIn()
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
+  onTestFinished(() => logged.mockRestore())
+  const heard: string[] = []
+  client.on('loggedOut', () => {
+    throw new Error('listener')
+  })
+  client.on('loggedOut', () => heard.push('removed'))()
+  client.on('loggedOut', () => heard.push('kept'))
+  await client.logOut()
+  expect(heard).toEqual(['kept'])
+})
+
+test.each([
+  [{ pth: '/auth' }],
+  [{ path: 1 }],
+  [{ transport: 'cookie' }],
+  [{ origins: 'https://api.example' }],
+  [{ origins: ['api.example'] }],
+  [{ WebSocket: {} }],
+  [{ fetch: null }],
+])('%o is a TypeError', (options) => {
+  expect(() => createTokenClient(options as never)).toThrow(TypeError)
+})
+
+test('an unknown option of logIn is a TypeError', async () => {
+  await expect(createTokenClient().logIn(ADA, { remembr: true } as never)).rejects.toThrow(TypeError)
+})

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import { onTestFinished } from 'vitest'
+import { createTokenClient, type TokenClientOptions } from '../../src/client/index.js'
+import { enforce, handleErrors, mount } from '../../src/adapters/fetch.js'
+import type { TokenConfigOptions } from '../../src/index.js'
+import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { createCookieJar } from '../helpers/cookie-jar.js'
+import { createRevocable } from '../helpers/revocable.js'
+
+/** What a route answers instead of its own answer, which `next` gives; `null` drops the connection. */
+type Answer = (request: Request, next: () => Promise<Response>) => Response | null | Promise<Response>
+
+/** An application with session routes and one protected route, on a real server. */
+export async function openServer(config: TokenConfigOptions = {}) {
+  const { tokens, clock, store } = createRevocable({ JWT_COOKIE_SECURE: false, ...config })
+  const routes = createSessionRoutes(tokens, {
+    logIn: ({ name, password }) =>
+      typeof name === 'string' && password === 'secret' ? { uid: name, role: 'reader' } : null,
+  })
+  const requests: Request[] = []
+  const planned = new Map<string, Answer[]>()
+  const notes = enforce(tokens.accessTokenRequired)(async (request) =>
+    Response.json({ body: await request.text(), method: request.method }),
+  )
+  const application = mount(routes, handleErrors({ config: tokens.config })(notes))
+  const server = createAdaptorServer({
+    fetch: async (request: Request) => {
+      requests.push(request)
+      const answer = planned.get(toRoute(request))?.shift()
+      if (answer === undefined) return application(request)
+      const response = await answer(request, async () => application(request))
+      if (response !== null) return response
+      ;(server as Server).closeAllConnections()
+      return new Response()
+    },
+  }) as Server
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const close = (): void => {
+    server.close()
+    server.closeAllConnections()
+  }
+  onTestFinished(close)
+
+  return {
+    origin,
+    tokens,
+    clock,
+    store,
+    requests,
+    server,
+    close,
+    /** The methods and paths of the requests so far, from the one with this number on. */
+    sent: (from = 0): string[] => requests.slice(from).map(toRoute),
+    /** Answers the next requests of a route in place of the application, in this order. */
+    plan: (route: string, ...answers: Answer[]) => void planned.set(route, answers),
+    createClient: (options: TokenClientOptions = {}) =>
+      createTokenClient({ path: `${origin}/auth`, ...options }),
+    /** A client with the cookies of a browser, as far as Node can. */
+    createCookieClient: (options: TokenClientOptions = {}) => {
+      const jar = createCookieJar()
+      const client = createTokenClient({
+        path: `${origin}/auth`,
+        transport: 'cookies',
+        readCookie: (name) => jar.read(name) ?? null,
+        fetch: async (input, init) => {
+          const request = new Request(input, init)
+          const cookies = jar.headers(new URL(request.url).pathname)
+          for (const [name, value] of Object.entries(cookies)) request.headers.set(name, value)
+          const response = await fetch(request)
+          jar.store(response.headers.getSetCookie())
+          return response
+        },
+        ...options,
+      })
+      return { client, jar }
+    },
+  }
+}
+
+export const ADA = { name: 'ada', password: 'secret' }
+export const BOB = { name: 'bob', password: 'secret' }
+
+/** The answer of a server whose store is gone. */
+export const unavailable =
+  (headers: Record<string, string> = { 'retry-after': '0' }) =>
+  (): Response =>
+    Response.json({ code: 'REVOCATION_UNAVAILABLE' }, { status: 503, headers })
+
+function toRoute({ method, url }: Request): string {
+  return `${method} ${new URL(url).pathname}`
+}
