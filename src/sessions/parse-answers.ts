@@ -1,7 +1,9 @@
+import type { SessionClient } from '../events.js'
 import type {
   LimitedOpening,
   OpenedSession,
   Presentation,
+  Reuse,
   Rotation,
   StoredSession,
 } from '../revocation/session-store.js'
