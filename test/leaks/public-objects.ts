@@ -109,6 +109,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
         nest.TokenModule.forRoot({ config }),
         nest.TokenModule.forRoot({ tokens, name: 'other' }),
       ],
+      SessionModule: [nest.SessionModule.forRoot({ logIn: () => null })],
+      SessionController: [new nest.SessionController()],
       ...createErrors(payload),
     },
     secrets: [

@@ -12,9 +12,14 @@ import { ApplicationConfig, ModulesContainer, Reflector } from '@nestjs/core'
 import type { AnyClaims } from '../../claims/payload.js'
 import { ConfigurationError } from '../../errors.js'
 import type { JsonClaims, TokenManager } from '../../manager/token-manager.js'
-import { assertOptions } from '../../options.js'
+import { assertOptions, type OptionNames } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
-import { assertPath, assertRouteOptions } from '../../routes/session-routes/options.js'
+import {
+  assertPath,
+  assertRouteOptions,
+  MEANT_OPTIONS,
+  ROUTE_OPTIONS,
+} from '../../routes/session-routes/options.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { mountController, SESSION_ROUTES } from './mount-controller.js'
 import { SessionController, SessionRoutesSource } from './session-controller.js'
@@ -46,14 +51,7 @@ export interface SessionModuleAsyncOptions<
   ) => SessionModuleOptions<Input, Output> | Promise<SessionModuleOptions<Input, Output>>
 }
 
-const ASYNC_OPTIONS = {
-  name: true,
-  path: true,
-  controller: true,
-  imports: true,
-  inject: true,
-  useFactory: true,
-} as const
+const EXTRAS: OptionNames<SessionModuleExtras> = { name: true, path: true, controller: true, imports: true }
 
 /** Registers the session routes as a controller. The manager comes from the container. */
 export class SessionModule implements OnModuleInit {
@@ -76,17 +74,17 @@ export class SessionModule implements OnModuleInit {
   static forRoot<Input extends object = JsonClaims, Output extends object = AnyClaims>(
     options: SessionModuleOptions<Input, Output> & SessionModuleExtras,
   ): DynamicModule {
-    const { name: _name, controller: _controller, imports: _imports, ...routes } = options
+    assertOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT_OPTIONS)
+    const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
     assertRouteOptions(routes)
-    const { path: _path, ...rest } = routes
-    return createModule(options, { useFactory: () => rest })
+    return createModule(options, { useFactory: () => routes })
   }
 
   /** Registers routes whose options need other providers, such as a service that knows the users. */
   static forRootAsync<Input extends object = JsonClaims, Output extends object = AnyClaims>(
     options: SessionModuleAsyncOptions<Input, Output>,
   ): DynamicModule {
-    assertOptions('SessionModule.forRootAsync()', options, ASYNC_OPTIONS)
+    assertOptions('SessionModule.forRootAsync()', options, { ...EXTRAS, inject: true, useFactory: true })
     const { inject = [], useFactory } = options
     if (typeof useFactory !== 'function') throw new TypeError('useFactory must be a function')
     return createModule(options, {
