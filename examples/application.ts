@@ -11,6 +11,7 @@ import {
   type TokenPayload,
   type RevocationStore,
 } from 'tokenlib'
+import type { MountableRoutes } from 'tokenlib/session-routes'
 import { createCallbackLogins, createStoredLogins } from './logins.js'
 
 /** What is the same in every framework: the manager, the application's own dependencies, log-in and log-out. */
@@ -25,6 +26,8 @@ export interface Application {
   /** A new pair for the refresh token of the request. */
   readonly refresh: Dependency<IssuedTokens>
   logout(token: RequestToken, payload: TokenPayload): Promise<void>
+  /** The page to look at, and what it needs; none where there is no page. */
+  readonly routes: readonly MountableRoutes[]
 }
 
 export interface IssuedTokens {
@@ -54,6 +57,7 @@ export function createApplication(store?: RevocationStore, options: TokenConfigO
     },
     refresh: async (request) => toAnswer(await logins.refresh(request)),
     logout: (token, payload) => logins.end(token, payload),
+    routes: [],
   }
 }
 

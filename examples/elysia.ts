@@ -1,5 +1,5 @@
 import { Elysia, t } from 'elysia'
-import { enforce, handleErrors, inject } from 'tokenlib/elysia'
+import { enforce, handleErrors, inject, mount } from 'tokenlib/elysia'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import { type RunningServer, serveFetch } from './server.js'
@@ -54,5 +54,6 @@ export function start(application: Application, options: ExampleOptions): Promis
       beforeHandle: enforce(tokens.accessTokenRequired),
     })
   }
+  for (const routes of application.routes) app.use(mount(routes))
   return serveFetch(app.fetch, options.port)
 }

@@ -1,5 +1,5 @@
 import express, { type Express } from 'express'
-import { enforce, handleErrors, inject } from 'tokenlib/express'
+import { enforce, handleErrors, inject, mount } from 'tokenlib/express'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import { type RunningServer, serveNode } from './server.js'
@@ -14,6 +14,7 @@ function createApp(application: Application, options: ExampleOptions): Express {
   const app = express()
   // In every other environment Express logs unhandled errors.
   app.set('env', 'test')
+  for (const routes of application.routes) app.use(mount(routes))
 
   app.get(
     '/token/mandatory',

@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import { enforce, handleErrors, inject } from 'tokenlib/fastify'
+import { enforce, handleErrors, inject, mount } from 'tokenlib/fastify'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import type { RunningServer } from './server.js'
@@ -15,6 +15,7 @@ function createApp(application: Application, options: ExampleOptions): FastifyIn
   const { tokens, getTokenDep, getOptionalTokenDep } = application
   const app = Fastify({ forceCloseConnections: true })
   if (options.handleErrors) app.setErrorHandler(handleErrors({ config: tokens.config }))
+  for (const routes of application.routes) void app.register(mount(routes))
   // Fastify sends a string as plain text; here every response is JSON.
   app.addHook('onRequest', async (_request, reply) => {
     reply.type('application/json; charset=utf-8').serializer(JSON.stringify)

@@ -1,4 +1,4 @@
-import { enforce, type FetchHandler, handleErrors, inject } from 'tokenlib/fetch'
+import { enforce, type FetchHandler, handleErrors, inject, mount } from 'tokenlib/fetch'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import { type RunningServer, serveFetch } from './server.js'
@@ -48,5 +48,6 @@ function createApp(application: Application, options: ExampleOptions): FetchHand
     const handler = routes[`${request.method} ${new URL(request.url).pathname}`]
     return handler === undefined ? new Response('Not Found', { status: 404 }) : handler(request)
   }
-  return options.handleErrors ? handleErrors({ config: tokens.config })(route) : route
+  const handler = options.handleErrors ? handleErrors({ config: tokens.config })(route) : route
+  return application.routes.reduce((rest, routes) => mount(routes, rest), handler)
 }

@@ -1,6 +1,6 @@
 import { H3 } from 'h3'
 import { toNodeHandler } from 'h3/node'
-import { enforce, handleErrors, inject } from 'tokenlib/h3'
+import { enforce, handleErrors, inject, mount } from 'tokenlib/h3'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import { type RunningServer, serveNode } from './server.js'
@@ -15,6 +15,8 @@ function createApp(application: Application, options: ExampleOptions): H3 {
   const guarded = { middleware: [enforce(tokens.accessTokenRequired)] }
   const app = new H3({ silent: true })
   if (options.handleErrors) app.use(handleErrors({ config: tokens.config }))
+
+  for (const routes of application.routes) app.use(mount(routes))
 
   // A string would be sent as it is; the routes of the specification return JSON.
   app.get(

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { enforce, handleErrors, inject } from 'tokenlib/hono'
+import { enforce, handleErrors, inject, mount } from 'tokenlib/hono'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import { type RunningServer, serveFetch } from './server.js'
@@ -12,6 +12,7 @@ export function start(application: Application, options: ExampleOptions): Promis
 function createApp(application: Application, options: ExampleOptions): Hono {
   const { tokens, getTokenDep, getOptionalTokenDep } = application
   const app = new Hono()
+  for (const routes of application.routes) app.use(mount(routes))
   if (options.handleErrors) app.onError(handleErrors({ config: tokens.config }))
 
   app.get(

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { Router } from '@koa/router'
 import Koa from 'koa'
-import { enforce, handleErrors, inject } from 'tokenlib/koa'
+import { enforce, handleErrors, inject, mount } from 'tokenlib/koa'
 import { type Application, describeToken } from './application.js'
 import type { ExampleOptions } from './options.js'
 import { type RunningServer, serveNode } from './server.js'
@@ -12,6 +12,7 @@ export function start(application: Application, options: ExampleOptions): Promis
   // Koa logs unhandled errors otherwise.
   app.silent = true
   if (options.handleErrors) app.use(handleErrors({ config: application.tokens.config }))
+  for (const routes of application.routes) app.use(mount(routes))
   app.use(createRouter(application, options).routes())
   const handle = app.callback()
   return serveNode((req, res) => void handle(req, res), options.port)

@@ -1,7 +1,7 @@
 import { RevocationUnavailableError } from 'tokenlib'
 import { START } from './frameworks.js'
 import { type OpenApplication, openApplication, REPLICA_BOUND } from './open-application.js'
-import { parseOptions, type StartOptions, USAGE, wantsHelp } from './options.js'
+import { PAGE_PATH, parseOptions, type StartOptions, USAGE, wantsHelp } from './options.js'
 import { isOneOfSeveral, reportToParent, type RunningProcesses, startProcesses } from './processes.js'
 import type { RunningServer } from './server.js'
 import { describeStore, withoutSecrets } from './stores.js'
@@ -36,7 +36,7 @@ async function runProcesses(options: StartOptions): Promise<void> {
 async function runServer(options: StartOptions): Promise<void> {
   let opened: OpenApplication
   try {
-    opened = await openApplication(options)
+    opened = await openApplication({ ...options, pageFacts: createFacts(options) })
   } catch (error) {
     return fail(1, `Cannot start with revocations in ${describeStore(options.store)}: ${toReason(error)}`)
   }
@@ -83,6 +83,8 @@ function toReason(error: unknown): string {
 function describeServer(url: string, options: StartOptions): string {
   const bearer = '-H "Authorization: Bearer $TOKEN"'
   return `
+${describePage([url], options)}
+
 tokenlib example application (${options.framework}) listening on ${url}
 
 ${describeOptions(options)}
@@ -106,6 +108,8 @@ function describeProcesses(urls: readonly string[], options: StartOptions): stri
   const [first = '', second = ''] = urls
   const bearer = '-H "Authorization: Bearer $TOKEN"'
   return `
+${describePage(urls, options)}
+
 tokenlib example application (${options.framework}) in ${urls.length} processes
 
 ${urls.map((url, at) => `  process ${at + 1}  ${url}`).join('\n')}
@@ -121,6 +125,34 @@ Log in at one process, use the token at another, and log out; the lines below sa
 
 Stop with Ctrl-C.
 `
+}
+
+/** The address to open, on a line of its own. */
+function describePage(urls: readonly string[], { store }: StartOptions): string {
+  if (store.kind === 'callback') {
+    return 'There is no page to open: it shows sessions, and --store callback keeps none.'
+  }
+  const addresses = urls.map((url) => `  ${url}${PAGE_PATH}`).join('\n')
+  return urls.length === 1
+    ? `Open this page in a browser:\n\n${addresses}`
+    : `Open these pages in a browser, one for each process. They share their sessions:\n\n${addresses}`
+}
+
+/** What the page says about the application. */
+function createFacts({ framework, store, replica }: StartOptions): Readonly<Record<string, string>> {
+  return {
+    Framework: framework,
+    Store: STORE_NAMES[store.kind],
+    ...(replica && { Replica: `in memory, bound ${REPLICA_BOUND}` }),
+  }
+}
+
+const STORE_NAMES: Readonly<Record<StartOptions['store']['kind'], string>> = {
+  callback: 'none',
+  memory: 'memory',
+  sqlite: 'SQLite',
+  redis: 'Redis',
+  postgres: 'PostgreSQL',
 }
 
 function describeOptions({ store, replica, handleErrors }: StartOptions): string {

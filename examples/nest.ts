@@ -16,7 +16,15 @@ import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import type { RequestSource, RequestToken, TokenPayload } from 'tokenlib'
-import { AccessTokenGuard, Depends, enforce, Payload, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
+import {
+  AccessTokenGuard,
+  Depends,
+  enforce,
+  mount,
+  Payload,
+  TokenExceptionFilter,
+  TokenModule,
+} from 'tokenlib/nest'
 import { type Application, describeToken, type IssuedTokens } from './application.js'
 import type { ExampleOptions } from './options.js'
 import type { RunningServer } from './server.js'
@@ -45,6 +53,7 @@ async function listen(
   class AppModule {}
 
   const app = await NestFactory.create(AppModule, adapter, { logger: false, forceCloseConnections: true })
+  for (const routes of application.routes) app.use(mount(routes))
   if (options.handleErrors) app.useGlobalFilters(new TokenExceptionFilter({ config: tokens.config }))
   await app.listen(options.port, '127.0.0.1')
   return { url: await app.getUrl(), close: () => app.close() }

@@ -13,6 +13,9 @@ export const FRAMEWORKS = [
   'fetch',
 ] as const
 
+/** Where the page of the application is. */
+export const PAGE_PATH = '/app'
+
 /** One of the frameworks. */
 export type Framework = (typeof FRAMEWORKS)[number]
 

@@ -78,13 +78,19 @@ export async function startProcesses(
 }
 
 /** In a process that was started: reports where it listens and what it refuses, until it is disconnected. */
-export function reportToParent({ application, store }: OpenApplication, url: string): void {
+export function reportToParent({ managers, store }: OpenApplication, url: string): void {
   store?.replica?.subscribe((entries) => {
     send({ kind: 'refuses', ids: entries.map(({ id }) => id), at: readMilliseconds() })
   })
-  application.tokens.on('loggedOut', ({ sid, jti }) => {
-    send({ kind: 'acknowledged', id: sid ?? jti ?? '', at: readMilliseconds() })
-  })
+  for (const tokens of managers) {
+    tokens.on('loggedOut', ({ sid, jti }) => {
+      send({ kind: 'acknowledged', id: sid ?? jti ?? '', at: readMilliseconds() })
+    })
+    // The page ends other sessions too.
+    tokens.on('revoked', ({ kind, id }) => {
+      if (kind === 'session') send({ kind: 'acknowledged', id, at: readMilliseconds() })
+    })
+  }
   send({ kind: 'listening', url })
 }
 

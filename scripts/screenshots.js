@@ -1,5 +1,5 @@
 // Takes the pictures of docs/images from running pages: npm run screenshots, or -- console-dark for some of them.
-// It needs the built package, and Chromium (CHROME_PATH names another one).
+// It needs the built package and the built example application, and Chromium (CHROME_PATH names another one).
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, statSync } from 'node:fs'
@@ -9,13 +9,37 @@ import { TokenConfig, TokenManager } from 'tokenlib'
 import { createConsole } from 'tokenlib/console'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { replicate } from 'tokenlib/stores/replica'
+import { START } from '../build/examples/frameworks.js'
+import { openApplication } from '../build/examples/open-application.js'
 
 const MAX_BYTES = 200_000
 const DESKTOP = { width: 1100, height: 800 }
+const EXAMPLE = { width: 1100, height: 940 }
 const PHONE = { width: 390, height: 844 }
 
 // One picture each: its name, the application that shows the page, how the browser is set, and what to do before.
 const SHOTS = [
+  {
+    name: 'example-light',
+    start: startExample,
+    colorScheme: 'light',
+    viewport: EXAMPLE,
+    prepare: logIn,
+  },
+  {
+    name: 'example-dark',
+    start: startExample,
+    colorScheme: 'dark',
+    viewport: EXAMPLE,
+    prepare: stopStore,
+  },
+  {
+    name: 'example-phone',
+    start: startExample,
+    colorScheme: 'light',
+    viewport: PHONE,
+    prepare: logIn,
+  },
   {
     name: 'console-light',
     start: startConsole,
@@ -71,8 +95,50 @@ async function take({ name, start, colorScheme, viewport, prepare, fullPage = tr
     console.log(`${name}.png, ${size} bytes`)
   } finally {
     await context.close()
-    close()
+    await close()
   }
+}
+
+// The example application, with a user who is logged in on two other devices.
+async function startExample() {
+  const framework = 'fastify'
+  const pageFacts = { Framework: framework, Store: 'memory' }
+  const opened = await openApplication({ store: { kind: 'memory' }, pageFacts })
+  const options = { framework, port: 0, profile: 'message', handleErrors: true }
+  const server = await START[framework](opened.application, options)
+  for (const userAgent of [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
+  ]) {
+    await fetch(`${server.url}/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': userAgent },
+      body: JSON.stringify({ user: 'ada', password: 'correct horse' }),
+    })
+  }
+  return {
+    address: `${server.url}/app`,
+    async close() {
+      await server.close()
+      await opened.close()
+    },
+  }
+}
+
+async function logIn(page) {
+  await page.getByRole('button', { name: 'Log in' }).click()
+  await page.getByText('this device').waitFor()
+  await page.getByRole('button', { name: 'Send a request' }).click()
+  await page.getByText('Hello, ada').waitFor()
+  // An access token lives for 20 seconds.
+  await page.getByText('refreshed').waitFor()
+  await page.getByText('13 s left').waitFor()
+}
+
+async function stopStore(page) {
+  await logIn(page)
+  await page.getByRole('button', { name: 'Stop the store' }).click()
+  await page.getByText('The store does not answer').waitFor()
 }
 
 // An application with some users, an operator who is let in without a password, and a few revocations.

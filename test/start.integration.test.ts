@@ -82,6 +82,21 @@ test('npm start prints its address, a curl command for each route, and where rev
   }
 })
 
+test('npm start prints the address of its page first, and says so if there is none', async () => {
+  const app = await start('--framework', 'fetch')
+  const other = await start('--framework', 'fetch', '--store', 'callback')
+  try {
+    const [, , address = ''] = app.heard.output.trim().split('\n')
+    expect(address.trim()).toBe(`${app.url}/app`)
+    expect((await fetch(address.trim())).status).toBe(200)
+    expect(other.heard.output.trim()).toMatch(/^There is no page to open: .*--store callback/)
+    expect((await fetch(`${other.url}/app`)).status).toBe(404)
+  } finally {
+    await app.close()
+    await other.close()
+  }
+})
+
 test('SIGINT ends it cleanly, also with a connection open', async () => {
   const app = await start()
   await (await fetch(`${app.url}/token`)).text()

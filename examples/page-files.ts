@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** The files of the page by their path below it; the modules of `tokenlib/client` are in `client`. */
+export function readPageFiles(): ReadonlyMap<string, () => Response> {
+  const page = new URL('page/', import.meta.url)
+  // As it is built: browsers load ES modules, and the client has no dependencies.
+  const client = new URL('./', import.meta.resolve('tokenlib/client'))
+  const modules = readdirSync(client).filter((name) => name.endsWith('.js'))
+  return new Map([
+    ['', createFile(new URL('index.html', page))],
+    ...['style.css', 'page.js', 'view.js'].map(
+      (name) => [`/${name}`, createFile(new URL(name, page))] as const,
+    ),
+    ...modules.map((name) => [`/client/${name}`, createFile(new URL(name, client))] as const),
+  ])
+}
+
+/** What stands in the way of injected scripts, of frames around the page, and of caches. */
+const SECURITY_HEADERS = {
+  'cache-control': 'no-store',
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    // The empty icon of the page: without one, browsers ask for /favicon.ico.
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; '),
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+} as const
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css',
+  html: 'text/html',
+  js: 'text/javascript',
+}
+
+function createFile(url: URL): () => Response {
+  const text = readFileSync(url, 'utf8')
+  const type = MEDIA_TYPES[url.pathname.split('.').at(-1) ?? '']
+  const headers = { ...SECURITY_HEADERS, 'content-type': `${type}; charset=utf-8` }
+  return () => new Response(text, { headers })
+}

@@ -1,0 +1,124 @@
+import { TokenConfig, type TokenConfigOptions, TokenManager } from 'tokenlib'
+import { createConsole } from 'tokenlib/console'
+import { type FetchHandler, handleErrors, implicitRefresh, inject } from 'tokenlib/fetch'
+import { createSessionRoutes, type MountableRoutes } from 'tokenlib/session-routes'
+import { PAGE_PATH } from './options.js'
+import { readPageFiles } from './page-files.js'
+import type { StoreSwitch } from './store-switch.js'
+import { createLogIn } from './users.js'
+
+/** The page of the example application, and the routes that it uses. */
+export interface Page {
+  /** A manager of its own on the same keys and the same store: its tokens are in cookies and live for seconds. */
+  readonly tokens: TokenManager
+  /** The page, its session routes and the console; every framework mounts them. */
+  readonly routes: readonly MountableRoutes[]
+}
+
+/** What the page is built from. */
+export interface PageOptions {
+  /** The configuration of the application, whose keys the page shares. */
+  readonly config: TokenConfig
+  /** The store of the application; if it is a replica, that of the switch is behind it. */
+  readonly store: StoreSwitch['store']
+  readonly storeSwitch: StoreSwitch
+  /** What the page says about the application: its framework, its store. */
+  readonly facts: Readonly<Record<string, string>>
+}
+
+/** Creates the page; `ConfigurationError` for a configuration that cannot have one. */
+export function createPage({ config: given, store, storeSwitch, facts }: PageOptions): Page {
+  const config = createPageConfig(given)
+  const tokens = new TokenManager({ config, revocation: store })
+
+  const sessionRoutes = createSessionRoutes(tokens, {
+    logIn: createLogIn(),
+    pairOptions: ({ role }) => ({ scopes: role === 'operator' ? ['operator'] : [] }),
+  })
+  const operatorConsole = createConsole(tokens, {
+    allow: tokens.scopesRequired('operator'),
+    store,
+  })
+  return {
+    tokens,
+    routes: [
+      createPageRoutes(tokens, storeSwitch, facts),
+      sessionRoutes,
+      // Its page does not refresh tokens itself.
+      refreshFirst(tokens, operatorConsole),
+    ],
+  }
+}
+
+// The routes of the specification read headers, and their lifetimes are for curl. A browser has cookies, and on this page
+// one wants to see a token expire. The environment decides about keys and lifetimes; the fields of cookies are those that
+// the page was written for.
+function createPageConfig(config: TokenConfig): TokenConfig {
+  const { env } = process
+  const shared = Object.entries(config).filter(([name]) => !/COOKIE|CSRF|LOCATION/.test(name))
+  return new TokenConfig({
+    ...(Object.fromEntries(shared) as TokenConfigOptions),
+    JWT_ACCESS_TOKEN_EXPIRES: env['JWT_ACCESS_TOKEN_EXPIRES'] ? config.JWT_ACCESS_TOKEN_EXPIRES : '20s',
+    JWT_REFRESH_TOKEN_EXPIRES: env['JWT_REFRESH_TOKEN_EXPIRES'] ? config.JWT_REFRESH_TOKEN_EXPIRES : '1h',
+    JWT_TOKEN_LOCATION: 'cookies',
+    // Plain HTTP, on this machine only.
+    JWT_COOKIE_SECURE: false,
+  })
+}
+
+function createPageRoutes(
+  tokens: TokenManager,
+  storeSwitch: StoreSwitch,
+  facts: PageOptions['facts'],
+): MountableRoutes {
+  const { config } = tokens
+  const files = readPageFiles()
+  const describeStore = (): Response =>
+    Response.json({ isStopped: storeSwitch.isStopped() }, { headers: { 'cache-control': 'no-store' } })
+
+  const routes: Readonly<Record<string, FetchHandler>> = {
+    'GET /api/facts': () => Response.json(facts),
+    // A guarded route of the application, as any other.
+    'GET /api/greeting': handleErrors({ config })(
+      inject({ payload: tokens.accessTokenRequired }, ({ payload }) =>
+        Response.json({ message: `Hello, ${payload.sub}` }),
+      ),
+    ),
+    'GET /api/store': describeStore,
+    // Without a token: while the store is stopped, nobody has one that can be checked.
+    'POST /api/store/stop': changeStore(() => storeSwitch.stop(), describeStore),
+    'POST /api/store/start': changeStore(() => storeSwitch.start(), describeStore),
+  }
+
+  return {
+    path: PAGE_PATH,
+    async handle(request) {
+      const { pathname } = new URL(request.url)
+      if (pathname !== PAGE_PATH && !pathname.startsWith(`${PAGE_PATH}/`)) return null
+      const name = pathname.slice(PAGE_PATH.length)
+      const file = files.get(name === '/' ? '' : name)
+      if (file !== undefined && (request.method === 'GET' || request.method === 'HEAD')) return file()
+      return (await routes[`${request.method} ${name}`]?.(request)) ?? null
+    },
+  }
+}
+
+// A page of another site must not stop the store of whoever looks at it: it cannot send this header.
+function changeStore(change: () => void, describe: () => Response): FetchHandler {
+  return (request) => {
+    if (request.headers.get('x-example-page') === null) {
+      return Response.json({ message: 'Only the page of the example may do this' }, { status: 403 })
+    }
+    change()
+    return describe()
+  }
+}
+
+function refreshFirst(tokens: TokenManager, routes: MountableRoutes): MountableRoutes {
+  const refreshed = handleErrors({ config: tokens.config })(
+    implicitRefresh(tokens)(
+      async (request) => (await routes.handle(request)) ?? new Response('Not Found', { status: 404 }),
+    ),
+  )
+  return { path: routes.path, handle: async (request) => refreshed(request) }
+}

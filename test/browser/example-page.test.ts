@@ -1,0 +1,148 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { FRAMEWORKS } from '../../examples/options.js'
+import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
+import { describeExampleAttacks } from './describe-example-attacks.js'
+import { type ExampleSite, openExample } from './example-site.js'
+import { advance, logIn, openPage } from './example-visitor.js'
+
+test.each(FRAMEWORKS)('%s serves the page, its session routes and the console', async (framework) => {
+  const site = await openExample(framework)
+  onTestFinished(() => site.close())
+  const read = async (path: string) => {
+    const response = await fetch(site.url + path)
+    await response.arrayBuffer()
+    return [response.status, response.headers.get('content-type')]
+  }
+  expect(await read('/app')).toEqual([200, 'text/html; charset=utf-8'])
+  expect(await read('/app/')).toEqual([200, 'text/html; charset=utf-8'])
+  expect(await read('/app/style.css')).toEqual([200, 'text/css; charset=utf-8'])
+  expect(await read('/app/client/index.js')).toEqual([200, 'text/javascript; charset=utf-8'])
+  for (const path of ['/app/client/../page.ts', '/app/%2e%2e/package.json', '/app/client/', '/app/none']) {
+    expect((await read(path))[0]).toBe(404)
+  }
+  expect((await read('/console/'))[0]).toBe(401)
+
+  const response = await fetch(`${site.url}/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user: 'grace', password: 'correct horse' }),
+  })
+  expect(await response.json()).toMatchObject({ session: { sub: 'grace', scopes: ['operator'] } })
+  const cookie = response.headers
+    .getSetCookie()
+    .map((text) => text.split(';', 1)[0])
+    .join('; ')
+  const greeting = await fetch(`${site.url}/app/api/greeting`, { headers: { cookie } })
+  expect(await greeting.json()).toEqual({ message: 'Hello, grace' })
+  expect((await fetch(`${site.url}/console/`, { headers: { cookie } })).status).toBe(200)
+})
+
+describeWithChromium('the page of the example application', (browser) => {
+  let site: ExampleSite
+  beforeAll(async () => {
+    // As from the command line: the page takes the lifetimes of the environment.
+    vi.stubEnv('JWT_ACCESS_TOKEN_EXPIRES', '60')
+    site = await openExample()
+  })
+  afterAll(async () => {
+    vi.unstubAllEnvs()
+    await site.close()
+  })
+
+  const open = (options: BrowserContextOptions = {}) => openPage(browser(), site, options)
+
+  test('shows claims, the time left and this device after a log-in, and refuses a wrong password', async () => {
+    const page = await open()
+    await page.getByLabel('Password').fill('wrong')
+    await page.getByRole('button', { name: 'Log in' }).click()
+    await page.getByText('Wrong password.').waitFor()
+    await logIn(page, { name: 'Countess' })
+    expect(await page.locator('#claims').innerText()).toMatch(/sub\s+ada\s+name\s+Countess\s+role\s+user/)
+    expect(await page.locator('#access-time').innerText()).toMatch(/^(60|59|58) s left$|^1 min 00 s left$/)
+    expect(await page.locator('#session-time').innerText()).toMatch(/^59 min|^60 min/)
+    expect(await page.getByText('this device').count()).toBe(1)
+    await page.getByRole('button', { name: 'Send a request' }).click()
+    await page.getByText('Hello, ada').waitFor()
+    await page.getByRole('button', { name: 'Log out', exact: true }).click()
+    await page.getByRole('button', { name: 'Log in' }).waitFor()
+    expect(await page.context().cookies()).toEqual([])
+  })
+
+  test('renews an access token that has expired, and a second tab sees it too', async () => {
+    const page = await open()
+    await logIn(page)
+    const tab = await openTab(page, site)
+    expect(await tab.locator('#who').innerText()).toBe('ada')
+    await advance(page, 61, page.locator('#log').getByText('refreshed'))
+    await tab.locator('#log').getByText('refreshed').first().waitFor()
+    expect(await page.locator('#claims').innerText()).toMatch(/fresh\s+false/)
+
+    await page.getByRole('button', { name: 'Log out', exact: true }).click()
+    await tab.getByText('You are logged out').waitFor()
+  })
+
+  test('ends another device, which is then logged out', async () => {
+    const page = await open()
+    await logIn(page)
+    await page.getByRole('button', { name: 'End all others' }).isHidden()
+    const device = await open({ userAgent: 'Analytical Engine' })
+    await logIn(device)
+    await advance(page, 2, page.getByRole('button', { name: 'End the session in Analytical Engine' }))
+    await page.getByRole('button', { name: 'End the session in Analytical Engine' }).click()
+    await page.getByText('Analytical Engine').waitFor({ state: 'detached' })
+    await advance(device, 2, device.getByText('You are logged out'))
+    expect(await page.locator('#state').innerText()).toBe('logged in')
+  })
+
+  test('stays logged in while the store is stopped, and goes on when it is started', async () => {
+    const page = await open()
+    await logIn(page)
+    await page.getByRole('button', { name: 'Stop the store' }).click()
+    await advance(page, 1, page.getByText('The store does not answer. You are still logged in'))
+    expect(await page.locator('#log').innerText()).toContain('GET 503')
+    // Also with an access token that has to be renewed now.
+    await advance(page, 30, page.locator('#log').getByText('offline'))
+    expect(await page.locator('#who').innerText()).toBe('ada')
+    await page.getByRole('button', { name: 'Start the store' }).click()
+    await advance(page, 1, page.getByText('The store answers again, and you are still logged in.'))
+    expect(await page.locator('#log').innerText()).not.toContain('loggedOut')
+  })
+
+  test('offers the console to an operator, and to nobody else', async () => {
+    const page = await open()
+    await logIn(page)
+    expect(await page.getByRole('link', { name: 'Open the console' }).isHidden()).toBe(true)
+    expect((await page.request.get(`${site.url}/console/`)).status()).toBe(403)
+    await page.getByRole('button', { name: 'Log out', exact: true }).click()
+    await logIn(page, { user: 'grace' })
+    await page.getByRole('link', { name: 'Open the console' }).click()
+    await page.getByRole('heading', { name: 'Sessions of a user' }).waitFor()
+    await page.getByLabel('User id').fill('grace')
+    await page.getByRole('button', { name: 'Show sessions' }).click()
+    await page.getByText('sessions of grace').or(page.getByText('session of grace')).first().waitFor()
+  })
+
+  test('works with the keyboard alone, and every control has a name', async () => {
+    const page = await open()
+    await page.getByLabel('Password').focus()
+    await page.keyboard.press('Enter')
+    await page.getByText('this device').waitFor()
+    expect(await page.evaluate('document.activeElement.id')).toBe('session-title')
+    const names = await page.evaluate(
+      `Array.from(document.querySelectorAll('button, a, input, progress'), (element) =>
+        element.ariaLabel ?? (element.labels?.length ? element.labels[0].textContent : null) ??
+        (element.textContent.trim() || element.getAttribute('aria-labelledby') || ''))`,
+    )
+    expect(names).not.toContain('')
+  })
+
+  describe('attacks on the page', () => describeExampleAttacks(browser, () => site))
+})
+
+async function openTab(page: Page, { page: address }: ExampleSite): Promise<Page> {
+  const tab = await page.context().newPage()
+  await tab.goto(address)
+  await tab.getByText('this device').waitFor()
+  return tab
+}
