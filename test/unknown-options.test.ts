@@ -139,6 +139,25 @@ const CALLS: readonly (readonly [
     'useFactory',
     (given) => nest.TokenModule.forRootAsync({ useFactory: () => ({ config }), ...(given as object) }),
   ],
+  [
+    'SessionModule.forRoot',
+    'controler',
+    'controller',
+    (given) => nest.SessionModule.forRoot({ logIn: () => null, ...(given as object) }),
+  ],
+  [
+    'SessionModule.forRoot',
+    'login',
+    'logIn',
+    (given) => nest.SessionModule.forRoot({ logIn: () => null, ...(given as object) }),
+  ],
+  [
+    'SessionModule.forRootAsync',
+    'useFactry',
+    'useFactory',
+    (given) =>
+      nest.SessionModule.forRootAsync({ useFactory: () => ({ logIn: () => null }), ...(given as object) }),
+  ],
   ['protectSockets of Nest', 'origin', 'origins', (given) => nest.protectSockets({} as never, tokens, given)],
   [
     'createSessionRoutes',

@@ -27,8 +27,8 @@ interface Connection {
 }
 
 // RFC 6455 §7.4.1 and its registry: the server goes away, the connection is lost, the server has an error, restarts or
-// is overloaded, or a proxy cannot reach it. With every other code, the server means what it says.
-const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013, 1014]
+// is overloaded. With every other code, the server means what it says.
+const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013]
 
 /** Opens a socket that is closed for good when the session is over or another one begins. */
 export function openSocket(

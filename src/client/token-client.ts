@@ -86,7 +86,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   const endEverywhere = (ended = session): void => {
-    channel?.postMessage({ name: 'loggedOut', other: ended })
+    channel?.postMessage({ name: 'loggedOut', session: ended })
     end()
   }
 
@@ -96,13 +96,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     accessToken = access_token
     refreshToken = refresh_token
     hold(next, name)
-    channel?.postMessage({ name, other: next })
+    channel?.postMessage({ name, session: next })
     return next
   }
 
   if (channel) {
     channel.onmessage = ({ data }) => {
-      const { name, other } = data as { name: Change | 'loggedOut'; other: Session }
+      const { name, session: other } = data as { name: Change | 'loggedOut'; session: Session }
       if (name === 'loggedOut') {
         if (session !== null && (!other || isKnown(other))) end()
       } else if (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken) {
@@ -119,9 +119,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     if (csrf === sessionCsrf) return false
     if (session && sessionCsrf) {
       end()
-      return csrf !== null
+      return !!csrf
     }
-    if (csrf && session === null) session = undefined
+    if (csrf) session ??= undefined
     return false
   }
 
@@ -277,9 +277,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       if (id === session?.id) endEverywhere()
     },
     socket(address, protocols = []) {
-      const url = toUrl(String(address).replace(/^ws/, 'http'))
+      const url = toUrl(`${address}`.replace(/^ws/, 'http'))
       const { WebSocket } = settings
-      assertOption('WebSocket', !!WebSocket)
+      assertOption('WebSocket', WebSocket)
       assertOption('origins', isAllowed(url))
       let known = refreshes
       const connect = (): object => {

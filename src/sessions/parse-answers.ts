@@ -1,7 +1,9 @@
+import type { SessionClient } from '../events.js'
 import type {
   LimitedOpening,
   OpenedSession,
   Presentation,
+  Reuse,
   Rotation,
   StoredSession,
 } from '../revocation/session-store.js'
@@ -61,6 +63,16 @@ export function parseRotation(answer: Rotation, presented: number): Rotation {
     if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
   } else if (isEnd(answer)) return answer
   throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
+}
+
+/** Where a reused session was last used from. Anything else than a client is left out: the reuse must be reported. */
+export function readReuseClient({ client }: Reuse): SessionClient | null {
+  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
+  return { ip: client.ip, userAgent: client.userAgent }
+}
+
+function isKnownOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string'
 }
 
 function isEnd(answer: Presentation | Rotation): boolean {

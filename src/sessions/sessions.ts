@@ -32,6 +32,7 @@ import {
   parseOpening,
   parsePresentation,
   parseRotation,
+  readReuseClient,
 } from './parse-answers.js'
 
 /** A live session of a user. */
@@ -101,16 +102,12 @@ export function createSessions(
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
   // request that waits for it.
-  const reportReuse = (
-    { sid = '', gen: presented = 0, sub }: TokenPayload,
-    reuse: Reuse,
-    from: SessionClient,
-  ): void => {
+  const reportReuse = (payload: TokenPayload, reuse: Reuse, from: SessionClient): void => {
+    const { sid = '', gen: presented = 0, sub } = payload
     const origin = { actor: null, note: null, ...from }
     emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
-    emit('reuseDetected', () => {
-      return { sid, sub, presented, current: reuse.generation, previous: readClient(reuse), ...from }
-    })
+    const facts = { presented, current: reuse.generation, previous: readReuseClient(reuse) }
+    emit('reuseDetected', () => ({ sid, sub, ...facts, ...from }))
   }
 
   const idle = toSeconds(idleMs)
@@ -149,16 +146,9 @@ export function createSessions(
 
   // As soon as the store has answered, like a reuse: the sessions are over, whatever becomes of the log-in.
   const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
+    const origin = { actor: null, note: null, ...from }
     for (const id of ended) {
-      emit('revoked', () => ({
-        kind: 'session',
-        id,
-        sub: uid,
-        reason: 'limit',
-        actor: null,
-        note: null,
-        ...from,
-      }))
+      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', ...origin }))
     }
   }
 
@@ -287,16 +277,6 @@ function limitedSessionsOf(store: RevocationStore): Required<SessionStore> {
   const sessions = sessionsOf(store)
   assertLimits(sessions)
   return sessions
-}
-
-// Anything else than a client is left out: it must not keep a reuse from being reported.
-function readClient({ client }: Reuse): SessionClient | null {
-  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
-  return { ip: client.ip, userAgent: client.userAgent }
-}
-
-function isKnownOrNull(value: unknown): boolean {
-  return value === null || typeof value === 'string'
 }
 
 function toSeconds(milliseconds: number): number | null {

@@ -46,7 +46,10 @@ interface KeptCookie {
 const REFRESH_ROUTES = new Set(['POST refresh', 'POST step-up'])
 
 /** A browser without cookies, for routes below `url`. */
-export function createSessionBrowser(url: string, cookies = new Map<string, KeptCookie>()): SessionBrowser {
+export function createSessionBrowser(
+  url: string,
+  cookies: Map<string, KeptCookie> = new Map(),
+): SessionBrowser {
   const root = new URL(url).pathname
 
   const toCookieHeader = (path: string): Record<string, string> => {

@@ -106,7 +106,7 @@ describe('an expired access token', () => {
   ])('%s is repeated with its body', async (_kind, create, body) => {
     const { client, clock, origin } = await openLoggedIn()
     clock.seconds += EXPIRED
-    const [input, init] = create(`${origin}/notes`) as [string, RequestInit?]
+    const [input, init] = create(`${origin}/notes`) as unknown as [string, RequestInit?]
     expect(await readNote(await client.fetch(input, init))).toEqual([200, { body, method: 'POST' }])
   })
 

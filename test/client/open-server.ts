@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { createAdaptorServer } from '@hono/node-server'
+import { build } from 'esbuild'
 import { onTestFinished } from 'vitest'
 import { createTokenClient, type TokenClientOptions } from '../../src/client/index.js'
 import { enforce, handleErrors, mount } from '../../src/adapters/fetch.js'
@@ -30,6 +32,8 @@ export async function openServer(config: TokenConfigOptions = {}) {
     fetch: async (request: Request) => {
       requests.push(request)
       const answer = planned.get(toRoute(request))?.shift()
+      if (toRoute(request) === 'GET /page') return page('<!doctype html><title>page</title>', 'text/html')
+      if (toRoute(request) === 'GET /client.js') return page(await bundleClient(), 'text/javascript')
       if (answer === undefined) return application(request)
       const response = await answer(request, async () => application(request))
       if (response !== null) return response
@@ -93,4 +97,13 @@ export const unavailable =
 
 function toRoute({ method, url }: Request): string {
   return `${method} ${new URL(url).pathname}`
+}
+
+const page = (content: string, type: string): Response =>
+  new Response(content, { headers: { 'content-type': type } })
+
+async function bundleClient(): Promise<string> {
+  const entryPoints = [fileURLToPath(new URL('../../src/client/index.ts', import.meta.url))]
+  const { outputFiles } = await build({ entryPoints, bundle: true, format: 'esm', write: false })
+  return outputFiles[0]?.text ?? ''
 }

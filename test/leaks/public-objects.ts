@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import { createTokenClient, TokenClientError } from '../../src/client/index.js'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
@@ -78,6 +79,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
 
   return {
     objects: {
+      createTokenClient: [createTokenClient({ path: 'https://app.example/auth' })],
+      TokenClientError: [new TokenClientError('UNAVAILABLE', 'refresh', { status: 503 })],
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
       FetchView: [new FetchView(request)],
@@ -106,6 +109,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
         nest.TokenModule.forRoot({ config }),
         nest.TokenModule.forRoot({ tokens, name: 'other' }),
       ],
+      SessionModule: [nest.SessionModule.forRoot({ logIn: () => null })],
+      SessionController: [new nest.SessionController()],
       ...createErrors(payload),
     },
     secrets: [

@@ -98,6 +98,15 @@ describe('credentials', () => {
     expect(pulled).toBeLessThan(20)
   })
 
+  test('are not read if their length says that they are too many', async () => {
+    const { createBrowser } = createRoutes()
+    const sent = { body: BODY, headers: { 'content-length': '65537' } }
+    expect(await outcome(await createBrowser().send('POST /auth/login', sent))).toEqual([
+      413,
+      'REQUEST_TOO_LARGE',
+    ])
+  })
+
   test('must be UTF-8, and nowhere name a prototype', async () => {
     const { routes } = createRoutes()
     const send = (body: string | Uint8Array<ArrayBuffer>): Promise<Response> =>
@@ -225,6 +234,23 @@ describe('options of the pair', () => {
     expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.8')
     const junk = createRoutes(COOKIES, { readIp: () => 7 as never })
     await expect(junk.createBrowser().logIn()).rejects.toThrow(/readIp/)
+  })
+})
+
+describe('a limit of sessions', () => {
+  test('ends the oldest, or refuses the log-in', async () => {
+    const ending = createRoutes(COOKIES, { maxSessions: 1 })
+    const [first, second] = [ending.createBrowser(), ending.createBrowser()]
+    await first.logIn()
+    expect((await second.logIn()).status).toBe(200)
+    expect(await outcome(await first.send('GET /auth/session'))).toEqual([401, 'TOKEN_REVOKED'])
+
+    const refusing = createRoutes(COOKIES, { maxSessions: 1, whenFull: 'refuse' })
+    const browser = refusing.createBrowser()
+    await browser.logIn()
+    expect(await outcome(await refusing.createBrowser().logIn())).toEqual([403, 'SESSION_LIMIT_REACHED'])
+    // The session that it replaces does not count.
+    expect((await browser.logIn()).status).toBe(200)
   })
 })
 

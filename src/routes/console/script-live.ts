@@ -46,6 +46,11 @@ export function startLive() {
   open()
 }
 const KINDS = { token: 'Token', session: 'Session', user: 'User', key: 'Key' }
+/** @type {Record<string, string>} */
+const CAUSES = {
+  reuse: ', because a used refresh token was sent again',
+  limit: ', because its user has too many sessions',
+}
 /** @param {Entry} entry */
 function toText({ event, facts }) {
   const { kind, id, sub, sid, actor, ip, reason } = facts
@@ -57,8 +62,7 @@ function toText({ event, facts }) {
   const what = kind === 'all' ? 'Everything' : \`\${name} \${id}\${sub && sub !== id ? \` of \${sub}\` : ''}\`
   if (event === 'arrived') return \`\${what} revoked by another process\`
   const by = actor ? \` by \${actor}\` : ''
-  const why = reason === 'reuse' ? ', because a used refresh token was sent again' : ''
-  return \`\${what} revoked\${by}\${from(ip)}\${why}\`
+  return \`\${what} revoked\${by}\${from(ip)}\${CAUSES[reason ?? ''] ?? ''}\`
 }
 /** @param {string | null | undefined} ip */
 function from(ip) {

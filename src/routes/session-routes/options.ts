@@ -73,7 +73,8 @@ export interface RememberLifetimes {
   readonly session?: Duration
 }
 
-const OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
+/** The names of `SessionRoutesOptions`. */
+export const ROUTE_OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
   logIn: true,
   path: true,
   pairOptions: true,
@@ -84,7 +85,13 @@ const OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
   maxSessions: true,
   whenFull: true,
 }
-const MEANT = { login: 'logIn', authenticate: 'logIn', prefix: 'path', ip: 'readIp' }
+/** What other names for them mean. */
+export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
+  login: 'logIn',
+  authenticate: 'logIn',
+  prefix: 'path',
+  ip: 'readIp',
+}
 const FUNCTIONS = ['logIn', 'pairOptions', 'claimsOnRefresh', 'readIp'] as const
 
 // Whatever the types of the claims are.
@@ -97,7 +104,7 @@ type RouteFunctions = Pick<
 
 /** Throws `TypeError` for options that no routes can be made with. */
 export function assertRouteOptions(options: RouteFunctions): void {
-  assertOptions('createSessionRoutes()', options, OPTIONS, MEANT)
+  assertOptions('createSessionRoutes()', options, ROUTE_OPTIONS, MEANT_OPTIONS)
   for (const name of FUNCTIONS) {
     const isAbsent = options[name] === undefined && name !== 'logIn'
     if (!isAbsent && typeof options[name] !== 'function') throw new TypeError(`${name} must be a function`)
@@ -140,7 +147,8 @@ function assertRateLimit(rateLimit: LoginRateLimit): void {
 // What a URL parser would change, or a browser would encode, is never the path of a request.
 const PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
 
-function assertPath(path: unknown): void {
+/** Throws `TypeError` for a path that routes cannot be at. */
+export function assertPath(path: unknown): void {
   if (typeof path === 'string' && PATH.test(path)) return
   throw new TypeError('path must begin with a slash and not end with one, such as /auth')
 }

@@ -64,12 +64,18 @@ export function toTime(iso) {
   return time
 }
 
-/** @param {number | null} milliseconds */
+/**
+ * How long ago something was.
+ * @param {number | null} milliseconds
+ */
 export function toAge(milliseconds) {
   return milliseconds === null ? 'not yet' : `${toSeconds(milliseconds)} ago`
 }
 
-/** @param {number} milliseconds */
+/**
+ * A duration in seconds.
+ * @param {number} milliseconds
+ */
 export function toSeconds(milliseconds) {
   return `${(milliseconds / 1000).toFixed(1)} s`
 }
