@@ -63,7 +63,7 @@ export interface TokenEvents {
     readonly sid: string
     readonly sub: string
     readonly generation: number
-    /** Whether another request had used the same refresh token before, within the grace period. */
+    /** Whether the session did not move on: it had done so within the grace, for another request. */
     readonly isReplay: boolean
   }
   /** A refresh token was used again; the session is revoked. */

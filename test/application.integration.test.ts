@@ -16,8 +16,9 @@ const runner = { afterAll, beforeAll, describe, test }
 /** The application in this process. */
 const startIn =
   (framework: Framework, choose: () => StoreChoice): StartApplication =>
-  async (options) => {
-    const opened = await openApplication({ store: choose() }, PATIENT)
+  async ({ withoutGrace, ...options }) => {
+    const grace = withoutGrace === true ? { JWT_REFRESH_GRACE: 0 } : {}
+    const opened = await openApplication({ store: choose() }, { ...PATIENT, ...grace })
     const { application } = opened
     const server = await START[framework](application, { ...options, framework, port: 0 })
     return {

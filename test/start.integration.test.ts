@@ -20,9 +20,10 @@ const folder = mkdtempSync(join(tmpdir(), 'tokenlib-start-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** The example application as `npm start` runs it: the built package in a process of its own. */
-function run(args: readonly string[]) {
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [MAIN, '--port', '0', ...args], {
     cwd: folder,
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const heard = { output: '', errors: '' }
@@ -31,8 +32,10 @@ function run(args: readonly string[]) {
   return { child, heard }
 }
 
-async function start(...args: string[]) {
-  const { child, heard } = run(args)
+const start = (...args: string[]) => startWith(args)
+
+async function startWith(args: readonly string[], env?: Readonly<Record<string, string>>) {
+  const { child, heard } = run(args, env)
   const ended = once(child, 'close').then(() => Promise.reject(new Error(heard.errors)))
   while (!heard.output.includes('Stop with Ctrl-C')) await Promise.race([once(child.stdout, 'data'), ended])
   ended.catch(() => undefined)
@@ -55,7 +58,11 @@ async function fail(...args: string[]): Promise<{ code: number; errors: string }
 
 applicationContract(
   'npm start',
-  ({ profile, handleErrors }) => start('--profile', profile, ...(handleErrors ? ['--handle-errors'] : [])),
+  ({ profile, handleErrors, withoutGrace }) =>
+    startWith(
+      ['--profile', profile, ...(handleErrors ? ['--handle-errors'] : [])],
+      withoutGrace === true ? { JWT_REFRESH_GRACE: '0' } : {},
+    ),
   { afterAll, beforeAll, describe, test },
   { keepsSessions: true },
 )

@@ -117,16 +117,21 @@ async function runApplication(framework, runtime, { project, binaries }) {
   const { folder } = project
   const entry = pathToFileURL(join(folder, 'node_modules/tokenlib/dist/testing/index.js'))
   const { applicationContract } = await import(entry.href)
-  const start = ({ profile, handleErrors }) => {
+  const start = ({ profile, handleErrors, withoutGrace = false }) => {
     if (runtime !== 'workerd') {
-      const args = ['application.js', framework, profile, String(handleErrors)]
+      const args = ['application.js', framework, profile, String(handleErrors), String(withoutGrace)]
       return startProgram([...toCommand(runtime, binaries), ...args], { cwd: folder })
     }
     return startWorker(binaries.workerd, {
       folder,
       bundle: 'application-worker.js',
       date: readNewestDate(binaries.workerd),
-      bindings: { framework, profile, handleErrors: String(handleErrors) },
+      bindings: {
+        framework,
+        profile,
+        handleErrors: String(handleErrors),
+        withoutGrace: String(withoutGrace),
+      },
     })
   }
   const runner = createRunner()

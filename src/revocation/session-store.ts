@@ -64,7 +64,7 @@ export interface Reuse {
 /** What became of a refresh token that was presented. */
 export type Rotation =
   | {
-      /** `replayed`: somebody was first, within the grace; the generation is theirs. */
+      /** `replayed`: the session has moved on within the grace, and does not do so again; the generation is the newest. */
       readonly outcome: 'rotated' | 'replayed'
       /** The generation of the successor. */
       readonly generation: number

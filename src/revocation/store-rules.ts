@@ -22,18 +22,28 @@ export type RotationDecision = 'rotate' | 'replay' | 'reuse' | 'end'
 export function decideRotation(
   session: RotationState | null,
   presented: number,
-  { graceMs, idleMs }: RotationRules,
+  rules: RotationRules,
   now: number,
 ): RotationDecision {
   // A session that is not known is over: a store that lost its memory must not accept what it cannot check.
   if (session === null || session.isRevoked || now >= session.until) return 'end'
   const unusedFor = now - session.lastUsedAt
-  if (unusedFor > idleMs) return 'end'
+  if (unusedFor > rules.idleMs) return 'end'
+  // A clock that was set back must not forgive for as long as it lags.
+  const isWithin = (milliseconds: number): boolean => Math.abs(unusedFor) < milliseconds
+  // Requests that were sent with the token before this one may still be under way: a second rotation would make it a reuse.
+  if (presented === session.generation && presented > 0 && isWithin(toPauseMs(rules))) return 'replay'
   // A generation ahead of ours is signed all the same: the store lost a rotation, and catches up.
   if (presented >= session.generation) return 'rotate'
-  // A clock that was set back must not forgive for as long as it lags.
-  const isSoon = Math.abs(unusedFor) < graceMs
-  return presented === session.generation - 1 && isSoon ? 'replay' : 'reuse'
+  return presented === session.generation - 1 && isWithin(rules.graceMs) ? 'replay' : 'reuse'
+}
+
+/**
+ * For how long after a rotation a session does not move on again, in milliseconds: the grace. A replay does not count as
+ * use, so a session that may go unused for little longer than that moves on every time.
+ */
+export function toPauseMs({ graceMs, idleMs }: RotationRules): number {
+  return 2 * graceMs > idleMs ? 0 : graceMs
 }
 
 /** How many sessions one call of `openLimited` revokes at most: others wait for the store meanwhile. */

@@ -60,7 +60,9 @@ export function parsePresentation(answer: Presentation): Presentation {
 /** The answer of `rotate` about a presented generation, or `TypeError`. */
 export function parseRotation(answer: Rotation, presented: number): Rotation {
   if (answer?.outcome === 'rotated' || answer?.outcome === 'replayed') {
-    if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
+    const { outcome, generation } = answer
+    const isNext = generation === presented + 1 || (outcome === 'replayed' && generation === presented)
+    if (isNext && Number.isSafeInteger(answer.expiresAt)) return answer
   } else if (isEnd(answer)) return answer
   throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
 }

@@ -13,6 +13,7 @@ import {
   testSessions,
 } from './store-fixture.js'
 
+const { graceMs: GRACE } = RULES
 const CURRENT = { outcome: 'current' }
 const ENDED = { outcome: 'ended' }
 
@@ -28,21 +29,59 @@ export function rotationContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
   const withSession = testOneSession(tests)
 
-  withSession('every rotation moves one generation on, to the same end', async (sid, sessions, { now }) => {
+  withSession('every rotation moves one generation on, to the same end', async (sid, sessions, fixture) => {
+    const expiresAt = fixture.now() + HOUR
     for (const generation of [0, 1, 2]) {
       deepEqual(await sessions.rotate(sid, generation, RULES), {
         outcome: 'rotated',
         generation: generation + 1,
-        expiresAt: now() + HOUR,
+        expiresAt,
       })
+      fixture.advance(GRACE)
     }
   })
+
+  withSession(
+    'within the grace of a rotation the session does not move on again',
+    async (sid, sessions, fixture) => {
+      const expiresAt = fixture.now() + HOUR
+      await sessions.rotate(sid, 0, RULES)
+      const before = await sessions.get(sid, RULES)
+      // Requests with both tokens are under way: whatever their order, all of them get the newest generation.
+      for (const generation of [1, 0, 1, 1, 0]) {
+        fixture.advance(1999)
+        const rotation = await sessions.rotate(sid, generation, {
+          ...RULES,
+          ip: '192.0.2.9',
+          userAgent: 'other',
+        })
+        deepEqual(rotation, { outcome: 'replayed', generation: 1, expiresAt })
+      }
+      deepEqual(await sessions.get(sid, RULES), before)
+      fixture.advance(5)
+      equal((await sessions.rotate(sid, 1, RULES)).outcome, 'rotated')
+    },
+  )
+
+  withSession(
+    'without a grace, and with a short idle time, it moves on every time',
+    async (sid, sessions) => {
+      for (const [generation, rules] of [
+        [0, RULES],
+        [1, { ...RULES, graceMs: 0 }],
+        [2, { ...RULES, idleMs: 2 * GRACE - 1 }],
+      ] as const) {
+        equal((await sessions.rotate(sid, generation, rules)).outcome, 'rotated')
+      }
+    },
+  )
 
   withSession('the token before the last is good again within the grace', async (sid, sessions, fixture) => {
     const expiresAt = fixture.now() + HOUR
     await sessions.rotate(sid, 0, RULES)
     fixture.advance(9999)
     deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'replayed', generation: 1, expiresAt })
+    fixture.advance(1)
     equal((await sessions.rotate(sid, 1, RULES)).outcome, 'rotated')
   })
 
@@ -64,9 +103,10 @@ export function rotationContract(tests: StoreTests): void {
     deepEqual(await sessions.rotate(sid, 1, RULES), ENDED)
   })
 
-  withSession('a store that lost a rotation catches up', async (sid, sessions, { now }) => {
+  withSession('a store that lost a rotation catches up', async (sid, sessions, { now, advance }) => {
     const rotation = await sessions.rotate(sid, 5000, RULES)
     deepEqual(rotation, { outcome: 'rotated', generation: 5001, expiresAt: now() + HOUR })
+    advance(GRACE)
     equal((await sessions.rotate(sid, 5001, RULES)).outcome, 'rotated')
   })
 
@@ -82,6 +122,7 @@ export function rotationContract(tests: StoreTests): void {
       equal(count(rotations, 'replayed'), 49)
       const generations = rotations.map((rotation) => 'generation' in rotation && rotation.generation)
       deepEqual(new Set(generations), new Set([generation + 1]))
+      fixture.advance(GRACE)
     }
   })
 
@@ -112,7 +153,7 @@ export function presentContract(tests: StoreTests): void {
     const { position } = await store.revoke([])
     for (const generation of [0, 1]) {
       const before = await sessions.get(sid, RULES)
-      advance(1000)
+      advance(GRACE)
       for (let time = 0; time < 3; time++) deepEqual(await sessions.present(sid, generation, RULES), CURRENT)
       deepEqual(await sessions.get(sid, RULES), before)
       deepEqual(await sessions.rotate(sid, generation, RULES), {
@@ -150,7 +191,7 @@ export function presentContract(tests: StoreTests): void {
 
   withSession('of many that present an old token at once one is told', async (sid, sessions, fixture) => {
     const other = (tests.isShared ? (await fixture.another()).sessions : null) ?? sessions
-    for (const generation of [0, 1]) await sessions.rotate(sid, generation, RULES)
+    for (const generation of [0, 1]) await sessions.rotate(sid, generation, { ...RULES, graceMs: 0 })
     const presented = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 ? other : sessions).present(sid, 0, RULES)),
     )
@@ -191,7 +232,7 @@ function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
     const { position } = await store.revoke([])
     const { sid } = await sessions.open(session({ now }))
     const other = await sessions.open(session({ now }))
-    for (const generation of [0, 1]) await sessions.rotate(sid, generation, RULES)
+    for (const generation of [0, 1]) await sessions.rotate(sid, generation, { ...RULES, graceMs: 0 })
     deepEqual(await sessions[method](sid, 0, RULES), reused(2))
     const ended = entry('session', sid, now() + HOUR + 1000)
     deepEqual((await store.feed(position, { waitMs: 0 })).entries, [ended])
@@ -230,7 +271,7 @@ function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
   withSession('an old token of a session that nobody used is no reuse', async (sid, sessions, fixture) => {
     const { store, advance } = fixture
     const rules = { ...RULES, idleMs: 60_000 }
-    for (const generation of [0, 1]) await sessions.rotate(sid, generation, RULES)
+    for (const generation of [0, 1]) await sessions.rotate(sid, generation, { ...RULES, graceMs: 0 })
     advance(60_000)
     deepEqual(await sessions.present(sid, 2, rules), CURRENT)
     advance(1)

@@ -168,7 +168,7 @@ export function sessionContract(tests: StoreTests): void {
     fixture.advance(1000)
     await sessions.rotate(second.sid, 0, { ...RULES, ip: '192.0.2.7', userAgent: 'curl/8' })
     fixture.advance(1000)
-    await sessions.rotate(second.sid, 1, RULES)
+    await sessions.rotate(second.sid, 1, { ...RULES, graceMs: 0 })
     const started = fixture.now() - 3000
     deepEqual(await sessions.list('ada', LIST), [
       {

@@ -5,17 +5,16 @@ import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
 import type { FeedPage } from '../../src/store-kit.js'
 
-const config = new TokenConfig({
-  JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0',
-  JWT_REVOCATION_TIMEOUT: '5s',
-})
+const fields = { JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0', JWT_REVOCATION_TIMEOUT: '5s' }
+const config = new TokenConfig(fields)
 const opened: RevocationStore[] = []
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close()
 })
 
 /** A store that two managers share, one of them through a replica; `fail` makes the feed fail. */
-function createShared(options: ReplicaOptions = {}) {
+function createShared(options: ReplicaOptions = {}, grace = 10) {
+  const config = new TokenConfig({ ...fields, JWT_REFRESH_GRACE: grace })
   const store = createMemoryStore()
   const fault: { fail: boolean; lookups: number } = { fail: false, lookups: 0 }
   const { watch: _, ...unwatched } = store
@@ -79,7 +78,7 @@ test('a log-out here is refused at once', async () => {
 })
 
 test('a reuse that is found here ends the session here at once', async () => {
-  const { near } = createShared({ bound: '1m' })
+  const { near } = createShared({ bound: '1m' }, 0)
   const first = await near.createTokenPair({ uid: 'ada' })
   const second = await near.refresh(first.refreshToken)
   const third = await near.refresh(second.refreshToken)

@@ -13,14 +13,20 @@ const store = createMemoryStore()
 let started
 
 export default {
-  async fetch(request, { framework, profile, handleErrors }) {
-    started ??= start(framework, { framework, profile, handleErrors: handleErrors === 'true', port: 0 })
+  async fetch(request, { framework, profile, handleErrors, withoutGrace }) {
+    const fields = withoutGrace === 'true' ? { JWT_REFRESH_GRACE: 0 } : {}
+    started ??= start(framework, fields, {
+      framework,
+      profile,
+      handleErrors: handleErrors === 'true',
+      port: 0,
+    })
     await started
     return readHandler()(request)
   },
 }
 
-async function start(framework, options) {
+async function start(framework, fields, options) {
   const { start } = await FRAMEWORKS[framework]()
-  await start(createApplication(store), options)
+  await start(createApplication(store, fields), options)
 }

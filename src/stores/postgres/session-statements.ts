@@ -89,7 +89,7 @@ select json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the generation presented, $7: idleMs, $8: ip, $9: user agent. Waits for nobody but another
+    // $5: the sid, $6: the generation presented, $7: idleMs, $8: ip, $9: user agent, $10: the pause after a rotation. Waits for nobody but another
     // rotation of the same session, and is then judged by what that one left behind. A revocation that commits
     // during the wait is missed, as if it had come after: it is not acknowledged before this call began, and
     // finds the tokens of this rotation too, since they are of the same session.
@@ -99,6 +99,7 @@ where t.count is null or t.count = 0 or m.changes is not null`,
   from head h
   where s.namespace = $1 and s.sid = $5 and s.generation <= $6::bigint and h.now < s.until
     and h.now - s.last_used_at <= $7::bigint and not ${isRevoked}
+    and not (s.generation = $6::bigint and s.generation > 0 and abs(h.now - s.last_used_at) < $10::bigint)
   returning s.generation, s.expires_at
 )
 select json_build_object('changes', changes, 'generation', generation, 'expiresAt', expires_at)::text

@@ -3,6 +3,7 @@ import {
   decideRotation,
   parseListOptions,
   type RotationState,
+  toPauseMs,
 } from '../../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type {
@@ -114,6 +115,7 @@ export function createPostgresSessions(
           toMilliseconds(rules.idleMs),
           rules.ip,
           rules.userAgent,
+          toPauseMs(rules),
         ])
         if (generation !== null) {
           afterWrite()

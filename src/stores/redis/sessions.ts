@@ -1,5 +1,5 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
-import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
+import { assertSessionLimit, parseListOptions, toPauseMs } from '../../revocation/store-rules.js'
 import type {
   LimitedOpening,
   NewSession,
@@ -24,11 +24,12 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
     script: Script,
     sid: string,
     generation: number,
-    { graceMs, idleMs }: RotationRules,
+    rules: RotationRules,
     rest: readonly string[],
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
-    const args = [createNonce(systemRandom), sid, ...[generation, graceMs, idleMs].map(String), ...rest]
+    const limits = [generation, rules.graceMs, rules.idleMs, toPauseMs(rules)].map(String)
+    const args = [createNonce(systemRandom), sid, ...limits, ...rest]
     return namespace.run(script, names, args)
   }
   const runForUser = (
@@ -127,7 +128,7 @@ function toSession(reply: readonly Reply[]): StoredSession {
 }
 
 /**
- * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused.
+ * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused, the pause after a rotation.
  *
  * The rules are those of `decideRotation`. What comes after this is for tokens that are good, or good once more.
  */
@@ -140,7 +141,9 @@ local unused = now - lastUsedAt
 local isOver = now >= ends or unused > tonumber(ARGV[7])
 if isOver or isRevoked(sid, user, startedAt) then return refusal() or { 'ended' } end
 
-local isReplay = presented == generation - 1 and math.abs(unused) < tonumber(ARGV[6])
+local function isWithin(milliseconds) return math.abs(unused) < tonumber(milliseconds) end
+local isPaused = presented == generation and presented > 0 and isWithin(ARGV[8])
+local isReplay = isPaused or (presented == generation - 1 and isWithin(ARGV[6]))
 if presented < generation and not isReplay then
   append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
   removeSession(sid, user)
@@ -155,7 +158,7 @@ export const ROTATE: Script = createScript(
   DECIDE,
   `
 if isReplay then return refusal() or { 'replayed', text(generation), text(expiresAt) } end
-row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[8], row[7]), unmark(ARGV[9], row[8])
+row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[9], row[7]), unmark(ARGV[10], row[8])
 redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
 return { 'rotated', text(presented + 1), text(expiresAt) }
 `,

@@ -207,7 +207,8 @@ function* checkSessions({ operations }: History, isLost: LossTest): Iterable<Vio
         const reason = `went on after "${end.result}" at ${Math.round(end.t1)}`
         yield { condition: 'C6', operation: use, reason }
       }
-      if (use.op !== 'rotate') continue
+      // Presented again within the grace of the rotation that made it, a token has itself as successor.
+      if (use.op !== 'rotate' || use.issued === use.presented) continue
       const first = successors.get(use.presented) ?? use
       successors.set(use.presented, first)
       if (first.issued === use.issued) continue

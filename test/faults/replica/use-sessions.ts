@@ -21,7 +21,8 @@ export interface SessionUseOptions {
 
 /** How many sessions are in use at a time; older ones, most of which have ended, are forgotten. */
 const MAX_SESSIONS = 40
-const RULES = { graceMs: 10_000, idleMs: FOREVER }
+// Short: within the grace of a rotation a session does not move on again.
+const RULES = { graceMs: 100, idleMs: FOREVER }
 const CLIENT = { ip: null, userAgent: null }
 
 /**
