@@ -209,6 +209,18 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   }
 }
 
+/** The user has as many sessions as `maxSessions` allows, and the log-in does not end others. */
+export class SessionLimitError extends TokenError {
+  override readonly name = 'SessionLimitError'
+  readonly code = 'SESSION_LIMIT_REACHED'
+  declare readonly maxSessions: number
+
+  constructor(maxSessions: number) {
+    super('Session limit reached')
+    this.maxSessions = maxSessions
+  }
+}
+
 /** The revocation store or callback failed or did not answer in time; `cause` has the reason. */
 export class RevocationUnavailableError extends TokenError {
   override readonly name = 'RevocationUnavailableError'
@@ -247,6 +259,7 @@ export type AnyTokenError =
   | CsrfError
   | (RevokedTokenError & { readonly code: 'TOKEN_REVOKED' })
   | RefreshTokenReusedError
+  | SessionLimitError
   | RevocationUnavailableError
   | SubjectNotFoundError
 

@@ -9,10 +9,12 @@ export interface SessionClient {
   readonly userAgent: string | null
 }
 
-/** Who caused a revocation, as far as the application says. */
+/** Who caused a revocation and why, as far as the application says. */
 export interface EventOrigin extends SessionClient {
   /** Who did it, if it was not the user: what the application passed as `actor`. */
   readonly actor: string | null
+  /** Why: what the application passed as `note`. */
+  readonly note: string | null
 }
 
 /** The data of each event of a manager; never a token, a secret or a CSRF value. */
@@ -26,7 +28,7 @@ export interface TokenEvents {
     /** Epoch seconds; `null` for a token that never expires. */
     readonly expiresAt: number | null
   }
-  /** A request or a token was refused; the ids are `null` unless the token is genuine. */
+  /** A request, a token or a log-in was refused; the ids are `null` unless they are known to be genuine. */
   readonly rejected: {
     readonly code: AnyTokenError['code']
     /** The message of the error. */
@@ -53,7 +55,8 @@ export interface TokenEvents {
     readonly id: string
     /** The user whose tokens are revoked; `null` for `key` and `all`, and where it is not known. */
     readonly sub: string | null
-    readonly reason: 'requested' | 'reuse'
+    /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a log-in, to make room for it. */
+    readonly reason: 'requested' | 'reuse' | 'limit'
   }
   /** A session got a new pair. */
   readonly refreshed: {
@@ -71,6 +74,8 @@ export interface TokenEvents {
     readonly presented: number
     /** The generation that the session had reached. */
     readonly current: number
+    /** Where the session was opened or last refreshed from before this; `null` if the store does not tell. */
+    readonly previous: SessionClient | null
   }
   /** The store has lost data; everything that may be affected is revoked. */
   readonly storeLostData: {

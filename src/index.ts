@@ -32,6 +32,7 @@ export {
   RefreshTokenReusedError,
   RevocationUnavailableError,
   RevokedTokenError,
+  SessionLimitError,
   SubjectNotFoundError,
   TokenAudienceError,
   TokenDecodeError,
@@ -43,6 +44,7 @@ export {
   TokenSignatureError,
   TokenTypeError,
 } from './errors.js'
+export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from './http/accept-upgrade.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
 export { type ImplicitRefresh, refreshImplicitly, type RefreshingManager } from './http/implicit-refresh.js'
 export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
@@ -65,12 +67,8 @@ export type {
   TokenDependency,
 } from './manager/dependencies.js'
 export type { ReadTokenOptions, TokenPolicy, VerifyOptions } from './manager/policy.js'
-export {
-  type AuthenticatedUpgrade,
-  CLOSE_UNAUTHORIZED,
-  type ClosableSocket,
-  type UpgradePolicy,
-} from './manager/sockets.js'
+export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
+export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
 export {
   type JsonClaims,
   type SubjectGetter,

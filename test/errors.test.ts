@@ -15,6 +15,7 @@ const ARGUMENTS: Record<string, unknown[]> = {
   RevokedTokenError: [{}, {}],
   ClaimsValidationError: [[]],
   InsufficientScopeError: [[], []],
+  SessionLimitError: [5],
 }
 
 describe.each(classes.filter(([name]) => name !== 'TokenError'))('%s', (name, ErrorType) => {
@@ -55,6 +56,7 @@ test('the hierarchy is the documented one', () => {
     CsrfError: 'TokenError',
     RevokedTokenError: 'TokenError',
     RefreshTokenReusedError: 'RevokedTokenError',
+    SessionLimitError: 'TokenError',
     RevocationUnavailableError: 'TokenError',
     SubjectNotFoundError: 'TokenError',
     ConfigurationError: 'Error',

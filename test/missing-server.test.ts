@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { findChromium } from './helpers/servers/find-servers.js'
+import { findChromium, findFirefox } from './helpers/servers/find-servers.js'
 import { decideMissing, type Machine } from './helpers/servers/missing-server.js'
 
 describe('a server that is not on the machine', () => {
@@ -59,6 +59,19 @@ describe('a server that is not on the machine', () => {
   })
 
   test.each<[Partial<Machine>, string, RegExp]>([
+    [{}, 'install', /^Firefox is missing: installing the package firefox-esr\.$/],
+    [
+      { uid: 1000 },
+      'skip',
+      /^The tests with Firefox are skipped: .*apt-get install firefox-esr, or set FIREFOX_PATH\)/,
+    ],
+    [{ uid: 1000, ci: true }, 'fail', /^The tests with Firefox cannot run: .*apt-get install firefox-esr/],
+  ])('the other browser, %j', (machine, action, message) => {
+    const decision = decideMissing('firefox', { ...debian, ...machine })
+    expect(decision).toEqual({ action, message: expect.stringMatching(message) as string })
+  })
+
+  test.each<[Partial<Machine>, string, RegExp]>([
     [{}, 'install', /^Spin is missing: installing the package spin\.$/],
     [{ uid: 1000 }, 'skip', /^The tests with Spin are skipped: .*apt-get install spin, or set SPIN_PATH\)/],
     [{ uid: 1000, ci: true }, 'fail', /^The tests with Spin cannot run: .*apt-get install spin/],
@@ -76,16 +89,19 @@ describe('a server that is not on the machine', () => {
   )
 })
 
-describe('CHROME_PATH', () => {
+describe.each([
+  ['CHROME_PATH', findChromium],
+  ['FIREFOX_PATH', findFirefox],
+] as const)('%s', (variable, find) => {
   afterEach(() => void vi.unstubAllEnvs())
 
   test('names the browser', () => {
-    vi.stubEnv('CHROME_PATH', process.execPath)
-    expect(findChromium()).toBe(process.execPath)
+    vi.stubEnv(variable, process.execPath)
+    expect(find()).toBe(process.execPath)
   })
 
   test('is an error when it names none: another browser would not be the one that was asked for', () => {
-    vi.stubEnv('CHROME_PATH', '/nowhere')
-    expect(findChromium).toThrow('CHROME_PATH is no program: /nowhere')
+    vi.stubEnv(variable, '/nowhere')
+    expect(find).toThrow(`${variable} is no program: /nowhere`)
   })
 })

@@ -1,11 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import {
+  describeWithBrowsers,
   describeWithChromium,
   describeWithOwnServer,
   describeWithPostgres,
@@ -144,6 +147,30 @@ describeWithChromium('a Chromium of its own', (browser) => {
   })
 })
 
+describeWithBrowsers('a browser of its own', (browser) => {
+  test('opens pages with separate cookie jars, and stands still while it is stopped', async () => {
+    const contexts = [await browser().newContext(), await browser().newContext()]
+    const server = createServer((_, response) => response.end('<title>ready</title>')).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const pages = await Promise.all(contexts.map((context) => context.newPage()))
+    for (const page of pages) await page.goto(url)
+    expect(await pages[0]?.evaluate("(document.cookie = 'name=value', document.title)")).toBe('ready')
+    expect(await pages[1]?.evaluate('document.cookie')).toBe('')
+    expect(await contexts[0]?.cookies()).toMatchObject([{ name: 'name', value: 'value', path: '/' }])
+    expect(await contexts[1]?.cookies()).toEqual([])
+    await expect(pages[0]?.evaluate("Promise.reject(new Error('no'))")).rejects.toThrow('no')
+
+    browser().signal('SIGSTOP')
+    const answer = pages[1]?.evaluate('1 + 1')
+    expect(await Promise.race([answer, sleep(300, 'nothing')])).toBe('nothing')
+    browser().signal('SIGCONT')
+    expect(await answer).toBe(2)
+    for (const context of contexts) await context.close()
+    server.close()
+  })
+})
+
 describe('a process that is killed leaves no server behind', () => {
   /** Starts a server in a process of its own, signals the server and then kills the process. */
   async function expectNothingLeft(
@@ -199,9 +226,20 @@ describe('a process that is killed leaves no server behind', () => {
       await expectNothingLeft('chromium', 'SIGCONT', signal)
     })
   })
+
+  describeWithOwnServer('firefox', 'Firefox', () => {
+    test.each(['SIGKILL', 'SIGINT'] as const)('the process had %s', async (signal) => {
+      await expectNothingLeft('firefox', 'SIGCONT', signal)
+    })
+  })
 })
 
-const START = { redis: 'startRedis', postgres: 'startPostgres', chromium: 'startChromium' }
+const START = {
+  redis: 'startRedis',
+  postgres: 'startPostgres',
+  chromium: 'startChromium',
+  firefox: 'startFirefox',
+}
 
 /** One psql that stays connected; `ask` takes statements that answer with one line. */
 function openSession(url: string) {

@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import * as elysia from '../src/adapters/elysia.js'
 import * as express from '../src/adapters/express.js'
@@ -7,7 +8,9 @@ import * as h3 from '../src/adapters/h3.js'
 import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
-import { MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { createConsole } from '../src/routes/console.js'
+import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
 import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
@@ -43,6 +46,7 @@ const CALLS: readonly (readonly [
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
   ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
+  ['createTokenPair', 'maxSession', 'maxSessions', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
   [
     'createTokenPair refresh',
@@ -68,6 +72,8 @@ const CALLS: readonly (readonly [
     'skipRevocation',
     (given) => tokens.authenticateUpgrade(request, given),
   ],
+  ['authenticateUpgrade', 'untill', 'until', (given) => tokens.authenticateUpgrade(request, given)],
+  ['acceptUpgrade', 'origin', 'origins', (given) => acceptUpgrade(tokens, request, new PassThrough(), given)],
   [
     'closeWhenInvalid',
     'each',
@@ -134,6 +140,31 @@ const CALLS: readonly (readonly [
     (given) => nest.TokenModule.forRootAsync({ useFactory: () => ({ config }), ...(given as object) }),
   ],
   ['protectSockets of Nest', 'origin', 'origins', (given) => nest.protectSockets({} as never, tokens, given)],
+  [
+    'createSessionRoutes',
+    'login',
+    'logIn',
+    (given) => createSessionRoutes(tokens, { logIn: () => null, ...(given as object) }),
+  ],
+  [
+    'createSessionRoutes',
+    'claimOnRefresh',
+    'claimsOnRefresh',
+    (given) => createSessionRoutes(tokens, { logIn: () => null, ...(given as object) }),
+  ],
+  [
+    'remember of createSessionRoutes',
+    'remember',
+    'remembered',
+    (given) => createSessionRoutes(tokens, { logIn: () => null, remember: given }),
+  ],
+  ['revokeUser', 'notes', 'note', (given) => tokens.revokeUser('ada', given)],
+  [
+    'createConsole',
+    'alow',
+    'allow',
+    (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
+  ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]
 

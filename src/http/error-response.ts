@@ -24,11 +24,9 @@ export function toErrorResponse(error: TokenError, options: ErrorResponseOptions
   assertErrorOptions(options, 'toErrorResponse()')
   const { status } = answerTo(error)
   const message = options.messages?.[error.code as TokenErrorCode] ?? error.message
-  const challenge: Record<string, string> =
-    status === 503 ? { 'retry-after': '1' } : { 'www-authenticate': createChallenge(error, message, options) }
   return {
     status,
-    headers: { 'cache-control': 'no-store', ...challenge },
+    headers: { 'cache-control': 'no-store', ...createHeaders(error, message, options) },
     body: {
       [options.config?.JWT_ERROR_MESSAGE_KEY ?? 'message']: message,
       error_type: error.name,
@@ -64,6 +62,8 @@ interface Answer {
   readonly status: ErrorResponse['status']
   /** The `error` of the challenge; none when the request brought no credentials (RFC 6750 §3.1). */
   readonly error?: string
+  /** Whether no other credentials would help, so that the client is not asked for any. */
+  readonly isFinal?: true
 }
 
 const INVALID_TOKEN: Answer = { status: 401, error: 'invalid_token' }
@@ -88,6 +88,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   // RFC 9470 §3: the token is good, but the log-in behind it is too old.
   FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },
   INSUFFICIENT_SCOPE: { status: 403, error: 'insufficient_scope' },
+  SESSION_LIMIT_REACHED: { status: 403, isFinal: true },
   // Not 401: a client must not throw its session away because a store is down.
   REVOCATION_UNAVAILABLE: { status: 503 },
 }
@@ -95,6 +96,16 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
 // A newer copy of this package may throw a code that this one has never heard of.
 function answerTo(error: TokenError): Answer {
   return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code as TokenErrorCode] : INVALID_TOKEN
+}
+
+function createHeaders(
+  error: TokenError,
+  message: string,
+  options: ErrorResponseOptions,
+): Record<string, string> {
+  const { status, isFinal } = answerTo(error)
+  if (status === 503) return { 'retry-after': '1' }
+  return isFinal === true ? {} : { 'www-authenticate': createChallenge(error, message, options) }
 }
 
 function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {

@@ -27,9 +27,7 @@ import { connectStore, type StoreConnection, type StoreHealth } from '../session
 import {
   type RevokeOptions,
   type CreateTokenPairOptions,
-  PAIR_OPTIONS,
   parseActor,
-  readSessionClient,
   type RefreshOptions,
   type TokenPair,
 } from '../sessions/options.js'
@@ -37,6 +35,7 @@ import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/ses
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
 import { assertConfig, type TokenConfig } from './config.js'
+import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
@@ -54,12 +53,12 @@ import {
 } from './policy.js'
 import { refreshPair } from './refresh.js'
 import { resolveSettings } from './settings.js'
+import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
+import { closeWhenInvalid } from './close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
   authenticateUpgrade,
   checkMessage,
-  type ClosableSocket,
-  closeWhenInvalid,
   parseUpgradePolicy,
   readUpgrade,
   type UpgradePolicy,
@@ -208,18 +207,9 @@ export class TokenManager<
     claims: { readonly uid: string } & Input,
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
-    assertOptions('createTokenPair()', options, PAIR_OPTIONS)
-    const { request, ip, userAgent, remember, ...tokenOptions } = options
-    if (remember !== undefined && typeof remember !== 'boolean') {
-      throw new TypeError('remember must be true or false')
-    }
-    const client = readSessionClient({ request, ip, userAgent })
-    const endsAt = this.#issuer.planPair(claims, tokenOptions, { remember })
-    const kept = await this.#store?.sessions?.open(claims.uid, endsAt, client)
-    const session = kept ?? this.#issuer.startSession()
-    const pair = this.#issuer.createPair(claims, tokenOptions, session, { remember })
-    this.#authenticator.emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
-    return pair
+    const { emit } = this.#authenticator
+    const sessions = this.#store?.sessions ?? null
+    return createTokenPair({ issuer: this.#issuer, sessions, emit }, claims, options)
   }
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
@@ -307,9 +297,12 @@ export class TokenManager<
     return upgrade as AuthenticatedUpgrade<TokenPayload<Output>>
   }
 
-  /** Closes a socket with 4401 once its token expires or is found revoked; returns a function that stops watching. */
+  /**
+   * Closes a socket with 4401 once its token expires or is revoked, or once the session ends that it follows; returns a
+   * function that stops watching.
+   */
   closeWhenInvalid(
-    socket: ClosableSocket,
+    socket: ClosableSocket | SocketIoSocket,
     upgrade: AuthenticatedUpgrade<TokenPayload<Output>>,
     options: { readonly every?: Duration } = {},
   ): () => void {

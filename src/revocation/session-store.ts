@@ -19,6 +19,28 @@ export interface OpenedSession {
   readonly startedAt: number
 }
 
+/** What a store does with a log-in that would exceed the limit of its user. */
+export type WhenFull = 'endOldest' | 'refuse'
+
+/** How many sessions a user may have at once. */
+export interface SessionLimit {
+  /** The most live sessions, the new one included: 1 to 1,000. */
+  readonly max: number
+  /** `endOldest` revokes the oldest sessions until there is room for the new one, `refuse` opens nothing. */
+  readonly whenFull: WhenFull
+  /** Sessions that were not used for longer than this do not count, in milliseconds; `FOREVER` for no limit. */
+  readonly idleMs: number
+}
+
+/** What became of a log-in with a limit. */
+export type LimitedOpening =
+  /** `ended` has the ids of the sessions that this call has revoked, oldest first. */
+  | (OpenedSession & { readonly outcome: 'opened'; readonly ended: readonly string[] })
+  /** More sessions have to be revoked than one call does. These are, nothing is opened yet, and the caller goes on. */
+  | { readonly outcome: 'ending'; readonly ended: readonly string[] }
+  /** Only for `refuse`: the user has as many sessions as the limit allows. */
+  | { readonly outcome: 'full' }
+
 /** The rules for a refresh token that is presented. */
 export interface RotationRules {
   /** For how long after a rotation the token before it may be sent once more, in milliseconds. */
@@ -30,6 +52,15 @@ export interface RotationRules {
 /** The rules of a rotation, and what to remember of the request. */
 export interface RotationOptions extends RotationRules, SessionClient {}
 
+/** An old token was presented: the session is revoked now. */
+export interface Reuse {
+  readonly outcome: 'reused'
+  /** The one that the session had reached. */
+  readonly generation: number
+  /** Where the session was opened or last rotated from; left out by a store that does not tell. */
+  readonly client?: SessionClient
+}
+
 /** What became of a refresh token that was presented. */
 export type Rotation =
   | {
@@ -40,15 +71,14 @@ export type Rotation =
       /** Epoch milliseconds, or `FOREVER`. */
       readonly expiresAt: number
     }
-  /** An old token: the session is revoked now. `generation` is the one the session had reached. */
-  | { readonly outcome: 'reused'; readonly generation: number }
+  | Reuse
   /** The session is not known, over, unused for too long, or revoked. */
   | { readonly outcome: 'ended' }
 
 /** Where a presented refresh token stands, when its session does not move on. */
 export type Presentation =
   /** The newest token, or the one before it within the grace. */
-  { readonly outcome: 'current' } | Extract<Rotation, { readonly outcome: 'reused' | 'ended' }>
+  { readonly outcome: 'current' } | Reuse | Extract<Rotation, { readonly outcome: 'ended' }>
 
 /** A session as it stands. */
 export interface StoredSession extends SessionClient {
@@ -76,6 +106,14 @@ export interface ListOptions {
 /** Remembers sessions: one small row each, however often their tokens rotate. A revoked session has no row. */
 export interface SessionStore {
   open(session: NewSession): Promise<OpenedSession>
+  /**
+   * The same with a limit, in one atomic step; `decideOpening` has the rules. Of the user's live, unrevoked sessions, the
+   * oldest (by start, then by `sid`) are revoked as `revoke` does it: with an entry of kind `session` that lives until
+   * the session's `until`, and without the row. Concurrent calls for one user never leave more sessions than the limit.
+   *
+   * A store without it cannot be used with `maxSessions`.
+   */
+  openLimited?(session: NewSession, limit: SessionLimit): Promise<LimitedOpening>
   /**
    * Presents a refresh token's generation and moves the session on, in one atomic step; `decideRotation` has the rules.
    * A reuse revokes the session in that same step. A client's `null` leaves what is remembered of it as it is.

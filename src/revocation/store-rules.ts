@@ -1,6 +1,6 @@
 import { readTimedId } from '../claims/ids.js'
 import { monotonicNow } from '../time.js'
-import type { ListOptions, RotationRules } from './session-store.js'
+import type { ListOptions, RotationRules, SessionLimit } from './session-store.js'
 import type { FeedOptions, FeedPage, StoreNeeds } from './store.js'
 import { emitWarning, sleep } from '../runtime.js'
 
@@ -34,6 +34,45 @@ export function decideRotation(
   // A clock that was set back must not forgive for as long as it lags.
   const isSoon = Math.abs(unusedFor) < graceMs
   return presented === session.generation - 1 && isSoon ? 'replay' : 'reuse'
+}
+
+/** How many sessions one call of `openLimited` revokes at most: others wait for the store meanwhile. */
+export const MAX_ENDED_AT_ONCE = 100
+
+/** What a store does about a log-in with a limit. */
+export interface OpeningDecision {
+  /** `end`: revoke so many and open nothing yet. `refuse`: do nothing. */
+  readonly action: 'open' | 'end' | 'refuse'
+  /** How many of the user's live sessions are revoked, the oldest first. */
+  readonly count: number
+}
+
+/**
+ * The rules of a limit, given how many live sessions a user has; stores that decide elsewhere follow the same table. Where
+ * there are `max + MAX_ENDED_AT_ONCE` or more, the exact number makes no difference.
+ */
+export function decideOpening(live: number, { max, whenFull }: SessionLimit): OpeningDecision {
+  const excess = live + 1 - max
+  if (excess <= 0) return { action: 'open', count: 0 }
+  if (whenFull === 'refuse') return { action: 'refuse', count: 0 }
+  // Never more than one call can do, however far the limit was lowered.
+  if (excess > MAX_ENDED_AT_ONCE) return { action: 'end', count: MAX_ENDED_AT_ONCE }
+  return { action: 'open', count: excess }
+}
+
+/** The largest limit of sessions that a store enforces. */
+export const MAX_SESSION_LIMIT = 1000
+
+/** Throws `TypeError` for a limit that no store can enforce. */
+export function assertSessionLimit({ max, whenFull, idleMs }: SessionLimit): void {
+  if (!Number.isInteger(max) || max < 1 || max > MAX_SESSION_LIMIT) {
+    throw new TypeError(`max must be a whole number from 1 to ${MAX_SESSION_LIMIT}`)
+  }
+  if (whenFull !== 'endOldest' && whenFull !== 'refuse') {
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  }
+  // No comparison with NaN is ever true: no session would count.
+  if (typeof idleMs !== 'number' || Number.isNaN(idleMs)) throw new TypeError('idleMs must be a number')
 }
 
 /** A page of sessions, as a store reads it. */

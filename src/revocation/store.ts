@@ -178,6 +178,7 @@ const STORE_NAMES: OptionNames<RevocationStore> = {
 
 const SESSION_NAMES: OptionNames<SessionStore> = {
   open: true,
+  openLimited: true,
   rotate: true,
   present: true,
   list: true,
@@ -232,7 +233,8 @@ export function assertStore(store: RevocationStore): void {
   } = STORE_NAMES
   const missing = findMissing(store, required)
   if (store?.sessions !== undefined) {
-    missing.push(...findMissing(store.sessions, SESSION_NAMES).map((name) => `sessions.${name}`))
+    const { openLimited: _______, ...requiredOfSessions } = SESSION_NAMES
+    missing.push(...findMissing(store.sessions, requiredOfSessions).map((name) => `sessions.${name}`))
   }
   if (missing.length === 0) return
   throw new ConfigurationError(

@@ -23,6 +23,7 @@ export type {
   LoginPairOptions,
   LoginRateLimit,
   LoginResult,
+  RememberLifetimes,
   SessionRoutesOptions,
 } from './session-routes/options.js'
 export type { SessionRouteErrorCode } from './session-routes/refused-request.js'

@@ -115,7 +115,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     },
     isUnrevokedNow: (token) => readNow(token) === false,
     revoker,
-    sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker),
+    sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker, store.sessions),
     async ready() {
       await client.ready()
       try {

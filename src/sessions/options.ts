@@ -2,6 +2,8 @@ import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from
 import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { SessionLimit, WhenFull } from '../revocation/session-store.js'
+import { MAX_SESSION_LIMIT } from '../revocation/store-rules.js'
 
 /** Where a log-in or a refresh comes from; shown to users in the list of their sessions. */
 export interface SessionClientOptions {
@@ -27,13 +29,15 @@ export function readSessionClient({ request, ip, userAgent }: SessionClientOptio
   }
 }
 
-/** The same, and on whose behalf: for an audit log. */
+/** The same, and on whose behalf and why: for an audit log. */
 export interface ActorOptions extends SessionClientOptions {
   /** Who does it, if it is not the user: the id of an administrator, the name of a job. */
   readonly actor?: string | undefined
+  /** Why, in the words of whoever does it; at most 500 characters are kept. */
+  readonly note?: string | undefined
 }
 
-const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true }
+const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true, note: true }
 
 /** The same, and when a revocation resolves. */
 export interface RevokeOptions extends ActorOptions {
@@ -49,14 +53,21 @@ export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, ev
 
 const MAX_ACTOR_LENGTH = 128
 
-/** Who is behind an action, cleaned and cut, or `TypeError` for options that are none. */
+/** How many characters of a `note` are kept. */
+export const MAX_NOTE_LENGTH = 500
+
+/** Who is behind an action and why, cleaned and cut, or `TypeError` for options that are none. */
 export function parseActor(owner: string, options: RevokeOptions, request?: RequestSource): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
-  const { actor, everywhere, ...client } = { request, ...options }
+  const { actor, note, everywhere, ...client } = { request, ...options }
   if (everywhere !== undefined && typeof everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
   }
-  return { actor: clean('actor', actor, MAX_ACTOR_LENGTH), ...readSessionClient(client) }
+  return {
+    actor: clean('actor', actor, MAX_ACTOR_LENGTH),
+    note: clean('note', note, MAX_NOTE_LENGTH),
+    ...readSessionClient(client),
+  }
 }
 
 // Databases refuse NUL and broken text, and terminals obey control characters.
@@ -79,6 +90,13 @@ export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientO
    * `JWT_SESSION_COOKIE` says.
    */
   readonly remember?: boolean | undefined
+  /** The most sessions that the user may have at once, the new one included: 1 to 1,000. Left out, there is no limit. */
+  readonly maxSessions?: number | undefined
+  /**
+   * What becomes of a log-in that would exceed `maxSessions`: `endOldest`, the default, revokes the oldest sessions;
+   * `refuse` rejects with `SessionLimitError`.
+   */
+  readonly whenFull?: WhenFull | undefined
 }
 
 /** The names of `CreateTokenPairOptions`. */
@@ -88,7 +106,31 @@ export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
   access: true,
   refresh: true,
   remember: true,
+  maxSessions: true,
+  whenFull: true,
 }
+
+/** The limit that a log-in was given, or `null` for none; `TypeError` for one that cannot be enforced. */
+export function parseLimit({
+  maxSessions,
+  whenFull,
+}: Pick<CreateTokenPairOptions, 'maxSessions' | 'whenFull'>): OpeningLimit | null {
+  if (whenFull !== undefined && whenFull !== 'endOldest' && whenFull !== 'refuse') {
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  }
+  if (maxSessions === undefined) {
+    if (whenFull !== undefined)
+      throw new TypeError('whenFull needs maxSessions: without it there is no limit')
+    return null
+  }
+  if (!Number.isInteger(maxSessions) || maxSessions < 1 || maxSessions > MAX_SESSION_LIMIT) {
+    throw new TypeError(`maxSessions must be a whole number from 1 to ${MAX_SESSION_LIMIT}`)
+  }
+  return { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
+}
+
+/** A limit, as a log-in gives it. */
+export type OpeningLimit = Omit<SessionLimit, 'idleMs'>
 
 /** An access and a refresh token of one log-in; both carry the same `sid`. */
 export interface TokenPair {

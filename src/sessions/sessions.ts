@@ -1,7 +1,13 @@
 import type { SessionClaims } from '../claims/create.js'
 import { createNonce, type RandomBytes } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload } from '../claims/payload.js'
-import { RefreshTokenReusedError, RevokedTokenError, TokenDecodeError } from '../errors.js'
+import {
+  ConfigurationError,
+  RefreshTokenReusedError,
+  RevokedTokenError,
+  SessionLimitError,
+  TokenDecodeError,
+} from '../errors.js'
 import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { CheckedToken } from '../revocation/blocklist.js'
@@ -10,15 +16,23 @@ import { parseText, type Revoker, type RevokerOptions } from '../revocation/revo
 import type { RevocationStore } from '../revocation/store.js'
 import type {
   ListOptions,
+  NewSession,
   OpenedSession,
-  Presentation,
-  Rotation,
+  Reuse,
   SessionStore,
   StoredSession,
 } from '../revocation/session-store.js'
 import type { StoreClient } from '../revocation/store-client.js'
 import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
-import { readSessionClient, type SessionClientOptions } from './options.js'
+import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
+import {
+  parseFound,
+  parseList,
+  parseOpened,
+  parseOpening,
+  parsePresentation,
+  parseRotation,
+} from './parse-answers.js'
 
 /** A live session of a user. */
 export interface SessionInfo extends SessionClient {
@@ -45,7 +59,13 @@ const LIST_OPTIONS: OptionNames<ListSessionsOptions> = { limit: true, before: tr
 
 /** Opens, rotates and lists sessions in a store. */
 export interface Sessions {
-  open(uid: string, endsAt: number | null, from: SessionClient): Promise<SessionClaims>
+  /** Opens a session; `SessionLimitError` where a limit refuses it. */
+  open(
+    uid: string,
+    endsAt: number | null,
+    from: SessionClient,
+    limit: OpeningLimit | null,
+  ): Promise<SessionClaims>
   /** The successor of a verified refresh token, or the error that ends it. */
   rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
   /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
@@ -67,8 +87,13 @@ export interface SessionRules extends RevokerOptions {
   readonly idleMs: number
 }
 
-/** Sessions in a store that keeps them. */
-export function createSessions(client: StoreClient, rules: SessionRules, revoker: Revoker): Sessions {
+/** Sessions in a store that keeps them; `stored` is the part of it that does. */
+export function createSessions(
+  client: StoreClient,
+  rules: SessionRules,
+  revoker: Revoker,
+  stored: SessionStore,
+): Sessions {
   const { now, random, emit, retentionMs, graceMs, idleMs } = rules
 
   const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
@@ -78,11 +103,14 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
   // request that waits for it.
   const reportReuse = (
     { sid = '', gen: presented = 0, sub }: TokenPayload,
-    current: number,
+    reuse: Reuse,
     from: SessionClient,
   ): void => {
-    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', actor: null, ...from }))
-    emit('reuseDetected', () => ({ sid, sub, presented, current, ...from }))
+    const origin = { actor: null, note: null, ...from }
+    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
+    emit('reuseDetected', () => {
+      return { sid, sub, presented, current: reuse.generation, previous: readClient(reuse), ...from }
+    })
   }
 
   const idle = toSeconds(idleMs)
@@ -109,7 +137,7 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
       const limits = { graceMs, idleMs, ...used }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
       const parsed = parseRotation(answer, presented)
-      if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
+      if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
       return parsed
     })
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -119,8 +147,42 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
     return toClaims(sid, generation, toSeconds(rotation.expiresAt))
   }
 
+  // As soon as the store has answered, like a reuse: the sessions are over, whatever becomes of the log-in.
+  const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
+    const origin = { actor: null, note: null, ...from }
+    for (const id of ended) {
+      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', ...origin }))
+    }
+  }
+
+  const openLimited = async (
+    uid: string,
+    session: NewSession,
+    limit: OpeningLimit,
+    lifetime: number,
+  ): Promise<OpenedSession> => {
+    // Not within the call: a store that cannot enforce a limit is no outage.
+    assertLimits(stored)
+    const { ip, userAgent } = session
+    // Each call ends a bounded number of sessions, and has a deadline of its own.
+    for (;;) {
+      const opening = await client.call(
+        'open',
+        async (target) => {
+          const answer = await limitedSessionsOf(target).openLimited(session, { ...limit, idleMs })
+          const parsed = parseOpening(answer, limit)
+          if (parsed.outcome !== 'full') reportEnded(uid, parsed.ended, { ip, userAgent })
+          return parsed
+        },
+        lifetime,
+      )
+      if (opening.outcome === 'opened') return opening
+      if (opening.outcome === 'full') throw new SessionLimitError(limit.max)
+    }
+  }
+
   return {
-    async open(uid, endsAt, from) {
+    async open(uid, endsAt, from, limit) {
       const expiresAt = endsAt === null ? FOREVER : addDuration(endsAt * 1000, 0)
       const session = {
         user: toStoredId(uid),
@@ -129,12 +191,21 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
         until: addDuration(expiresAt, retentionMs),
         ...from,
       }
-      const { sid } = await client.call(
-        'open',
-        async (target) => parseOpened(await sessionsOf(target).open(session)),
-        addDuration(expiresAt - now(), retentionMs),
-      )
-      return toClaims(sid, 0, endsAt)
+      const lifetime = addDuration(expiresAt - now(), retentionMs)
+      const open = async (target: RevocationStore): Promise<OpenedSession> =>
+        parseOpened(await sessionsOf(target).open(session))
+      try {
+        const { sid } = await (limit === null
+          ? client.call('open', open, lifetime)
+          : openLimited(uid, session, limit, lifetime))
+        return toClaims(sid, 0, endsAt)
+      } catch (error) {
+        if (error instanceof SessionLimitError) {
+          const { code, message: reason } = error
+          emit('rejected', () => ({ code, reason, sub: uid, jti: null, sid: null }))
+        }
+        throw error
+      }
     },
 
     rotate,
@@ -146,7 +217,7 @@ export function createSessions(client: StoreClient, rules: SessionRules, revoker
       const { outcome } = await client.call('present', async (target) => {
         const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
         const parsed = parsePresentation(answer)
-        if (parsed.outcome === 'reused') reportReuse(payload, parsed.generation, used)
+        if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
         return parsed
       })
       if (outcome === 'ended') throw new RevokedTokenError(payload, header)
@@ -198,41 +269,27 @@ function sessionsOf({ sessions }: RevocationStore): SessionStore {
   return sessions
 }
 
-function parseOpened(answer: OpenedSession): OpenedSession {
-  if (typeof answer?.sid === 'string' && answer.sid !== '') return answer
-  throw new TypeError('sessions.open() must return the id of the new session')
+function assertLimits(sessions: SessionStore): asserts sessions is Required<SessionStore> {
+  if (sessions.openLimited !== undefined) return
+  throw new ConfigurationError(
+    'maxSessions needs a store that can enforce it, and this one has no sessions.openLimited',
+  )
 }
 
-function parseList(answer: readonly StoredSession[]): readonly StoredSession[] {
-  const items: unknown = answer
-  if (Array.isArray(items) && answer.every(isSession)) return answer
-  throw new TypeError('sessions.list() must return an array of sessions')
+function limitedSessionsOf(store: RevocationStore): Required<SessionStore> {
+  const sessions = sessionsOf(store)
+  assertLimits(sessions)
+  return sessions
 }
 
-function parseFound(answer: StoredSession | null): StoredSession | null {
-  if (answer === null || isSession(answer)) return answer
-  throw new TypeError('sessions.get() must return a session or null')
+// Anything else than a client is left out: it must not keep a reuse from being reported.
+function readClient({ client }: Reuse): SessionClient | null {
+  if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
+  return { ip: client.ip, userAgent: client.userAgent }
 }
 
-function isSession(answer: StoredSession): boolean {
-  return typeof answer?.sid === 'string' && typeof answer.user === 'string'
-}
-
-function parsePresentation(answer: Presentation): Presentation {
-  if (answer?.outcome === 'current' || isEnd(answer)) return answer
-  throw new TypeError('sessions.present() must return an outcome: current, reused or ended')
-}
-
-function parseRotation(answer: Rotation, presented: number): Rotation {
-  if (answer?.outcome === 'rotated' || answer?.outcome === 'replayed') {
-    if (answer.generation === presented + 1 && Number.isSafeInteger(answer.expiresAt)) return answer
-  } else if (isEnd(answer)) return answer
-  throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
-}
-
-function isEnd(answer: Presentation | Rotation): boolean {
-  if (answer?.outcome === 'reused') return Number.isSafeInteger(answer.generation)
-  return answer?.outcome === 'ended'
+function isKnownOrNull(value: unknown): boolean {
+  return value === null || typeof value === 'string'
 }
 
 function toSeconds(milliseconds: number): number | null {

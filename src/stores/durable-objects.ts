@@ -2,7 +2,12 @@ import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import { createLossReporter, parseListOptions, pollFeed } from '../revocation/store-rules.js'
+import {
+  assertSessionLimit,
+  createLossReporter,
+  parseListOptions,
+  pollFeed,
+} from '../revocation/store-rules.js'
 import {
   CALL_MARK,
   CALL_URL,
@@ -110,6 +115,11 @@ export function createDurableObjectStore(
     prune: (limit) => call('prune', Math.min(limit, FOREVER)),
     sessions: {
       open: (session) => call('open', session),
+      async openLimited(session, limit) {
+        // Here as well: JSON has no NaN.
+        assertSessionLimit(limit)
+        return call('openLimited', session, limit)
+      },
       rotate: (sid, generation, rules) => call('rotate', sid, generation, rules),
       present: (sid, generation, rules) => call('present', sid, generation, rules),
       async list(user, page) {
@@ -123,7 +133,8 @@ export function createDurableObjectStore(
   })
 }
 
-// Done twice, they do the same as once. A rotation does not: the second one presents a token that is used by then.
+// Done twice, they do the same as once. A rotation does not: the second one presents a token that is used by then. A
+// log-in with a limit does not either: each time, it makes room for one more.
 const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
   'prepare',
   'revoke',

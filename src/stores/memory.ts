@@ -135,6 +135,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
         sweep(1)
         return sessions.open(session)
       },
+      async openLimited(session, limit) {
+        sweep(1)
+        const answer = await sessions.openLimited(session, limit)
+        if (answer.outcome !== 'full' && answer.ended.length > 0) notify()
+        return answer
+      },
       rotate: async (sid, generation, rules) => notifyOfReuse(await sessions.rotate(sid, generation, rules)),
       present: async (sid, generation, rules) =>
         notifyOfReuse(await sessions.present(sid, generation, rules)),

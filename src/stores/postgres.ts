@@ -12,7 +12,8 @@ import {
   toMilliseconds,
 } from './postgres/history.js'
 import { readWatch, toChannel, withoutFailedNotify } from './postgres/notify.js'
-import { createPostgresSessions, createSessionStatements } from './postgres/sessions.js'
+import { createSessionStatements } from './postgres/session-statements.js'
+import { createPostgresSessions } from './postgres/sessions.js'
 import { createRevocationStatements, PAGE_SIZE } from './postgres/statements.js'
 import {
   assertUsable,
@@ -155,7 +156,7 @@ export function createPostgresStore(
       },
     }),
     prune,
-    sessions: createPostgresSessions(history, createSessionStatements(tables), {
+    sessions: createPostgresSessions(history, createSessionStatements(tables, channel), {
       clock,
       revoke: async (batch) => (await revoke(batch)).removed,
       afterWrite,

@@ -248,8 +248,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
     prune: (limit) => store.prune(limit),
     ...(store.sessions !== undefined && {
-      sessions: followSessions(store.sessions, async (sid) => {
-        keep({ kind: 'session', id: sid, notBefore: FOREVER })
+      sessions: followSessions(store.sessions, async (sids) => {
+        for (const sid of sids) keep({ kind: 'session', id: sid, notBefore: FOREVER })
         await catchUp()
       }),
     }),

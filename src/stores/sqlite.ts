@@ -111,6 +111,12 @@ export function createSqliteStore(
     prune: async (limit) => use().pruner.prune(limit),
     sessions: {
       open: async (session) => afterWrite(await use().sessions.open(session)),
+      openLimited: async (session, limit) => {
+        const answer = await use().sessions.openLimited(session, limit)
+        return answer.outcome !== 'full' && answer.ended.length > 0
+          ? afterRevoking(answer)
+          : afterWrite(answer)
+      },
       rotate: async (sid, generation, rules) =>
         afterWrite(afterReuse(await use().sessions.rotate(sid, generation, rules))),
       present: async (sid, generation, rules) =>

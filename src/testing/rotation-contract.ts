@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
-import type { Rotation } from '../revocation/session-store.js'
+import type { Reuse, Rotation } from '../revocation/session-store.js'
 import { entry } from './feed-contract.js'
 import {
   HOUR,
@@ -15,6 +15,13 @@ import {
 
 const CURRENT = { outcome: 'current' }
 const ENDED = { outcome: 'ended' }
+
+// Of a session whose client is not known.
+const reused = (generation: number): Reuse => ({
+  outcome: 'reused',
+  generation,
+  client: { ip: null, userAgent: null },
+})
 
 /** What a store promises of refresh tokens that are presented, in turn, again, too late and at the same time. */
 export function rotationContract(tests: StoreTests): void {
@@ -46,7 +53,7 @@ export function rotationContract(tests: StoreTests): void {
     await sessions.rotate(sid, 0, { ...RULES, ip: '192.0.2.9', userAgent: 'other' })
     deepEqual(await sessions.list('ada', LIST), before)
     fixture.advance(1000)
-    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'reused', generation: 1 })
+    deepEqual(await sessions.rotate(sid, 0, RULES), reused(1))
   })
 
   withSession('rotation does not move the end of a session or its tokens', async (sid, sessions, fixture) => {
@@ -123,7 +130,7 @@ export function presentContract(tests: StoreTests): void {
     deepEqual(await sessions.present(sid, 0, RULES), CURRENT)
     // Presenting it did not lengthen the grace.
     fixture.advance(1)
-    deepEqual(await sessions.present(sid, 0, RULES), { outcome: 'reused', generation: 1 })
+    deepEqual(await sessions.present(sid, 0, RULES), reused(1))
   })
 
   withSession('a generation ahead of the store is current', async (sid, sessions) => {
@@ -162,7 +169,7 @@ function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
   withSession('a clock that was set back does not lengthen the grace', async (sid, sessions, { advance }) => {
     await sessions.rotate(sid, 0, RULES)
     advance(-10_000)
-    deepEqual(await sessions[method](sid, 0, RULES), { outcome: 'reused', generation: 1 })
+    deepEqual(await sessions[method](sid, 0, RULES), reused(1))
   })
 
   for (const [title, graceMs, wait] of [
@@ -173,7 +180,7 @@ function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
       await sessions.rotate(sid, 0, RULES)
       advance(wait)
       const reuse = await sessions[method](sid, 0, { ...RULES, graceMs })
-      deepEqual(reuse, { outcome: 'reused', generation: 1 })
+      deepEqual(reuse, reused(1))
       deepEqual([...(await store.lookup([{ kind: 'session', id: sid }]))], [FOREVER])
       for (const generation of [0, 1, 2]) deepEqual(await sessions[method](sid, generation, RULES), ENDED)
     })
@@ -185,7 +192,7 @@ function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
     const { sid } = await sessions.open(session({ now }))
     const other = await sessions.open(session({ now }))
     for (const generation of [0, 1]) await sessions.rotate(sid, generation, RULES)
-    deepEqual(await sessions[method](sid, 0, RULES), { outcome: 'reused', generation: 2 })
+    deepEqual(await sessions[method](sid, 0, RULES), reused(2))
     const ended = entry('session', sid, now() + HOUR + 1000)
     deepEqual((await store.feed(position, { waitMs: 0 })).entries, [ended])
     for (const generation of [0, 1, 2, 3]) {
@@ -194,6 +201,23 @@ function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
     }
     equal(await sessions.get(sid, RULES), null)
     deepEqual(await sessions.present(other.sid, 0, RULES), CURRENT)
+  })
+
+  withSessions('a reuse names the client that used the session last', async (sessions, { now }) => {
+    const first = { ip: '192.0.2.1', userAgent: 'first' }
+    const second = { ip: '2001:db8::2', userAgent: '' }
+    const third = { ip: '192.0.2.3', userAgent: 'third' }
+    for (const [rotations, expected] of [
+      // What a rotation does not know stays as it was, and the client of a replay or of the reuse is not kept.
+      [[{}, third], first],
+      [[second, third], second],
+      [[{ ip: second.ip }, third], { ...first, ip: second.ip }],
+    ] as const) {
+      const { sid } = await sessions.open({ ...session({ now }), ...first })
+      for (const client of rotations) await sessions.rotate(sid, 0, { ...RULES, ...client })
+      const reuse = await sessions[method](sid, 0, { ...RULES, ...third, graceMs: 0 })
+      deepEqual(reuse, { outcome: 'reused', generation: 1, client: expected })
+    }
   })
 
   withSessions('a session that is not known has ended', async (sessions) => {

@@ -1,5 +1,7 @@
 import type { ContractRunner } from './application-contract.js'
 import { feedContract, lostDataContract } from './feed-contract.js'
+import { limitContract, noLimitContract } from './limit-contract.js'
+import { limitRaceContract } from './limit-race-contract.js'
 import { listContract } from './list-contract.js'
 import { lookupContract, revocationContract } from './revocation-contract.js'
 import { restoreAfterLossContract, restoreContract } from './restore-contract.js'
@@ -22,6 +24,11 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   runner.describe(`${name}: feed`, () => feedContract(tests))
   runner.describe(`${name}: sessions`, () => sessionContract(tests))
   runner.describe(`${name}: pages of sessions`, () => listContract(tests))
+  runner.describe(`${name}: a limit of sessions`, () => {
+    if (kind.limitsSessions !== true) return noLimitContract(tests)
+    limitContract(tests)
+    limitRaceContract(tests)
+  })
   runner.describe(`${name}: rotation`, () => rotationContract(tests))
   runner.describe(`${name}: presentation`, () => presentContract(tests))
   if (kind.isReplicable === true) {

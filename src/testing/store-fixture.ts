@@ -20,6 +20,8 @@ export interface StoreUnderTest {
   readonly isShared: boolean
   /** Whether the store has `restore` and `watch`, so that `replicate` can repair it and be woken by it. */
   readonly isReplicable?: boolean
+  /** Whether the store has `sessions.openLimited`. */
+  readonly limitsSessions?: boolean
   /** Destroys the data behind the back of its stores, as an operator's mistake would. */
   wipe?(place: string): Promise<void>
   /** How many revocations and sessions are kept, for a store that drops them by the clock that was passed in. */

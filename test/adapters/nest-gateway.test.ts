@@ -173,6 +173,45 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
     expect(ran).toEqual(['connected ada'])
   })
 
+  test('a socket that follows its session outlives its token, for messages and guards, until the log-out', async () => {
+    const { tokens, clock, ran, open } = createApplication({ until: 'session' })
+    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' }, { access: { expiresIn: 900 } })
+    const client = await open(bearer(accessToken))
+    expect(await client.send('access')).toBe('ada')
+    clock.seconds += 901
+    expect(await client.send('access')).toBe('ada')
+    clock.seconds += 86_400
+    expect(await client.send('enforced')).toBe('ada')
+    expect(await client.send('unguarded')).toBe('ada')
+    expect(await client.send('parameters')).toEqual(['headers', 'ADA'])
+    expect(await client.send('refresh')).toBe('REFRESH_TOKEN_REQUIRED')
+    await tokens.logout(tokens.verifyTokenWithoutRevocation(accessToken, { allowExpired: true }))
+    client.push('unguarded')
+    expect(await client.closed).toBe(4401)
+    expect(ran.filter((name) => name === 'unguarded')).toHaveLength(1)
+  })
+
+  test('a socket that follows its session accepts no message once that has expired', async () => {
+    const { tokens, clock, ran, open } = createApplication({ until: 'session' })
+    const { accessToken } = await tokens.createTokenPair(
+      { uid: 'ada' },
+      { access: { expiresIn: 900 }, refresh: { expiresIn: 1000 } },
+    )
+    const client = await open(bearer(accessToken))
+    clock.seconds += 999
+    expect(await client.send('unguarded')).toBe('ada')
+    clock.seconds += 1
+    client.push('unguarded')
+    expect(await client.closed).toBe(4401)
+    expect(ran.filter((name) => name === 'unguarded')).toHaveLength(1)
+  })
+
+  test('a token without a session cannot open a socket that follows its session', async () => {
+    const { tokens, ran, open } = createApplication({ until: 'session' })
+    expect((await open(bearer(tokens.createAccessToken({ uid: 'ada' })))).status).toBe(401)
+    expect(ran).toEqual([])
+  })
+
   test('where nobody can say whether the token is revoked, the client is told to try again later', async () => {
     const { tokens, ran, open } = createApplication()
     const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' })))

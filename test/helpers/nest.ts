@@ -14,6 +14,10 @@ export interface ServeOptions extends Omit<ModuleMetadata, 'controllers'> {
   readonly platform?: Platform
   /** For `overrideProvider` and the like. */
   readonly override?: (builder: TestingModuleBuilder) => TestingModuleBuilder
+  /** Whether Nest parses bodies. Default `true`. */
+  readonly bodyParser?: boolean
+  /** Whether requests have their bodies as they came. */
+  readonly rawBody?: boolean
   /** Runs before the application listens. */
   readonly setUp?: (app: INestApplication) => void
 }
@@ -29,19 +33,32 @@ afterEach(async () => {
 /** Runs controllers in an application that really listens, until the test ends. */
 export async function serve(
   controllers: Type<object>[],
-  { platform = 'Express', override = (builder) => builder, setUp, ...metadata }: ServeOptions,
+  options: ServeOptions,
 ): Promise<{ readonly send: Send; readonly port: number }> {
-  const module = await override(Test.createTestingModule({ ...metadata, controllers })).compile()
-  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter()
-  const app = module.createNestApplication(adapter, { logger: false, forceCloseConnections: true })
+  const { app, port, url } = await start(controllers, options)
   running.push(app)
-  setUp?.(app)
-  await app.listen(0, '127.0.0.1')
-  const { port } = (app.getHttpServer() as { address(): AddressInfo }).address()
   const send: Send = (path, { token, ...init } = {}) => {
     const headers = new Headers(init.headers)
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
-    return fetch(`http://127.0.0.1:${port}${path}`, { ...init, headers })
+    return fetch(url + path, { ...init, headers })
   }
   return { send, port }
+}
+
+/** The same, until it is closed. */
+export async function start(controllers: Type<object>[], options: ServeOptions) {
+  const { platform = 'Express', override = (builder) => builder, setUp, ...rest } = options
+  const { bodyParser = true, rawBody = false, ...metadata } = rest
+  const module = await override(Test.createTestingModule({ ...metadata, controllers })).compile()
+  const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter()
+  const app = module.createNestApplication(adapter, {
+    logger: false,
+    forceCloseConnections: true,
+    bodyParser,
+    rawBody,
+  })
+  setUp?.(app)
+  await app.listen(0, '127.0.0.1')
+  const { port } = (app.getHttpServer() as { address(): AddressInfo }).address()
+  return { app, port, url: `http://127.0.0.1:${port}`, close: () => app.close() }
 }

@@ -18,7 +18,7 @@ const NOTHING_TO_SHOW = new Set(
   CurrentSubject Payload Token OptionalAuth Public RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
   createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
   readSingleHeader toRequestView rememberView toFetchErrorResponse defineStore createLossReporter attach
-  readAttached isRevokedBy`.split(/\s+/),
+  readAttached isRevokedBy createSessionRoutes sessionRoutesContract`.split(/\s+/),
 )
 
 function search(shown: readonly object[]): Leak[] {

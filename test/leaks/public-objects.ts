@@ -1,4 +1,4 @@
-import { createTokenClient, TokenClientError } from '../../src/client/index.js'
+import { PassThrough } from 'node:stream'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
@@ -7,6 +7,8 @@ import * as nest from '../../src/adapters/nest/index.js'
 import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
+import { createConsole } from '../../src/routes/console.js'
+import { createTokenClient, TokenClientError } from '../../src/client/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -87,10 +89,14 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
+      acceptUpgrade: [
+        (await tokenlib.acceptUpgrade(tokens, withBearer(pair.accessToken), new PassThrough())) as object,
+      ],
       SessionInfo: await tokens.listSessions('ada'),
       ...Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, [store]])),
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
+      createConsole: [createConsole(tokens, { allow: tokens.accessTokenRequired, store: revocation })],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(

@@ -99,6 +99,7 @@ describe('ATK-78 ATK-79 a store that does not answer refuses the request', () =>
         sub: 'ada',
         reason: 'requested',
         actor: null,
+        note: null,
         ip: null,
         userAgent: null,
       },

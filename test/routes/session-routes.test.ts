@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createRoutes, outcome } from './helper.js'
+import { createRoutes, outcome } from './routes.js'
 
 describe('log-in', () => {
   test('sets four cookies, and answers with the session', async () => {

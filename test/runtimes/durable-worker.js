@@ -28,6 +28,7 @@ const kind = {
     return createDurableObjectStore(env.STORE, { name: place, onWarning: () => {} })
   },
   isShared: true,
+  limitsSessions: true,
   wipe: (place) => env.STORE.get(env.STORE.idFromName(place)).fetch('https://wipe.test/'),
 }
 

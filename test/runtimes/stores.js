@@ -17,7 +17,11 @@ export async function declareStore(name, runner) {
 // Clients are imported when they are needed: most runtimes lack some of them.
 const CLIENTS = {
   memory: (name, runner) =>
-    storeContract(name, { open: (_, clock) => createMemoryStore({ clock }), isShared: false }, runner),
+    storeContract(
+      name,
+      { open: (_, clock) => createMemoryStore({ clock }), isShared: false, limitsSessions: true },
+      runner,
+    ),
 
   async 'node:sqlite'(name, runner) {
     const { DatabaseSync } = await import('node:sqlite')
@@ -101,6 +105,7 @@ function declareSqlite(name, openDatabase, runner) {
     {
       open: (place, clock) => createSqliteStore(open(place), { clock }),
       isShared: true,
+      limitsSessions: true,
       isReplicable: true,
       async wipe(place) {
         const database = open(place)
@@ -128,6 +133,7 @@ function declareRedis(name, client, run, close, runner) {
     {
       open: (namespace, clock) => createRedisStore(client, { namespace, clock }),
       isShared: true,
+      limitsSessions: true,
       isReplicable: true,
       wipe,
       remove: wipe,
@@ -145,6 +151,7 @@ async function declarePostgres(name, client, query, end, runner) {
       open: (namespace, clock) =>
         createPostgresStore(client, { namespace, clock, onWarning: () => undefined }),
       isShared: true,
+      limitsSessions: true,
       isReplicable: true,
       async wipe(place) {
         for (const table of ['heads', 'revocations', 'sessions']) {

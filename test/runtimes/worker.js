@@ -16,7 +16,11 @@ export default {
 
 async function runContract() {
   const runner = createRunner()
-  storeContract('memory', { open: (_, clock) => createMemoryStore({ clock }), isShared: false }, runner)
+  storeContract(
+    'memory',
+    { open: (_, clock) => createMemoryStore({ clock }), isShared: false, limitsSessions: true },
+    runner,
+  )
   const results = []
   await runner.run((result) => results.push(result))
   return results

@@ -62,6 +62,19 @@ describe('an answer that is none is told with the operation and what is wrong wi
     ])
   })
 
+  test.each([undefined, null, {}, { ip: 1, userAgent: null }, { ip: '192.0.2.1' }])(
+    'a reuse is reported without a client that is none: %j',
+    async (client) => {
+      const answer = { outcome: 'reused', generation: 1, client } as never
+      const { tokens } = createWith({ rotate: async () => answer, present: async () => answer })
+      const previous: unknown[] = []
+      tokens.on('reuseDetected', (event) => previous.push(event.previous))
+      const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+      expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+      expect(previous).toEqual([null])
+    },
+  )
+
   test.each([undefined, {}, { sid: 's' }, { user: 'ada' }, []])('get: %j', async (answer) => {
     const { tokens, unavailable } = createWith({ get: async () => answer as never })
     expect(await outcomeOf(tokens.getSession('s'))).toBe('REVOCATION_UNAVAILABLE')

@@ -3,8 +3,13 @@ import type { TokenEventName, TokenEvents, TokenManager } from '../../src/index.
 import { createManager } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
 
-const NOBODY = { actor: null, ip: null, userAgent: null }
-const ADMIN = { actor: 'admin:7', ip: '192.0.2.9', userAgent: 'Console/1' }
+const NOBODY = { actor: null, note: null, ip: null, userAgent: null }
+const ADMIN = {
+  actor: 'admin:7',
+  note: 'Ticket 4711: laptop stolen',
+  ip: '192.0.2.9',
+  userAgent: 'Console/1',
+}
 
 function listen<Name extends TokenEventName>(tokens: TokenManager, name: Name): TokenEvents[Name][] {
   const heard: TokenEvents[Name][] = []
@@ -95,4 +100,11 @@ test('what comes from outside is cleaned and cut', async () => {
   expect(revoked[0]?.actor).toHaveLength(128)
   expect(revoked[0]?.actor).toMatch(/^[\x20-\x7e]+$/)
   await expect(tokens.revokeUser('ada', { actor: 7 as never })).rejects.toThrow(TypeError)
+
+  await tokens.revokeUser('ada', { note: `stolen\u0000\u001B[2J\uD800${'x'.repeat(1000)}` })
+  expect(revoked[1]?.note).toHaveLength(500)
+  expect(revoked[1]?.note).toMatch(/^[\x20-\x7e]+$/)
+  await tokens.revokeUser('ada', { note: '' })
+  expect(revoked[2]?.note).toBeNull()
+  await expect(tokens.revokeUser('ada', { note: {} as never })).rejects.toThrow(TypeError)
 })

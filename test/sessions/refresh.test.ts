@@ -107,7 +107,7 @@ describe('ATK-74 ATK-76 a refresh token is good once', () => {
     const rejected: TokenEvents['rejected'][] = []
     tokens.on('rejected', (event) => rejected.push(event))
     const first = await tokens.createTokenPair({ uid: 'ada' })
-    const second = await tokens.refresh(first.refreshToken)
+    const second = await tokens.refresh(first.refreshToken, { ip: '192.0.2.7', userAgent: 'Browser/1.0' })
     clock.seconds += 10
     const thief = new Request('http://localhost/', {
       headers: { authorization: `Bearer ${first.refreshToken}`, 'user-agent': 'Thief/1.0' },
@@ -124,13 +124,22 @@ describe('ATK-74 ATK-76 a refresh token is good once', () => {
           sub: 'ada',
           reason: 'reuse',
           actor: null,
+          note: null,
           ip: '192.0.2.1',
           userAgent: 'Thief/1.0',
         },
       ],
       [
         'reuseDetected',
-        { sid, sub: 'ada', presented: 0, current: 1, ip: '192.0.2.1', userAgent: 'Thief/1.0' },
+        {
+          sid,
+          sub: 'ada',
+          presented: 0,
+          current: 1,
+          ip: '192.0.2.1',
+          userAgent: 'Thief/1.0',
+          previous: { ip: '192.0.2.7', userAgent: 'Browser/1.0' },
+        },
       ],
     ])
     expect(rejected.map(({ code }) => code)).toEqual(['REFRESH_TOKEN_REUSED'])

@@ -82,6 +82,7 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
       {
         open: () => Promise.reject(new Error('Opened in workerd')),
         isShared: true,
+        limitsSessions: true,
         wipe: async () => {},
         count: async () => 0,
       },

@@ -14,6 +14,7 @@ storeContract(
       return store
     },
     isShared: false,
+    limitsSessions: true,
     isReplicable: true,
     async count(place) {
       const store = stores.get(place)

@@ -59,6 +59,48 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
     expect(entries.map(({ id }) => id)).toEqual(['first', 'second'])
   })
 
+  test('with a limit, see what those opened who came before them', async () => {
+    const limit = { max: 1, whenFull: 'endOldest', idleMs: FOREVER } as const
+    const given = (user: string) => ({
+      user,
+      nonce: `nonce${++count}`.padEnd(14, 'A'),
+      expiresAt: FOREVER,
+      until: FOREVER,
+      ...NO_CLIENT,
+    })
+    const holder = await open(inTransaction)
+    await inTransaction.query('begin')
+    const first = await holder.sessions!.openLimited!(given('ada'), limit)
+    const second = store.sessions!.openLimited!(given('ada'), limit)
+    await expect.poll(waiters, PATIENTLY).toBe(1)
+    // Nobody else waits: neither other users nor revocations.
+    expect(await store.sessions!.openLimited!(given('bob'), limit)).toMatchObject({ outcome: 'opened' })
+    await store.revoke([token('a')])
+    await inTransaction.query('commit')
+    expect(await second).toMatchObject({ outcome: 'opened', ended: [(first as { sid: string }).sid] })
+    expect(await store.sessions!.list('ada', LIST)).toHaveLength(1)
+  })
+
+  test('with a limit, and those who revoke, rotate and drop, do not block each other for ever', async () => {
+    const limit = { max: 2, whenFull: 'endOldest', idleMs: FOREVER } as const
+    const work = Array.from({ length: 60 }, async (_, at) => {
+      const user = `user${at % 3}`
+      const nonce = `nonce${++count}`.padEnd(14, 'A')
+      const given = { user, nonce, expiresAt: FOREVER, until: FOREVER, ...NO_CLIENT }
+      const answer = await store.sessions!.openLimited!(given, limit)
+      if (answer.outcome !== 'opened') throw new Error(answer.outcome)
+      if (at % 4 === 0) await store.revoke([{ kind: 'user', id: user, notBefore: 0, until: 0 }])
+      else if (at % 4 === 1) await store.prune(100)
+      else if (at % 4 === 2)
+        await store.revoke([{ kind: 'session', id: answer.sid, notBefore: FOREVER, until: 0 }])
+      else await store.sessions!.rotate(answer.sid, 0, RULES)
+    })
+    await Promise.all(work)
+    for (const user of ['user0', 'user1', 'user2']) {
+      expect((await store.sessions!.list(user, LIST)).length).toBeLessThanOrEqual(2)
+    }
+  })
+
   test('are looked up, rotated and opened while somebody holds up every revocation', async () => {
     const { sid } = await openSession()
     const holder = await open(inTransaction)

@@ -48,6 +48,7 @@ export function describePostgres(name: string, connect: (url: string) => Connect
             onWarning: () => undefined,
           }),
         isShared: true,
+        limitsSessions: true,
         isReplicable: connection.canWatch ?? true,
         async wipe(place) {
           for (const table of ['heads', 'revocations', 'sessions']) {
@@ -56,7 +57,7 @@ export function describePostgres(name: string, connect: (url: string) => Connect
         },
         async count(place) {
           const { rows } = await admin.query<{ kept: string }>(
-            `select (select count(*) from tokenlib_revocations where namespace = $1 and kind <> 'epoch') +
+            `select (select count(*) from tokenlib_revocations where namespace = $1 and kind not in ('epoch', 'turn')) +
               (select count(*) from tokenlib_sessions where namespace = $1) as kept`,
             [place],
           )

@@ -23,6 +23,7 @@ function contract(name: string, connect: () => Promise<Connection>): void {
     {
       open: (namespace, clock) => createRedisStore(connection.client, { namespace, clock }),
       isShared: true,
+      limitsSessions: true,
       isReplicable: true,
       wipe: async (namespace) => void (await connection.wipe(namespace)),
       remove: async (namespace) => void (await connection.wipe(namespace)),

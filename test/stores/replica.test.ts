@@ -23,6 +23,7 @@ storeContract(
       return store
     },
     isShared: false,
+    limitsSessions: true,
     isReplicable: true,
   },
   { afterAll, beforeAll, describe, test },

@@ -1,16 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Logger } from '@nestjs/common'
 import { isTokenError } from '../../errors.js'
-import { toErrorResponse } from '../../http/error-response.js'
+import { createRefusal, type Refusal, writeRefusal } from '../../http/accept-upgrade.js'
 import type { AuthenticatedUpgrade, UpgradePolicy } from '../../manager/sockets.js'
 import type { AnyManager } from './manager-token.js'
-
-/** What a refused handshake is answered with. */
-interface Refusal {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
 
 /** Option of a `ws` server: decides on a handshake before it becomes a socket. */
 export type VerifyClient =
@@ -91,9 +84,9 @@ export class Handshakes {
       socket.off('error', destroy)
       return next()
     }
-    const headers = { ...refusal.headers, 'content-length': String(Buffer.byteLength(refusal.body)) }
-    if (isServerResponse(response)) response.writeHead(refusal.status, headers).end(refusal.body)
-    else socket.end(toHttp(refusal.status, { ...headers, connection: 'close' }, refusal.body), destroy)
+    if (!isServerResponse(response)) return writeRefusal(socket, refusal)
+    const headers = { ...refusal.headers, 'content-length': Buffer.byteLength(refusal.body) }
+    response.writeHead(refusal.status, headers).end(refusal.body)
   }
 
   async #authenticate(request: IncomingMessage): Promise<Refusal | null> {
@@ -102,13 +95,8 @@ export class Handshakes {
       this.#accepted.set(request, upgrade as AuthenticatedUpgrade)
       return null
     } catch (error) {
-      const headers = { 'content-type': 'application/json; charset=utf-8' }
-      if (isTokenError(error)) {
-        const answer = toErrorResponse(error, { config: this.#tokens.config })
-        return { ...answer, headers: { ...answer.headers, ...headers }, body: JSON.stringify(answer.body) }
-      }
-      this.#logger.error(error)
-      return { status: 500, headers, body: JSON.stringify({ message: 'Internal server error' }) }
+      if (!isTokenError(error)) this.#logger.error(error)
+      return createRefusal(error, this.#tokens.config)
     }
   }
 }
@@ -116,10 +104,4 @@ export class Handshakes {
 // For a handshake over WebSocket Socket.IO passes something that cannot answer.
 function isServerResponse(response: object): response is ServerResponse {
   return 'headersSent' in response
-}
-
-function toHttp(status: number, headers: Readonly<Record<string, string>>, body: string): string {
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  // RFC 9112 §4: the reason phrase may be empty, and clients ignore it.
-  return [`HTTP/1.1 ${status} `, ...lines, '', body].join('\r\n')
 }

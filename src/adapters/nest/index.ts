@@ -5,6 +5,13 @@ export { implicitRefresh, mount, type NodeMiddleware } from './middleware.js'
 export { CurrentSubject, Payload, Token } from './payload.js'
 export { protectSockets, type SocketProtection } from './protect-sockets.js'
 export { readUpgrade } from './protected-sockets.js'
+export { SessionController } from './session-controller.js'
+export {
+  SessionModule,
+  type SessionModuleAsyncOptions,
+  type SessionModuleExtras,
+  type SessionModuleOptions,
+} from './session-module.js'
 export { type CookieTarget, sendCookies } from './token-exception-filter.js'
 export { type ConstructorParameterFor, createTokenDecorators, type TokenDecorators } from './payload.js'
 export { TokenExceptionFilter } from './token-exception-filter.js'

@@ -1,12 +1,16 @@
 import type { WebSocketAdapter, WsMessageHandler, Type } from '@nestjs/common'
 import {
+  type ClosableSocket,
+  closeSocket,
+  type SocketIoSocket,
+  toClosable,
+} from '../../manager/closable-socket.js'
+import { parseInterval } from '../../manager/close-when-invalid.js'
+import {
   type AuthenticatedUpgrade,
   parseUpgradePolicy,
   recheckUpgrade,
   type UpgradePolicy,
-  type ClosableSocket,
-  closeSocket,
-  parseInterval,
 } from '../../manager/sockets.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { NodeRequest } from '../../request/node-view.js'
@@ -20,7 +24,10 @@ import { readAccess } from './access.js'
 import { readGuardKind } from './guard-kind.js'
 
 /** What the handshake of every socket of the application must bring. */
-export interface SocketProtection extends Pick<UpgradePolicy, 'type' | 'fresh' | 'scopes' | 'origins'> {
+export interface SocketProtection extends Pick<
+  UpgradePolicy,
+  'type' | 'fresh' | 'scopes' | 'origins' | 'until'
+> {
   /** How often the tokens of open sockets are checked, beside the check for every message. Default `30s`. */
   readonly every?: Duration
 }
@@ -30,6 +37,7 @@ const OPTIONS: OptionNames<SocketProtection> = {
   fresh: true,
   scopes: true,
   origins: true,
+  until: true,
   every: true,
 }
 
@@ -58,12 +66,8 @@ interface WsClient extends ClosableSocket {
 }
 
 /** The client of Socket.IO, which knows the request that opened the connection. */
-interface SocketIoClient {
+interface SocketIoClient extends SocketIoSocket {
   readonly request: NodeRequest
-  readonly connected: boolean
-  on(event: 'disconnect', listener: () => void): unknown
-  emit(event: 'exception', data: object): unknown
-  disconnect(close: boolean): unknown
 }
 
 type Client = WsClient | SocketIoClient
@@ -137,7 +141,7 @@ class ProtectedAdapter implements WebSocketAdapter {
     if (request === undefined || upgrade === null) return false
     this.#deliveries.set(client, createDelivery(client, upgrade))
     rememberSocket(client, { tokens: this.#tokens, upgrade, request })
-    this.#tokens.closeWhenInvalid(toClosable(client), upgrade, { every: this.#every })
+    this.#tokens.closeWhenInvalid(client, upgrade, { every: this.#every })
     return true
   }
 }
@@ -179,23 +183,6 @@ function isOpen(client: Client): boolean {
 function refuse(client: Client): void {
   if (isWs(client)) client.terminate?.()
   else client.disconnect(true)
-}
-
-// Socket.IO has no close codes: the code goes with the event that Nest uses for errors.
-function toClosable(client: Client): ClosableSocket {
-  if (isWs(client)) return client
-  return {
-    get readyState() {
-      return client.connected ? 1 : 3
-    },
-    close(closeCode, message) {
-      client.emit('exception', { status: 'error', message, closeCode })
-      client.disconnect(true)
-    },
-    addEventListener: (type, listener) => {
-      if (type === 'close') client.on('disconnect', () => listener({}))
-    },
-  }
 }
 
 // Where @WebSocketGateway(), @SubscribeMessage() and @UseGuards() write; no package exports these names.

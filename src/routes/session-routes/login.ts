@@ -5,7 +5,7 @@ import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { isFromOrigin } from '../../request/csrf.js'
 import { toRequestView } from '../../request/request-source.js'
-import type { PairTokenOptions, TokenPair } from '../../sessions/options.js'
+import type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from '../../sessions/options.js'
 import {
   createDeletions,
   createTokenAnswer,
@@ -32,15 +32,36 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
   )
   if (claims instanceof Response) return claims
 
-  const pairOptions = await readPairOptions(parts, claims, request)
+  const pairOptions = await readPairOptions(parts, claims, body.remember, request)
   const hasEnded = await endSessionOfCookies(parts, request)
   try {
-    const pair = await parts.tokens.createTokenPair(claims, { ...pairOptions, ...readOrigin(parts, request) })
-    const answer = createAnswer(parts, pair, transport)
+    const answer = await openSession(
+      parts,
+      claims,
+      { ...pairOptions, ...readOrigin(parts, request) },
+      transport,
+    )
     return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
   } catch (error) {
     if (!hasEnded) throw error
     return withCookies(toErrorAnswer(parts, error), createDeletions(config))
+  }
+}
+
+async function openSession(
+  parts: RouteParts,
+  claims: UserClaims,
+  options: CreateTokenPairOptions,
+  transport: Transport,
+): Promise<Response> {
+  const { tokens } = parts
+  const pair = await tokens.createTokenPair(claims, options)
+  try {
+    return createAnswer(parts, pair, transport)
+  } catch (error) {
+    // Nobody has the tokens of this session: those of a cookie that is too large, for example.
+    await tokens.revokeSession(tokens.verifyTokenWithoutRevocation(pair.accessToken))
+    throw error
   }
 }
 
@@ -63,13 +84,31 @@ function parseTransport(config: TokenConfig, { transport }: LoginBody): Transpor
 }
 
 async function readPairOptions(
-  { options }: RouteParts,
+  { options, tokens }: RouteParts,
   claims: UserClaims,
+  remember: boolean | undefined,
   request: Request,
-): Promise<LoginPairOptions> {
-  const { access, ...shared } = (await options.pairOptions?.(claims, request)) ?? {}
-  assertOptions('pairOptions', { access, ...shared }, LOGIN_PAIR_OPTIONS)
-  return { ...shared, access: { fresh: shared.fresh ?? true, ...access } }
+): Promise<CreateTokenPairOptions> {
+  const { access, ...given } = (await options.pairOptions?.(claims, request)) ?? {}
+  assertOptions('pairOptions', { access, ...given }, LOGIN_PAIR_OPTIONS)
+  const { maxSessions, whenFull } = options
+  const isRemembered = remember ?? !tokens.config.JWT_SESSION_COOKIE
+  const lifetime = isRemembered ? options.remember?.remembered : options.remember?.session
+  return {
+    ...given,
+    access: { fresh: given.fresh ?? true, ...access },
+    ...(lifetime !== undefined &&
+      !hasExpiry(given) && { refresh: { ...given.refresh, expiresIn: lifetime } }),
+    ...(remember !== undefined && { remember }),
+    ...(maxSessions !== undefined && { maxSessions }),
+    ...(whenFull !== undefined && { whenFull }),
+  }
+}
+
+function hasExpiry({ refresh = {}, ...shared }: LoginPairOptions): boolean {
+  return [refresh, shared].some(
+    ({ expiresIn, expiresAt }) => expiresIn !== undefined || expiresAt !== undefined,
+  )
 }
 
 const { notBefore: _notBefore, ...LOGIN_PAIR_OPTIONS } = {

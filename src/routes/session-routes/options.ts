@@ -4,6 +4,7 @@ import { coversPath } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { PairTokenOptions } from '../../sessions/options.js'
+import { type Duration, parseDuration } from '../../time.js'
 
 /** What a client sends to log in, as it came: the application checks every type. */
 export type Credentials = Readonly<Record<string, unknown>>
@@ -56,6 +57,20 @@ export interface SessionRoutesOptions<Input extends object, Output extends objec
   /** The client's address, where the request does not show it: behind a proxy it is the proxy's. */
   readIp?(request: Request): string | null | undefined
   readonly rateLimit?: LoginRateLimit
+  /** How long sessions last that are remembered, and those that are not, instead of `JWT_REFRESH_TOKEN_EXPIRES`. */
+  readonly remember?: RememberLifetimes
+  /** The most sessions that a user may have at once, the new one included. */
+  readonly maxSessions?: number
+  /** What becomes of a log-in that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
+  readonly whenFull?: 'endOldest' | 'refuse'
+}
+
+/** How long sessions last, by what the user chose at the log-in. */
+export interface RememberLifetimes {
+  /** With "remember me". */
+  readonly remembered?: Duration
+  /** Without it. */
+  readonly session?: Duration
 }
 
 const OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
@@ -65,12 +80,18 @@ const OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
   claimsOnRefresh: true,
   readIp: true,
   rateLimit: true,
+  remember: true,
+  maxSessions: true,
+  whenFull: true,
 }
 const MEANT = { login: 'logIn', authenticate: 'logIn', prefix: 'path', ip: 'readIp' }
 const FUNCTIONS = ['logIn', 'pairOptions', 'claimsOnRefresh', 'readIp'] as const
 
 // Whatever the types of the claims are.
-type RouteFunctions = Pick<SessionRoutesOptions<never, never>, 'path' | 'rateLimit'> & {
+type RouteFunctions = Pick<
+  SessionRoutesOptions<never, never>,
+  'path' | 'rateLimit' | 'remember' | 'maxSessions' | 'whenFull'
+> & {
   readonly [Name in (typeof FUNCTIONS)[number]]?: unknown
 }
 
@@ -83,6 +104,28 @@ export function assertRouteOptions(options: RouteFunctions): void {
   }
   if (options.rateLimit !== undefined) assertRateLimit(options.rateLimit)
   if (options.path !== undefined) assertPath(options.path)
+  if (options.remember !== undefined) assertLifetimes(options.remember)
+  assertLimit(options)
+}
+
+function assertLifetimes(remember: RememberLifetimes): void {
+  assertOptions('remember', remember, { remembered: true, session: true })
+  for (const [name, lifetime] of Object.entries(remember) as [string, Duration | undefined][]) {
+    const seconds = lifetime === undefined ? 1 : parseDuration(lifetime)
+    if (Number.isSafeInteger(seconds) && seconds >= 1) continue
+    throw new TypeError(`${name} of remember must be a whole number of seconds, at least 1`)
+  }
+}
+
+function assertLimit({ maxSessions, whenFull }: RouteFunctions): void {
+  if (maxSessions !== undefined && !(Number.isSafeInteger(maxSessions) && maxSessions >= 1)) {
+    throw new TypeError('maxSessions must be a whole number, at least 1')
+  }
+  if (whenFull === undefined) return
+  if (whenFull !== 'endOldest' && whenFull !== 'refuse')
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  // Alone it would limit nothing, without a word.
+  if (maxSessions === undefined) throw new TypeError('whenFull needs maxSessions')
 }
 
 function assertRateLimit(rateLimit: LoginRateLimit): void {
@@ -97,7 +140,8 @@ function assertRateLimit(rateLimit: LoginRateLimit): void {
 // What a URL parser would change, or a browser would encode, is never the path of a request.
 const PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
 
-function assertPath(path: unknown): void {
+/** Throws `TypeError` for a path that routes cannot be at. */
+export function assertPath(path: unknown): void {
   if (typeof path === 'string' && PATH.test(path)) return
   throw new TypeError('path must begin with a slash and not end with one, such as /auth')
 }

@@ -5,7 +5,7 @@ import type { FeedPage, Position, Revoked } from '../../revocation/store.js'
 import type { Seen } from '../sqlite/history.js'
 
 /** What a Worker can ask of the object that has its data; arguments and answers are JSON. */
-export interface ObjectOperations extends SessionStore {
+export interface ObjectOperations extends Required<SessionStore> {
   prepare(): Promise<void>
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /** `undefined` arrives as `null`. */

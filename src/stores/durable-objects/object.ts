@@ -58,7 +58,7 @@ export class TokenStoreObject {
 const PREFIX = 'tokenlib_'
 
 // Before these, a little of what has ended is dropped now and then.
-const WRITES: ReadonlySet<keyof ObjectOperations> = new Set(['revoke', 'open', 'rotate'])
+const WRITES: ReadonlySet<keyof ObjectOperations> = new Set(['revoke', 'open', 'openLimited', 'rotate'])
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)

@@ -1,13 +1,26 @@
 import { toTimedId } from '../../claims/ids.js'
-import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
+import {
+  assertSessionLimit,
+  decideOpening,
+  decideRotation,
+  parseListOptions,
+  type RotationDecision,
+} from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import type {
+  NewSession,
+  OpenedSession,
+  Reuse,
+  RotationRules,
+  SessionStore,
+  StoredSession,
+} from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import { createSweeper, pruneMap } from './history.js'
 import type { MemoryRevocations } from './revocations.js'
 
 /** The sessions of a memory store. */
-export interface MemorySessions extends SessionStore {
+export interface MemorySessions extends Required<SessionStore> {
   /** When a session ends, in epoch milliseconds, or `undefined` for one that is not known. */
   readUntil(sid: string): number | undefined
   /** The newest start of a user's sessions, or of all; 0 without any. */
@@ -86,22 +99,46 @@ export function createMemorySessions({
     return [verdict, session]
   }
 
+  const open = ({ user, nonce, ...rest }: NewSession): OpenedSession => {
+    assertOpen()
+    // Whole milliseconds, as in the id.
+    const startedAt = Math.floor(Math.max(now(), watermarkOf(user) + 1))
+    const sid = toTimedId(startedAt, nonce)
+    newestOfAll = Math.max(newestOfAll, startedAt)
+    sessions.set(sid, { ...rest, sid, user, startedAt, lastUsedAt: startedAt, generation: 0 })
+    order.add(user, { startedAt, sid })
+    return { sid, startedAt }
+  }
+
+  // Newest first.
+  function* walkLive(user: string, before: Place | null, idleMs: number): Iterable<Session> {
+    const watermark = watermarkOf(user)
+    for (const { sid, startedAt } of order.walk(user, before)) {
+      // All that are older are revoked too.
+      if (startedAt <= watermark) return
+      const session = sessions.get(sid)
+      if (session !== undefined && isLive(session, idleMs)) yield session
+    }
+  }
+
   return {
-    async open({ user, nonce, ...rest }) {
+    open: async (session) => open(session),
+    async openLimited(session, limit) {
       assertOpen()
-      // Whole milliseconds, as in the id.
-      const startedAt = Math.floor(Math.max(now(), watermarkOf(user) + 1))
-      const sid = toTimedId(startedAt, nonce)
-      newestOfAll = Math.max(newestOfAll, startedAt)
-      sessions.set(sid, { ...rest, sid, user, startedAt, lastUsedAt: startedAt, generation: 0 })
-      order.add(user, { startedAt, sid })
-      return { sid, startedAt }
+      assertSessionLimit(limit)
+      const live = [...walkLive(session.user, null, limit.idleMs)].toReversed()
+      const { action, count } = decideOpening(live.length, limit)
+      if (action === 'refuse') return { outcome: 'full' }
+      const oldest = live.slice(0, count)
+      for (const one of oldest) revoke(one)
+      const ended = oldest.map(({ sid }) => sid)
+      return action === 'end' ? { outcome: 'ending', ended } : { outcome: 'opened', ...open(session), ended }
     },
     async rotate(sid, presented, rules) {
       const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
+      if (verdict === 'reuse') return toReuse(session)
       const { generation, expiresAt } = session
-      if (verdict === 'reuse') return { outcome: 'reused', generation }
       if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
       sessions.set(sid, {
         ...session,
@@ -115,19 +152,16 @@ export function createMemorySessions({
     async present(sid, presented, rules) {
       const [verdict, session] = decide(sid, presented, rules)
       if (session === null || verdict === 'end') return { outcome: 'ended' }
-      if (verdict === 'reuse') return { outcome: 'reused', generation: session.generation }
+      if (verdict === 'reuse') return toReuse(session)
       return { outcome: 'current' }
     },
     async list(user, options) {
       assertOpen()
       const { limit, idleMs, before } = parseListOptions(options)
-      const watermark = watermarkOf(user)
       const page: StoredSession[] = []
-      for (const { sid, startedAt } of order.walk(user, before)) {
-        // All that are older are revoked too.
-        if (startedAt <= watermark || page.length === limit) break
-        const session = sessions.get(sid)
-        if (session !== undefined && isLive(session, idleMs)) page.push(toStored(session))
+      for (const session of walkLive(user, before, idleMs)) {
+        page.push(toStored(session))
+        if (page.length === limit) break
       }
       return page
     },
@@ -170,6 +204,10 @@ export function createMemorySessions({
       order.clear()
     },
   }
+}
+
+function toReuse({ generation, ip, userAgent }: Session): Reuse {
+  return { outcome: 'reused', generation, client: { ip, userAgent } }
 }
 
 function toStored({ generation: _generation, until: _until, ...stored }: Session): StoredSession {

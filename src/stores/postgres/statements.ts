@@ -129,10 +129,6 @@ function lastChangeSql({ revocations }: Tables): string {
 function createRevokeStatements(tables: Tables, notify: string): RevokeStatements {
   const { heads, sessions } = tables
   const insert = insertSql(tables)
-  const merge = `on conflict (namespace, kind, id) do update set
-    not_before = greatest(r.not_before, excluded.not_before),
-    until = greatest(r.until, excluded.until), change = excluded.change
-    where r.not_before < excluded.not_before or r.until < excluded.until`
   const newestStart = (namespace: string): string =>
     `coalesce((select s.started_at from ${sessions} s
       where ${leadSql('start', 's.namespace')} = ${leadSql('start', namespace)} order by s.started_at desc limit 1), 0)`
@@ -144,13 +140,7 @@ function createRevokeStatements(tables: Tables, notify: string): RevokeStatement
   // is asked for each row on its left, and not at all where there is none.
   const lateSessions = (condition: string, bound: string): string =>
     `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
-  const takeEntries = `taken as (
-  ${insert} select namespace, kind, id, not_before, until, change from entries ${merge}
-), removed as (
-  delete from ${sessions} s using entries e
-  where e.kind = 'session' and s.namespace = e.namespace and s.sid = e.id
-  returning 1
-)`
+  const takeEntries = takeEntriesSql(tables)
   const batch = `json_to_recordset($5::text::json)`
   const untilOf = (entry: string): string =>
     `case when ${entry}.kind = 'session' then coalesce(
@@ -282,7 +272,22 @@ export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_
 const TIMELINE = `substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
   || to_hex((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`
 
+/** Writes the rows of `entries`, and removes the sessions among them. */
+export function takeEntriesSql(tables: Tables): string {
+  return `taken as (
+  ${insertSql(tables)} select namespace, kind, id, not_before, until, change from entries
+  on conflict (namespace, kind, id) do update set
+    not_before = greatest(r.not_before, excluded.not_before),
+    until = greatest(r.until, excluded.until), change = excluded.change
+    where r.not_before < excluded.not_before or r.until < excluded.until
+), removed as (
+  delete from ${tables.sessions} s using entries e
+  where e.kind = 'session' and s.namespace = e.namespace and s.sid = e.id
+  returning s.sid
+)`
+}
+
 /** The beginning of a statement that writes entries. */
-function insertSql({ revocations }: Tables): string {
+export function insertSql({ revocations }: Tables): string {
   return `insert into ${revocations} as r (namespace, kind, id, not_before, until, change)`
 }

@@ -1,7 +1,10 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
-import { parseListOptions } from '../../revocation/store-rules.js'
+import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
 import type {
+  LimitedOpening,
+  NewSession,
   Presentation,
+  Reuse,
   Rotation,
   RotationRules,
   SessionStore,
@@ -10,12 +13,13 @@ import type {
 import { type Reply, type Script, createScript } from './client.js'
 import type { Namespace } from './namespace.js'
 import { BEGIN } from './lua.js'
+import { LIVE, OPEN, OPEN_LIMITED, UNMARK } from './open-scripts.js'
 
 /** How many sessions one script looks at, at most. */
 const MAX_STEPS = 1000
 
 /** Sessions in the keys of a namespace. */
-export function createRedisSessions(namespace: Namespace): SessionStore {
+export function createRedisSessions(namespace: Namespace): Required<SessionStore> {
   const present = (
     script: Script,
     sid: string,
@@ -27,14 +31,26 @@ export function createRedisSessions(namespace: Namespace): SessionStore {
     const args = [createNonce(systemRandom), sid, ...[generation, graceMs, idleMs].map(String), ...rest]
     return namespace.run(script, names, args)
   }
-  const runForUser = (script: Script, user: string, args: readonly string[]): Promise<readonly Reply[]> =>
-    namespace.run(script, [`u:${user}`, `r:u:${user}`, 'r:a:'], [user, ...args])
+  const runForUser = (
+    script: Script,
+    user: string,
+    args: readonly string[],
+    names: readonly string[] = [],
+  ): Promise<readonly Reply[]> =>
+    namespace.run(script, [`u:${user}`, `r:u:${user}`, 'r:a:', ...names], [user, ...args])
 
   return {
-    async open({ user, nonce, expiresAt, until, ip, userAgent }) {
-      const args = [nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
-      const [sid, startedAt] = await runForUser(OPEN, user, args)
+    async open(session) {
+      const [sid, startedAt] = await runForUser(OPEN, session.user, toArguments(session))
       return { sid: String(sid), startedAt: Number(startedAt) }
+    },
+    async openLimited(session, limit) {
+      assertSessionLimit(limit)
+      const { max, whenFull, idleMs } = limit
+      const args = [...toArguments(session), createNonce(systemRandom), String(max), whenFull, String(idleMs)]
+      const reply = await runForUser(OPEN_LIMITED, session.user, args, ['log', 'past', 'marks'])
+      namespace.recordProgress(reply)
+      return toOpening(reply.slice(3))
     },
     async rotate(sid, generation, rules) {
       const client = [mark(rules.ip), mark(rules.userAgent)]
@@ -69,16 +85,32 @@ function mark(value: string | null): string {
   return value === null ? '' : `=${value}`
 }
 
-function toRotation([outcome, generation, expiresAt]: readonly Reply[]): Rotation {
+function toArguments({ nonce, expiresAt, until, ip, userAgent }: NewSession): string[] {
+  return [nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
+}
+
+function toOpening([outcome, sid, startedAt, ...rest]: readonly Reply[]): LimitedOpening {
+  const ended = rest.map(String)
+  if (outcome === 'opened') return { outcome, sid: String(sid), startedAt: Number(startedAt), ended }
+  return outcome === 'ending' ? { outcome, ended } : { outcome: 'full' }
+}
+
+function toRotation(reply: readonly Reply[]): Rotation {
+  const [outcome, generation, expiresAt] = reply
   if (outcome === 'rotated' || outcome === 'replayed') {
     return { outcome, generation: Number(generation), expiresAt: Number(expiresAt) }
   }
-  return outcome === 'reused' ? { outcome, generation: Number(generation) } : { outcome: 'ended' }
+  return toEnd(reply)
 }
 
-function toPresentation([outcome, generation]: readonly Reply[]): Presentation {
-  if (outcome === 'current') return { outcome }
-  return outcome === 'reused' ? { outcome, generation: Number(generation) } : { outcome: 'ended' }
+function toPresentation(reply: readonly Reply[]): Presentation {
+  return reply[0] === 'current' ? { outcome: 'current' } : toEnd(reply)
+}
+
+function toEnd(reply: readonly Reply[]): Reuse | { readonly outcome: 'ended' } {
+  const [outcome, generation, ip, userAgent] = reply as readonly (string | null)[]
+  if (outcome !== 'reused') return { outcome: 'ended' }
+  return { outcome, generation: Number(generation), client: { ip: ip ?? null, userAgent: userAgent ?? null } }
 }
 
 function toSession(reply: readonly Reply[]): StoredSession {
@@ -93,62 +125,6 @@ function toSession(reply: readonly Reply[]): StoredSession {
     userAgent: userAgent ?? null,
   }
 }
-
-/** What is known of a client begins with '=', or is '' where nothing is. */
-const UNMARK = `
-local function unmark(value, known)
-  if value == '' then return known end
-  return string.sub(value, 2)
-end
-`
-
-/**
- * ARGV: the epoch, the time, the user, the nonce, the expiresAt, the until, the ip, the user agent.
- *
- * Of the user's other sessions a few are looked at, by chance, so that the list forgets what has ended.
- */
-export const OPEN: Script = createScript(
-  BEGIN,
-  UNMARK,
-  `
-local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-local startedAt = now
-for _, member in ipairs({ 'u:' .. ARGV[3], 'a:' }) do
-  local notBefore = notBeforeOf(member)
-  -- What lies beyond 48 bits is no moment, but FOREVER.
-  if notBefore < 281474976710655 then startedAt = math.max(startedAt, notBefore + 1) end
-end
-local moment, sid = startedAt, ARGV[4]
-for _ = 1, 8 do
-  local digit = moment % 64
-  sid = string.sub(ALPHABET, digit + 1, digit + 1) .. sid
-  moment = (moment - digit) / 64
-end
-
-local list, row, kept = base .. 'u:' .. ARGV[3], base .. 's:' .. sid, lifetime(keptUntil(tonumber(ARGV[6])))
-local left, count, gone = redis.call('PTTL', list), redis.call('ZCARD', list), {}
-if count > 0 then
-  local one, two, three = string.byte(sid, -3, -1)
-  local from = (one * 65536 + two * 256 + three) % count
-  for _, other in ipairs(redis.call('ZRANGE', list, from, from + 3)) do
-    if not exists(base .. 's:' .. other) or exists(base .. 'r:s:' .. other) then gone[#gone + 1] = other end
-  end
-end
-
-redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumber(ARGV[5]), tonumber(ARGV[6]),
-  unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
-redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
-redis.call('ZADD', list, text(startedAt), sid)
-callInParts('ZREM', list, gone)
-if kept then
-  redis.call('PEXPIRE', row, text(kept))
-  if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
-else
-  redis.call('PERSIST', list)
-end
-return { sid, text(startedAt) }
-`,
-)
 
 /**
  * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused.
@@ -168,7 +144,7 @@ local isReplay = presented == generation - 1 and math.abs(unused) < tonumber(ARG
 if presented < generation and not isReplay then
   append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
   removeSession(sid, user)
-  return { 'reused', text(generation) }
+  return { 'reused', text(generation), row[7], row[8] }
 end
 `
 
@@ -188,11 +164,7 @@ return { 'rotated', text(presented + 1), text(expiresAt) }
 /** ARGV: those of `DECIDE`. */
 export const PRESENT: Script = createScript(BEGIN, DECIDE, `return refusal() or { 'current' }`)
 
-const LIVE = `
-local function isLive(row, idle)
-  return now < row[6] and now - row[4] <= idle
-end
-
+const REPLY = `
 local function toReply(sid, row)
   return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), row[7], row[8] }
 end
@@ -202,6 +174,7 @@ end
 export const GET: Script = createScript(
   BEGIN,
   LIVE,
+  REPLY,
   `
 local refused = refusal()
 if refused then return refused end
@@ -222,6 +195,7 @@ return toReply(sid, row)
 export const LIST: Script = createScript(
   BEGIN,
   LIVE,
+  REPLY,
   `
 local refused = refusal()
 if refused then return refused end

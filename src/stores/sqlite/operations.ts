@@ -19,7 +19,7 @@ export interface Operations {
   readonly restore: ReturnType<typeof createRestore>
   readonly lookup: ReturnType<typeof createLookup>
   readonly readFeed: ReturnType<typeof createFeedReader>
-  readonly sessions: SessionStore
+  readonly sessions: Required<SessionStore>
   readonly pruner: Pruner
 }
 

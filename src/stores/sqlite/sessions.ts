@@ -1,18 +1,38 @@
+import type { SessionClient } from '../../events.js'
 import { toTimedId } from '../../claims/ids.js'
-import { parseListOptions, decideRotation, type RotationDecision } from '../../revocation/store-rules.js'
+import {
+  assertSessionLimit,
+  decideOpening,
+  decideRotation,
+  MAX_ENDED_AT_ONCE,
+  parseListOptions,
+  type RotationDecision,
+} from '../../revocation/store-rules.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import type { RotationRules, SessionStore, StoredSession } from '../../revocation/session-store.js'
+import type {
+  NewSession,
+  OpenedSession,
+  Reuse,
+  RotationRules,
+  SessionStore,
+  StoredSession,
+} from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import type { Connection } from './connection.js'
 import type { History, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
-interface Row {
+interface Row extends SessionClient {
   readonly generation: number
   readonly lastUsedAt: number
   readonly expiresAt: number
   readonly until: number
   readonly isRevoked: number
+}
+
+interface SessionEnd {
+  readonly sid: string
+  readonly until: number
 }
 
 /** The sessions of a database. */
@@ -21,7 +41,7 @@ export function createSqliteSessions(
   tables: Tables,
   history: History,
   now: Clock,
-): SessionStore {
+): Required<SessionStore> {
   const { revocations, sessions } = tables
   const watermark = `SELECT max(not_before) FROM ${revocations}
     WHERE ((kind = 'user' AND id = ?) OR (kind = 'all' AND id = '')) AND not_before < ${FOREVER}`
@@ -36,7 +56,8 @@ export function createSqliteSessions(
     )
   )`
   const find = database.prepare(
-    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ${isRevoked} AS isRevoked
+    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ip,
+       user_agent AS userAgent, ${isRevoked} AS isRevoked
      FROM ${sessions} WHERE sid = ?`,
   )
   const update = database.prepare(
@@ -49,6 +70,10 @@ export function createSqliteSessions(
      WHERE sid = ? AND until > ? AND last_used_at >= ? AND NOT ${isRevoked}`,
   )
   const readPage = database.prepare(toPageSql(tables))
+  const countLive = database.prepare(
+    `SELECT count(*) AS live FROM (${toLiveSql(tables, '1')} ORDER BY started_at DESC, sid DESC LIMIT ?)`,
+  )
+  const readOldest = database.prepare(`${toLiveSql(tables, 'sid, until')} ORDER BY started_at, sid LIMIT ?`)
 
   // On the rows as they are; a reuse is only found out, so that a read can do it too.
   const decide = (
@@ -62,30 +87,50 @@ export function createSqliteSessions(
     return [decideRotation(state, presented, rules, at), row]
   }
 
-  const revokeReused = (sid: string, until: number, transaction: WriteTransaction): void => {
+  const revoke = ({ sid, until }: SessionEnd, transaction: WriteTransaction): void => {
     transaction.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
     remove.run(sid)
   }
 
+  const revokeReused = (sid: string, row: Row, transaction: WriteTransaction): Reuse => {
+    const { generation, until, ip, userAgent } = row
+    revoke({ sid, until }, transaction)
+    return { outcome: 'reused', generation, client: { ip, userAgent } }
+  }
+
+  const open = (session: NewSession, transaction: WriteTransaction): OpenedSession => {
+    const { user, nonce, expiresAt, until, ip, userAgent } = session
+    const found = readWatermark.get(user) as { readonly watermark: number | null }
+    // Whole milliseconds, as in the id.
+    const startedAt = Math.floor(Math.max(transaction.now, (found.watermark ?? 0) + 1))
+    const sid = toTimedId(startedAt, nonce)
+    insert.run(sid, user, startedAt, startedAt, expiresAt, until, ip, userAgent)
+    return { sid, startedAt }
+  }
+
   return {
-    open: ({ user, nonce, expiresAt, until, ip, userAgent }) =>
-      history.write((transaction) => {
-        const found = readWatermark.get(user) as { readonly watermark: number | null }
-        // Whole milliseconds, as in the id.
-        const startedAt = Math.floor(Math.max(transaction.now, (found.watermark ?? 0) + 1))
-        const sid = toTimedId(startedAt, nonce)
-        insert.run(sid, user, startedAt, startedAt, expiresAt, until, ip, userAgent)
-        return { sid, startedAt }
-      }),
+    open: (session) => history.write((transaction) => open(session, transaction)),
+    async openLimited(session, limit) {
+      assertSessionLimit(limit)
+      return history.write((transaction) => {
+        const { user } = session
+        const of = [user, user, transaction.now, transaction.now - limit.idleMs]
+        const { live } = countLive.get(...of, limit.max + MAX_ENDED_AT_ONCE) as { readonly live: number }
+        const { action, count } = decideOpening(live, limit)
+        if (action === 'refuse') return { outcome: 'full' }
+        const oldest = (count === 0 ? [] : readOldest.all(...of, count)) as readonly SessionEnd[]
+        for (const one of oldest) revoke(one, transaction)
+        const ended = oldest.map(({ sid }) => sid)
+        if (action === 'end') return { outcome: 'ending', ended }
+        return { outcome: 'opened', ...open(session, transaction), ended }
+      })
+    },
     rotate: (sid, presented, rules) =>
       history.write((transaction) => {
         const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
-        const { generation, expiresAt, until } = row
-        if (verdict === 'reuse') {
-          revokeReused(sid, until, transaction)
-          return { outcome: 'reused', generation }
-        }
+        if (verdict === 'reuse') return revokeReused(sid, row, transaction)
+        const { generation, expiresAt } = row
         if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
         update.run(presented + 1, transaction.now, rules.ip, rules.userAgent, sid)
         return { outcome: 'rotated', generation: presented + 1, expiresAt }
@@ -102,8 +147,7 @@ export function createSqliteSessions(
         const [verdict, row] = decide(sid, presented, rules, transaction.now)
         if (row === null || verdict === 'end') return { outcome: 'ended' }
         if (verdict !== 'reuse') return { outcome: 'current' }
-        revokeReused(sid, row.until, transaction)
-        return { outcome: 'reused', generation: row.generation }
+        return revokeReused(sid, row, transaction)
       })
     },
     async list(user, options) {
@@ -130,16 +174,21 @@ const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt,
   user_agent AS userAgent`
 
 /** The statement of a page: it reads the index of a user's sessions from one place to another, and no other row. */
-export function toPageSql({ revocations, sessions }: Tables): string {
-  return `SELECT ${COLUMNS} FROM ${sessions}
-    WHERE user = ? AND (started_at, sid) < (?, ?)
+export function toPageSql(tables: Tables): string {
+  const live = toLiveSql(tables, COLUMNS, 'AND (started_at, sid) < (?, ?)')
+  return `${live} ORDER BY started_at DESC, sid DESC LIMIT ?`
+}
+
+// The live sessions of a user: twice the user, the time, and the time before which unused ones have ended.
+function toLiveSql({ revocations, sessions }: Tables, columns: string, condition = ''): string {
+  return `SELECT ${columns} FROM ${sessions}
+    WHERE user = ? ${condition}
       -- Everything that is not after the watermark is revoked, so the rest of the index is not read.
       AND started_at > (SELECT coalesce(max(not_before), 0) FROM ${revocations}
         WHERE (kind = 'user' AND id = ?) OR (kind = 'all' AND id = ''))
       AND until > ? AND last_used_at >= ?
       AND NOT EXISTS (SELECT 1 FROM ${revocations}
-        WHERE kind = 'session' AND id = sid AND not_before >= started_at)
-    ORDER BY started_at DESC, sid DESC LIMIT ?`
+        WHERE kind = 'session' AND id = sid AND not_before >= started_at)`
 }
 
 // Rows of some clients have no prototype.

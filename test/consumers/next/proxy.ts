@@ -1,11 +1,22 @@
-import { isTokenError, toErrorResponse } from 'tokenlib'
+import { type NextRequest, NextResponse } from 'next/server'
+import { isTokenError, refreshImplicitly, toErrorResponse } from 'tokenlib'
 import { tokens } from '@/lib/tokens'
 
-/** Refuses requests without a valid token early; each route still checks the token itself. */
-export async function proxy(request: Request): Promise<Response | undefined> {
+const GUARDED = ['/account', '/api/users']
+
+/** Renews an expired access cookie before a page sees it, and refuses requests without a valid token early. */
+export async function proxy(request: NextRequest): Promise<Response> {
   try {
-    await tokens.accessTokenRequired(request)
-    return undefined
+    const refreshed = await refreshImplicitly(tokens, request)
+    const headers = new Headers(request.headers)
+    if (refreshed !== null) headers.set('cookie', refreshed.cookieHeader)
+    if (GUARDED.some((path) => request.nextUrl.pathname.startsWith(path))) {
+      await tokens.accessTokenRequired({ method: request.method, headers: Object.fromEntries(headers) })
+    }
+    if (refreshed === null) return NextResponse.next()
+    const response = NextResponse.next({ request: { headers } })
+    for (const cookie of refreshed.cookies) response.headers.append('set-cookie', cookie)
+    return response
   } catch (error) {
     if (!isTokenError(error)) throw error
     const { status, headers, body } = toErrorResponse(error, { config: tokens.config })
@@ -13,4 +24,4 @@ export async function proxy(request: Request): Promise<Response | undefined> {
   }
 }
 
-export const config = { matcher: ['/account/:path*', '/api/users/:path*'] }
+export const config = { matcher: ['/((?!_next/|favicon.ico).*)'] }

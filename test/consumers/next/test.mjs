@@ -34,6 +34,15 @@ async function checkPages(origin) {
   assert.equal((await open('/account')).status, 401)
   browser.cookies.set('access_token_cookie', kept.get('access_token_cookie'))
 
+  // The access token has expired, and its cookie with it: the page itself sees the renewed one, and so does the browser.
+  browser.cookies.delete('access_token_cookie')
+  assert.match((await open('/')).text, /Hello ada/)
+  assert.notEqual(browser.cookies.get('access_token_cookie'), undefined)
+  assert.notEqual(browser.cookies.get('refresh_token_cookie'), kept.get('refresh_token_cookie'))
+  browser.cookies.delete('access_token_cookie')
+  assert.match((await open('/account')).text, /Account of ada/)
+  for (const [name, value] of browser.cookies) kept.set(name, value)
+
   const csrf = { 'x-csrf-token': kept.get('csrf_access_token') }
   const logout = await browser.send('/api/logout', { method: 'POST', headers: csrf })
   assert.equal(logout.status, 200)

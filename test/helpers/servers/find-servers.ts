@@ -49,6 +49,13 @@ export function findChromium(): string | null {
   return given || (CHROMIUM_NAMES.map(findProgram).find((path) => path !== null) ?? null)
 }
 
+/** The Firefox of this machine, or null; `FIREFOX_PATH` names another one. */
+export function findFirefox(): string | null {
+  const given = process.env['FIREFOX_PATH']
+  if (given && !isExecutable(given)) throw new Error(`FIREFOX_PATH is no program: ${given}`)
+  return given || (FIREFOX_NAMES.map(findProgram).find((path) => path !== null) ?? null)
+}
+
 /** The model checker Spin and a C compiler, or null; `SPIN_PATH` names another Spin. */
 export function findSpin(): SpinBinaries | null {
   const given = process.env['SPIN_PATH']
@@ -81,6 +88,8 @@ const CHROMIUM_NAMES = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
+
+const FIREFOX_NAMES = ['firefox-esr', 'firefox', '/Applications/Firefox.app/Contents/MacOS/firefox']
 
 const POSTGRES_PLACES = [
   ['/usr/lib/postgresql', /^\d/, 'bin'],

@@ -49,6 +49,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 const START = { redis: startRedis, postgres: startPostgres }
+const isShareable = (kind: ServerKind): kind is keyof typeof START => kind in START
 const installed = new Map<ServerKind, Promise<MissingServer | null>>()
 
 async function answerTo(path: string, running: RunningServer[]): Promise<DeskAnswer> {
@@ -61,7 +62,7 @@ async function answerTo(path: string, running: RunningServer[]): Promise<DeskAns
   const missing = await search
   if (missing !== null) return missing
   // Nobody shares a browser: whoever holds it sees the pages of all. Spin is no server, and workerd needs a Worker.
-  if (use === 'own' || kind === 'chromium' || kind === 'spin' || kind === 'workerd') return { url: null }
+  if (use === 'own' || !isShareable(kind)) return { url: null }
 
   const server = await START[kind]()
   running.push(server)

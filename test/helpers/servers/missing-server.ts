@@ -2,10 +2,18 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { installRuntime } from '../../../scripts/runtime-binaries.js'
-import { findChromium, findPostgres, findProgram, findRedis, findSpin, findWorkerd } from './find-servers.js'
+import {
+  findChromium,
+  findFirefox,
+  findPostgres,
+  findProgram,
+  findRedis,
+  findSpin,
+  findWorkerd,
+} from './find-servers.js'
 
-/** The servers that tests use, the browser, the model checker, and the runtime of Workers. */
-export type ServerKind = 'redis' | 'postgres' | 'chromium' | 'spin' | 'workerd'
+/** The servers that tests use, the browsers, the model checker, and the runtime of Workers. */
+export type ServerKind = 'redis' | 'postgres' | 'chromium' | 'firefox' | 'spin' | 'workerd'
 
 /** What the decision about a missing server depends on. */
 export interface Machine {
@@ -72,7 +80,7 @@ export interface MissingServer {
 
 /** The server that the user wants the tests to share, or null. */
 export function readGivenUrl(kind: ServerKind): string | null {
-  // CHROME_PATH and SPIN_PATH name a program, which the tests start themselves.
+  // CHROME_PATH, FIREFOX_PATH and SPIN_PATH name a program, which the tests start themselves.
   const isServer = kind === 'redis' || kind === 'postgres'
   return (isServer && process.env[PROGRAMS[kind].variable]) || null
 }
@@ -101,6 +109,14 @@ const PROGRAMS = {
     homebrew: '--cask chromium',
     variable: 'CHROME_PATH',
     find: findChromium,
+  },
+  firefox: {
+    title: 'Firefox',
+    binary: 'firefox-esr or firefox',
+    debian: 'firefox-esr',
+    homebrew: '--cask firefox',
+    variable: 'FIREFOX_PATH',
+    find: findFirefox,
   },
   spin: {
     title: 'Spin',

@@ -12,6 +12,14 @@ export function childrenOf(pid: number): number[] {
   return table.filter(([, parent]) => parent === pid).map(([child]) => child)
 }
 
+/** The children of a process, theirs, and so on. */
+export function descendantsOf(pid: number): number[] {
+  const table = existsSync('/proc/self/stat') ? readProc() : readPs()
+  const below = (of: number): number[] =>
+    table.filter(([, parent]) => parent === of).flatMap(([child]) => [child, ...below(child)])
+  return below(pid)
+}
+
 /** Sends a signal; false when there is no such process any more. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {

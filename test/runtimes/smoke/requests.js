@@ -158,6 +158,7 @@ async function tryImports() {
     await import('tokenlib'),
     await import('tokenlib/adapter-kit'),
     await import('tokenlib/client'),
+    await import('tokenlib/console'),
     await import('tokenlib/elysia'),
     await import('tokenlib/errors'),
     await import('tokenlib/express'),

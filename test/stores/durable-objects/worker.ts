@@ -113,6 +113,7 @@ storeContract(
       return createDurableObjectStore(env.TEST_STORE, { name: place, onWarning: () => undefined })
     },
     isShared: true,
+    limitsSessions: true,
     wipe: async (place) => void (await cause(place, '/wipe')),
     async count(place) {
       const [row] = (await cause(place, `/?sql=${encodeURIComponent(COUNT)}`)) as [{ rows: number }]

@@ -25,7 +25,7 @@ export interface Sent {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** The CSRF value; by default that of the cookie, as a page would send it. */
-  readonly csrf?: 'access' | 'refresh' | string | null
+  readonly csrf?: string | null
 }
 
 function createBrowser({ handle }: ReturnType<typeof createSessionRoutes>) {

@@ -1,0 +1,4 @@
+import { cpSync } from 'node:fs'
+
+const [from, to] = process.argv.slice(2)
+cpSync(from, to, { recursive: true })

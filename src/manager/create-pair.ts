@@ -1,0 +1,46 @@
+import type { ClaimsInput } from '../claims/create.js'
+import { ConfigurationError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
+import { assertOptions } from '../options.js'
+import {
+  type CreateTokenPairOptions,
+  PAIR_OPTIONS,
+  parseLimit,
+  readSessionClient,
+  type TokenPair,
+} from '../sessions/options.js'
+import type { Sessions } from '../sessions/sessions.js'
+import type { TokenIssuer } from './issue.js'
+
+/** What a log-in works with. */
+export interface CreatePairParts {
+  readonly issuer: TokenIssuer
+  /** `null` where no store keeps sessions. */
+  readonly sessions: Sessions | null
+  readonly emit: TokenEmitter['emit']
+}
+
+/** An access and a refresh token for a new session, which is kept where the store keeps sessions. */
+export async function createTokenPair(
+  { issuer, sessions, emit }: CreatePairParts,
+  claims: ClaimsInput,
+  options: CreateTokenPairOptions,
+): Promise<TokenPair> {
+  assertOptions('createTokenPair()', options, PAIR_OPTIONS)
+  const { request, ip, userAgent, remember, maxSessions, whenFull, ...tokenOptions } = options
+  if (remember !== undefined && typeof remember !== 'boolean') {
+    throw new TypeError('remember must be true or false')
+  }
+  const limit = parseLimit({ maxSessions, whenFull })
+  if (limit !== null && sessions === null) {
+    throw new ConfigurationError(
+      'maxSessions needs a store that keeps sessions: new TokenManager({ config, revocation: store })',
+    )
+  }
+  const client = readSessionClient({ request, ip, userAgent })
+  const endsAt = issuer.planPair(claims, tokenOptions, { remember })
+  const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? issuer.startSession()
+  const pair = issuer.createPair(claims, tokenOptions, session, { remember })
+  emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
+  return pair
+}

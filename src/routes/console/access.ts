@@ -1,0 +1,82 @@
+import { isTokenError } from '../../errors.js'
+import { toFetchErrorResponse } from '../../http/error-response.js'
+import { callDependency, type Dependency } from '../../manager/dependencies.js'
+import { createRefusal } from './responses.js'
+
+/** Who uses the console, or the response to somebody who may not. */
+export type Admission =
+  | { readonly actor: string }
+  | { readonly refusal: Response; readonly message: string; readonly code: string }
+  /** A response of the dependency itself: a redirect to the log-in, a challenge. */
+  | { readonly response: Response }
+
+/** What decides who may use the console, and by which name their actions are recorded. */
+export interface AccessOptions<Value> {
+  readonly allow: (request: Request) => Value | Promise<Value>
+  readonly actor?: ((value: Value) => string) | undefined
+}
+
+/** Asks the dependency of the application who sends a request. */
+export function createAdmit<Value>({
+  allow,
+  actor,
+}: AccessOptions<Value>): (request: Request) => Promise<Admission> {
+  // It is called with Fetch requests only.
+  const callAllow = callDependency(allow as Dependency<Value>)
+  return async (request) => {
+    let value: Value
+    try {
+      value = await callAllow(request)
+    } catch (error) {
+      if (error instanceof Response) return { response: error }
+      if (!isTokenError(error)) throw error
+      return { refusal: toFetchErrorResponse(error), message: error.message, code: error.code }
+    }
+    assertAllowed(value)
+    return { actor: parseActorName(actor === undefined ? readName(value) : actor(value)) }
+  }
+}
+
+/**
+ * The refusal of a request that does not come from the console's own page, or `null`. Browsers send cookies and
+ * passwords along with requests that any page starts, so whatever `allow` is, the page that asks must be this one.
+ */
+export function readOriginRefusal(request: Request): Response | null {
+  if (isFromOwnPage(request)) return null
+  return createRefusal(403, 'CSRF_MISMATCH', 'The request does not come from the page of the console')
+}
+
+/** The name of the header that the page sends with everything that changes something. */
+export const CONSOLE_HEADER = 'x-tokenlib-console'
+
+function isFromOwnPage({ method, headers, url }: Request): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (!isRead && !headers.has(CONSOLE_HEADER)) return false
+  // The browser writes both headers, and no page can change them (Fetch §2.2.2). `none` is an address that was typed.
+  const site = headers.get('sec-fetch-site')
+  if (site !== null) return site === 'same-origin' || (isRead && site === 'none')
+  // No browser sends it to a host without HTTPS, unless that is the own machine.
+  const origin = headers.get('origin')
+  return origin === null ? isRead : origin === new URL(url).origin
+}
+
+// `null` is what an optional dependency returns for nobody; `false` is how guards of other libraries refuse.
+function assertAllowed(value: unknown): void {
+  if (value !== null && value !== false && !(value instanceof Error) && !(value instanceof Response)) return
+  throw new TypeError(
+    'allow must throw to refuse a request, and return who it is: not null, false or an error',
+  )
+}
+
+function readName(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'sub' in value ? value.sub : value
+}
+
+// At every request: that nobody can tell who revokes must not be found out in an emergency.
+function parseActorName(name: unknown): string {
+  if (typeof name === 'string' && name !== '') return name
+  throw new TypeError(
+    'The console records who revokes: let allow return a string or an object with a string "sub", or pass ' +
+      '`actor`, a function that returns the name for what allow has returned',
+  )
+}

@@ -1,0 +1,205 @@
+// Everything that is shown is put in as text: no markup is ever made of what users, clients or servers wrote.
+import { startLive } from './live.js'
+import { append, byId, fill, requestJson, showText, toAge, toSeconds, toTime } from './tools.js'
+
+const HEALTH_EVERY_MS = 5000
+
+/**
+ * @template Answer
+ * @typedef {import('./tools.js').Reply<Answer>} Reply
+ */
+/** @typedef {{ kind: 'session' | 'user' | 'key' | 'all', id: string, opener: HTMLElement }} Target */
+/** @typedef {{ id: string, createdAt: string, lastUsedAt: string, expiresAt: string | null, ip: string | null, userAgent: string | null }} Session */
+/** @typedef {{ actor: string, keyId: string | null, status: 'up' | 'down', responseTimeMs: number | null, error: string | null, replica: Replica | null }} Health */
+/** @typedef {{ isFresh: boolean, ageMs: number | null, boundMs: number, entries: number, error: string | null }} Replica */
+
+const user = byId('user', HTMLInputElement)
+const kind = byId('kind', HTMLSelectElement)
+const id = byId('id', HTMLInputElement)
+const more = byId('more', HTMLButtonElement)
+const dialog = byId('confirm', HTMLDialogElement)
+const reason = byId('reason', HTMLTextAreaElement)
+const typed = byId('typed', HTMLInputElement)
+const confirmButton = byId('confirm-button', HTMLButtonElement)
+
+/** The user whose sessions are shown. */
+let shownUser = ''
+/** @type {string | null} */
+let keyId = null
+/** @type {Target | null} */
+let target = null
+
+/** @param {boolean} isNext */
+async function showSessions(isNext) {
+  const query = new URLSearchParams({ user: shownUser, ...(isNext && { before: more.value }) })
+  /** @type {Reply<{ sessions: Session[], next: string | null }>} */
+  const { answer, problem } = await requestJson(`api/sessions?${query}`)
+  if (problem !== null) return showText('result', problem, 'bad')
+  const rows = document.querySelector('#sessions tbody')
+  const { sessions, next } = answer
+  if (!isNext) rows?.replaceChildren()
+  rows?.append(...sessions.map(toRow))
+  const count = rows?.children.length ?? 0
+  const some = count === 1 ? '1 session' : `${count}${next === null ? '' : ' or more'} sessions`
+  byId('found-text').textContent =
+    count === 0 ? `${shownUser} has no live session.` : `${some} of ${shownUser}`
+  byId('sessions').hidden = count === 0
+  byId('found').hidden = false
+  more.hidden = next === null
+  more.value = next ?? ''
+}
+
+/** @param {Session} session */
+function toRow(session) {
+  const button = append(document.createElement('button'), 'Revoke…')
+  button.type = 'button'
+  button.setAttribute('aria-label', `Revoke session ${session.id}`)
+  button.addEventListener('click', () => openDialog({ kind: 'session', id: session.id, opener: button }))
+  const row = document.createElement('tr')
+  row.role = 'row'
+  row.append(
+    toCell('Session', session.id, 'id long'),
+    toCell('Started', toTime(session.createdAt)),
+    toCell('Last used', toTime(session.lastUsedAt)),
+    toCell('Ends', session.expiresAt === null ? 'never' : toTime(session.expiresAt)),
+    toCell('Address', session.ip ?? 'unknown'),
+    toCell('User agent', session.userAgent ?? 'unknown', 'long'),
+    toCell('', button),
+  )
+  return row
+}
+
+/** @param {string} label @param {string | Node} content @param {string} className */
+function toCell(label, content, className = '') {
+  const cell = append(document.createElement('td'), content)
+  cell.role = 'cell'
+  cell.className = className
+  cell.dataset.label = label
+  return cell
+}
+
+const TEXTS = {
+  session: (/** @type {string} */ name) =>
+    `Ends session ${name}. Its user has to log in again on that device.`,
+  user: (/** @type {string} */ name) =>
+    `Ends every session of ${name}, and revokes every token that this user has now.`,
+  key: (/** @type {string} */ name) =>
+    `Revokes every token that key ${name} has signed or will sign. This cannot be undone.`,
+  all: () => 'Ends every session of everybody. All users have to log in again.',
+}
+
+/** @param {Target} wanted */
+function openDialog(wanted) {
+  target = wanted
+  const { kind, id } = wanted
+  const isSigning = kind === 'key' && id === keyId
+  byId('confirm-title').textContent = kind === 'all' ? 'Revoke everything' : `Revoke ${kind}`
+  byId('confirm-text').textContent = TEXTS[kind](id)
+  showText(
+    'confirm-warning',
+    isSigning
+      ? 'This key signs new tokens at this moment: nobody can log in until the application has another one.'
+      : '',
+    'bad',
+  )
+  showText('confirm-error', '', 'bad')
+  // One session of one user is not worth the typing of its id.
+  const isTyped = kind !== 'session'
+  byId('typed-part').hidden = !isTyped
+  typed.required = isTyped
+  byId('expected').textContent = kind === 'all' ? 'everything' : id
+  reason.value = ''
+  typed.value = ''
+  confirmButton.disabled = false
+  dialog.showModal()
+  reason.focus()
+}
+
+async function confirmRevocation() {
+  if (target === null) return
+  const { kind, id, opener } = target
+  const expected = kind === 'all' ? 'everything' : id
+  if (kind !== 'session' && typed.value !== expected) {
+    showText('confirm-error', `Type ${expected} to confirm.`, 'bad')
+    return typed.focus()
+  }
+  confirmButton.disabled = true
+  const body = { kind, id, reason: reason.value, confirmation: expected }
+  /** @type {Reply<{ isKnown: boolean | null }>} */
+  const { answer, problem } = await requestJson('api/revoke', body)
+  confirmButton.disabled = false
+  if (problem !== null) return showText('confirm-error', problem, 'bad')
+  dialog.close()
+  const what = kind === 'all' ? 'Everything' : `The ${kind} ${id}`
+  const unknown = answer.isKnown === false ? ' No live session had this id.' : ''
+  showText('result', `${what} is revoked.${unknown}`, '')
+  if (!byId('found').hidden) await showSessions(false)
+  // The button is gone together with its row.
+  if (opener.isConnected) opener.focus()
+  else byId('found-text').focus()
+}
+
+async function showHealth() {
+  /** @type {Reply<Health>} */
+  const { answer, problem } = await requestJson('api/health')
+  showText('health-error', problem ?? '', 'bad')
+  if (problem !== null) return
+  const { actor, status, responseTimeMs, error, replica } = answer
+  keyId = answer.keyId
+  byId('who').textContent = `You are ${actor}`
+  const facts = [
+    ['Store', status, status],
+    ['Response time', responseTimeMs === null ? 'no store' : `${responseTimeMs.toFixed(1)} ms`, ''],
+    ['Signing key', keyId ?? 'none', 'id'],
+  ]
+  if (replica !== null) {
+    facts.push(
+      ['Replica', replica.isFresh ? 'fresh' : 'stale', replica.isFresh ? 'up' : 'down'],
+      ['Replica read', `${toAge(replica.ageMs)} (bound ${toSeconds(replica.boundMs)})`, ''],
+      ['Revocations', replica.entries.toLocaleString(), ''],
+    )
+  }
+  fill(byId('health'), facts)
+  const errors = [error, replica?.error].filter((text) => typeof text === 'string')
+  if (errors.length > 0) showText('health-error', errors.join(' '), 'bad')
+}
+
+async function keepHealth() {
+  try {
+    if (!document.hidden) await showHealth()
+  } finally {
+    setTimeout(keepHealth, HEALTH_EVERY_MS)
+  }
+}
+
+/** @param {string} form @param {() => unknown} run */
+function onSubmit(form, run) {
+  byId(form, HTMLFormElement).addEventListener('submit', (event) => {
+    event.preventDefault()
+    run()
+  })
+}
+
+onSubmit('find', () => {
+  shownUser = user.value
+  showText('result', '', '')
+  return showSessions(false)
+})
+onSubmit('revoke', () => {
+  const opener = /** @type {HTMLElement} */ (document.activeElement)
+  openDialog({ kind: /** @type {Target['kind']} */ (kind.value), id: id.value, opener })
+})
+onSubmit('confirm-form', confirmRevocation)
+more.addEventListener('click', () => void showSessions(true))
+byId('cancel').addEventListener('click', () => dialog.close())
+byId('revoke-user').addEventListener('click', () =>
+  openDialog({ kind: 'user', id: shownUser, opener: byId('revoke-user') }),
+)
+kind.addEventListener('change', () => {
+  const isAll = kind.value === 'all'
+  id.disabled = isAll
+  if (isAll) id.value = ''
+})
+
+startLive()
+void keepHealth()

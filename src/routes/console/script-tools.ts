@@ -1,0 +1,121 @@
+// Made by scripts/console-assets.js from browser/tools.js, without its empty lines.
+
+/** What the other modules share. */
+export const CONSOLE_TOOLS: string = `/**
+ * The element with an id, of a class.
+ * @template {HTMLElement} Kind
+ * @param {string} id
+ * @param {new () => Kind} [type]
+ * @returns {Kind}
+ */
+export function byId(id, type) {
+  const found = document.getElementById(id)
+  if (found instanceof (type ?? HTMLElement)) return /** @type {Kind} */ (found)
+  throw new TypeError(\`The page has no \${id}\`)
+}
+/**
+ * Appends texts and elements to an element.
+ * @template {Element} Kind
+ * @param {Kind} element
+ * @param {...(string | Node)} content
+ */
+export function append(element, ...content) {
+  element.append(...content)
+  return element
+}
+/**
+ * Shows a text in an element, or hides the element if there is none.
+ * @param {string} id
+ * @param {string} text
+ * @param {'bad' | ''} className
+ */
+export function showText(id, text, className) {
+  const element = byId(id)
+  // Set only if it differs: screen readers read it again otherwise.
+  if (element.textContent !== text) element.textContent = text
+  element.className = \`notice \${className}\`
+  element.hidden = text === '' && id !== 'result'
+}
+/**
+ * Fills a list of facts: term, value, class of the value.
+ * @param {Element} list
+ * @param {readonly (readonly string[])[]} facts
+ */
+export function fill(list, facts) {
+  list.replaceChildren(
+    ...facts.map(([term = '', value = '', className = '']) => {
+      const description = append(document.createElement('dd'), value)
+      description.className = className
+      return append(document.createElement('div'), append(document.createElement('dt'), term), description)
+    }),
+  )
+}
+const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+/**
+ * A moment, in the time of whoever looks at it.
+ * @param {string} iso
+ */
+export function toTime(iso) {
+  const time = append(document.createElement('time'), FORMAT.format(new Date(iso)))
+  time.dateTime = iso
+  time.title = iso
+  return time
+}
+/** @param {number | null} milliseconds */
+export function toAge(milliseconds) {
+  return milliseconds === null ? 'not yet' : \`\${toSeconds(milliseconds)} ago\`
+}
+/** @param {number} milliseconds */
+export function toSeconds(milliseconds) {
+  return \`\${(milliseconds / 1000).toFixed(1)} s\`
+}
+/**
+ * @template Answer
+ * @typedef {{ answer: Answer, problem: null } | { answer: null, problem: string }} Reply
+ */
+/**
+ * Asks the console's API; \`problem\` says why there is no answer. With a body, it is a change.
+ * @template Answer
+ * @param {string} path
+ * @param {object} [body]
+ * @returns {Promise<Reply<Answer>>}
+ */
+export async function requestJson(path, body) {
+  const { csrfCookie = '', csrfHeader = '' } = document.body.dataset
+  const csrf = readCookie(csrfCookie)
+  const headers = new Headers({ accept: 'application/json' })
+  if (csrf !== null) headers.set(csrfHeader, csrf)
+  if (body !== undefined) {
+    headers.set('content-type', 'application/json')
+    headers.set('x-tokenlib-console', '1')
+  }
+  const change = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
+  try {
+    const response = await fetch(path, { headers, ...change })
+    const answer = /** @type {unknown} */ (await response.json().catch(() => ({})))
+    if (!response.ok) return { answer: null, problem: toProblem(response.status, answer) }
+    return { answer: /** @type {Answer} */ (answer), problem: null }
+  } catch {
+    return { answer: null, problem: 'The application does not answer.' }
+  }
+}
+/** @type {Record<string, string>} */
+const ADVICE = {
+  CSRF_MISSING:
+    'The console cannot read the CSRF value of your access cookie: set JWT_CSRF_IN_COOKIES, or guard the console by other means.',
+  TOKEN_MISSING: 'Log in, in another tab if you like.',
+  TOKEN_EXPIRED: 'Log in again, in another tab if you like.',
+  TOKEN_REVOKED: 'Log in again, in another tab if you like.',
+}
+/** @param {number} status @param {unknown} answer */
+function toProblem(status, answer) {
+  const { code, message } = /** @type {{ code?: unknown, message?: unknown }} */ (answer ?? {})
+  const text = typeof message === 'string' ? message : \`The application answered with status \${status}\`
+  return \`\${text}. \${ADVICE[String(code)] ?? ''}\`.trim()
+}
+/** @param {string} name */
+function readCookie(name) {
+  const pair = document.cookie.split('; ').find((part) => part.startsWith(\`\${name}=\`))
+  return pair === undefined ? null : pair.slice(name.length + 1)
+}
+`

@@ -1,0 +1,141 @@
+import { FOREVER } from '../../revocation/revocation.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
+import { notifySql } from './notify.js'
+import { insertSql, isKnownHead, nowSql, OR_STANDBY, takeEntriesSql } from './statements.js'
+import { leadSql, type Tables } from './tables.js'
+
+/** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */
+export type SessionStatements = Readonly<Record<'open' | 'openLimited' | 'rotate' | 'find' | 'list', string>>
+
+/** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
+export function createSessionStatements(tables: Tables, channel: string): SessionStatements {
+  const { heads, revocations, sessions } = tables
+  const revoked = (kind: string, id: string): string =>
+    `(select r.not_before from ${revocations} r where r.namespace = $1 and r.kind = '${kind}' and r.id = ${id})`
+  const isRevoked = `coalesce(s.started_at <= greatest(
+    ${revoked('session', 's.sid')}, ${revoked('user', 's.user_id')}, ${revoked('all', "''")}), false)`
+  // Once, so that all of a statement goes by one time.
+  const head = `head as materialized (
+  select h.namespace, h.changes, ${nowSql('$4')} as now from ${heads} h
+  where ${isKnownHead(tables, 'h')}
+)`
+  const after = (kind: string, id: string): string => `nullif(${revoked(kind, id)}, ${FOREVER}) + 1`
+
+  // The first so many of the user's live sessions, read from one end of their index.
+  const liveOf = (direction: 'asc' | 'desc', limit: string): string => `head h, lateral (
+    select s.sid, s.until, s.started_at from ${sessions} s
+    where ${leadSql('user', 's.namespace')} = ${leadSql('user', 'h.namespace')} and s.user_id = $5
+      and s.started_at > greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0)
+      and h.now < s.until and h.now - s.last_used_at <= $13::bigint and ${revoked('session', 's.sid')} is null
+    order by s.started_at ${direction}, s.sid ${direction} limit ${limit}) s`
+  // Six bytes are eight characters of base64, without padding.
+  const openFrom = (from: string): string => `start as materialized (
+  select greatest(now, ${after('user', '$5')}, ${after('all', "''")}) as at from head
+), opened as (
+  insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation, ip,
+    user_agent)
+  select $1, translate(encode(substring(int8send(at) from 3), 'base64'), '+/', '-_') || $6::text, $5, at, at,
+    $7::bigint, $8::bigint, 0, $9, $10 from ${from}
+  returning sid, started_at
+)`
+
+  return {
+    // $5: the user, $6: the nonce, $7: expiresAt, $8: until, $9: ip, $10: user agent.
+    open: `with ${head}, ${openFrom('start')}
+select json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at)::text from opened, head`,
+
+    // The same, and $11: the most sessions, $12: 1 to refuse the log-in that is one too many, $13: idleMs. The rules are
+    // those of decideOpening.
+    //
+    // One statement sees the sessions as they were when it began, so those that open sessions of one user at the same time
+    // have to take turns. The row of the kind 'turn' is for that: it has the transaction that had the last turn. Whoever
+    // finds another one in it than when the statement began answers 'busy', has done nothing, and asks again. Otherwise
+    // the row is locked until the commit, and nobody else had a turn in between. It is locked before the head, and
+    // nobody who holds the head waits for it. It is in no feed, because its change is 0, and can be dropped once it is
+    // older than any statement.
+    openLimited: `with ${head}, before as materialized (
+  select coalesce(${revoked('turn', '$5')}, 0) as turn
+), newest as materialized (
+  select 1 from ${liveOf('desc', `$11::bigint + ${MAX_ENDED_AT_ONCE}`)}
+), oldest as materialized (
+  select sid, until, row_number() over (order by started_at, sid) as place
+  from ${liveOf('asc', `${MAX_ENDED_AT_ONCE}`)}
+), decision as materialized (
+  select least(greatest(excess, 0), ${MAX_ENDED_AT_ONCE}) as count, case
+    when excess > 0 and $12::bigint = 1 then 'full'
+    when excess > ${MAX_ENDED_AT_ONCE} then 'ending' else 'opened' end as outcome
+  from (select count(*) + 1 - $11::bigint as excess from newest) c
+), claimed as (
+  ${insertSql(tables)} select namespace, 'turn', $5, pg_current_xact_id()::text::bigint, now + ${TURN_MS}, 0
+  from head, decision where outcome <> 'full'
+  on conflict (namespace, kind, id) do update set not_before = excluded.not_before, until = excluded.until
+    where r.not_before = (select turn from before)
+  returning 1
+), step as materialized (
+  select d.* from decision d, claimed
+), moved as (
+  update ${heads} h set changes = h.changes + t.count from step t where t.count > 0 and ${isKnownHead(tables, 'h')}
+  returning h.namespace, h.changes
+), entries as materialized (
+  select m.namespace, 'session' as kind, l.sid as id, ${FOREVER} as not_before, l.until,
+    m.changes + 1 - l.place as change
+  from moved m, step t, oldest l where l.place <= t.count
+), ${takeEntriesSql(tables)}, ${openFrom(`start, step where outcome = 'opened' and (count = 0 or exists (select from moved))`)}
+select json_build_object('changes', coalesce(m.changes, h.changes),
+  'outcome', case when d.outcome = 'full' then 'full' else coalesce(t.outcome, 'busy') end,
+  'sid', o.sid, 'startedAt', o.started_at,
+  'ended', (select coalesce(json_agg(l.sid order by l.place), '[]') from oldest l, removed e where l.sid = e.sid),
+  'news', (select json_build_object('changes', changes${notifySql(channel)}) from moved))::text
+from head h, decision d left join step t on true left join moved m on true left join opened o on true
+where t.count is null or t.count = 0 or m.changes is not null`,
+
+    // $5: the sid, $6: the generation presented, $7: idleMs, $8: ip, $9: user agent. Waits for nobody but another
+    // rotation of the same session, and is then judged by what that one left behind. A revocation that commits
+    // during the wait is missed, as if it had come after: it is not acknowledged before this call began, and
+    // finds the tokens of this rotation too, since they are of the same session.
+    rotate: `with ${head}, rotated as (
+  update ${sessions} s set generation = $6::bigint + 1, last_used_at = h.now, ip = coalesce($8, s.ip),
+    user_agent = coalesce($9, s.user_agent)
+  from head h
+  where s.namespace = $1 and s.sid = $5 and s.generation <= $6::bigint and h.now < s.until
+    and h.now - s.last_used_at <= $7::bigint and not ${isRevoked}
+  returning s.generation, s.expires_at
+)
+select json_build_object('changes', changes, 'generation', generation, 'expiresAt', expires_at)::text
+from head left join rotated on true`,
+
+    // $5: the sid.
+    find: `with ${head}
+select json_build_object('changes', changes, 'now', now, 'session', (
+  select ${toJson(`, 'generation', generation, 'until', until, 'isRevoked', ${isRevoked}`)}
+  from ${sessions} s where s.namespace = $1 and s.sid = $5))::text from head ${OR_STANDBY}`,
+
+    // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
+    // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
+    list: `with ${head}, page as materialized (
+  select s.* from head h, lateral (
+    select * from ${sessions} s
+    where (${leadSql('user', 's.namespace')}, s.user_id, s.started_at, s.sid)
+        < (${leadSql('user', 'h.namespace')}, $5::text, $6::bigint, $7::text)
+      and (${leadSql('user', 's.namespace')}, s.user_id, s.started_at)
+        > (${leadSql('user', 'h.namespace')}, $5::text, greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0))
+    order by ${leadSql('user', 's.namespace')} desc, s.user_id desc, s.started_at desc, s.sid desc
+    limit $8::bigint) s
+)
+select json_build_object('changes', changes, 'rows', (select count(*) from page), 'last', (
+    select json_build_object('startedAt', started_at, 'sid', sid) from page order by started_at, sid limit 1),
+  'sessions', (
+    select coalesce(json_agg(${toJson()} order by started_at desc, sid desc), '[]') from page s
+    where head.now < s.until and head.now - s.last_used_at <= $9::bigint
+      and ${revoked('session', 's.sid')} is null))::text
+from head ${OR_STANDBY}`,
+  }
+}
+
+function toJson(more = ''): string {
+  return `json_build_object('sid', sid, 'user', user_id, 'startedAt', started_at, 'lastUsedAt', last_used_at,
+    'expiresAt', expires_at, 'ip', ip, 'userAgent', user_agent${more})`
+}
+
+// Longer than any statement, by far.
+const TURN_MS = 60_000

@@ -1,0 +1,72 @@
+import { appendFileSync, readFileSync } from 'node:fs'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { enforce, handleErrors, mount } from '../../src/adapters/express.js'
+import { TokenConfig, type TokenEventName, TokenManager } from '../../src/index.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { createSqliteStore, type SqliteDatabase } from '../../src/stores/sqlite.js'
+import type { ApplicationSettings, LogLine } from './open-site.js'
+import { PAGE, PAGE_SCRIPT } from './page.js'
+
+// A process of its own: it is killed and restarted, and reads its settings again each time.
+const port = Number(process.argv[2])
+const settings = JSON.parse(readFileSync('settings.json', 'utf8')) as ApplicationSettings
+
+const config = new TokenConfig({
+  JWT_SECRET_KEY: Buffer.from(settings.key, 'base64url'),
+  ...(settings.previousKey !== null && {
+    JWT_PREVIOUS_SECRET_KEY: Buffer.from(settings.previousKey, 'base64url'),
+  }),
+  JWT_TOKEN_LOCATION: 'cookies',
+  JWT_COOKIE_SECURE: false,
+  JWT_ACCESS_TOKEN_EXPIRES: settings.accessSeconds,
+  JWT_REFRESH_GRACE: settings.graceSeconds,
+  // Two cores run a browser with 20 tabs beside this process.
+  JWT_REVOCATION_TIMEOUT: '1s',
+})
+const tokens = new TokenManager({ config, revocation: await openStore() })
+await tokens.ready()
+
+/** Before the answer is sent, so that nothing is missing after a kill. */
+function log(line: LogLine): void {
+  appendFileSync('log.jsonl', `${JSON.stringify(line)}\n`)
+}
+
+const EVENTS: readonly TokenEventName[] = ['loggedIn', 'loggedOut', 'refreshed', 'reuseDetected']
+for (const name of EVENTS) tokens.on(name, (event) => log({ at: Date.now(), event: name, ...event }))
+
+const routes = createSessionRoutes(tokens, {
+  logIn: async ({ name, password }) =>
+    typeof name === 'string' && password === 'correct' ? { uid: name } : null,
+})
+
+const app = express()
+app.use((req, res, next) => {
+  const { method, path } = req
+  const end = res.end.bind(res)
+  res.end = ((...given: []) => {
+    log({ at: Date.now(), method, path, status: res.statusCode, origin: req.get('origin') ?? null })
+    return end(...given)
+  }) as typeof res.end
+  next()
+})
+app.get('/', (_, res) => void res.type('html').send(PAGE))
+app.get('/page.js', (_, res) => void res.type('js').send(PAGE_SCRIPT))
+app.use('/package', express.static(settings.package))
+app.use(mount(routes))
+app.get('/api/me', enforce(tokens.accessTokenRequired), (_, res) => void res.json({ ok: true }))
+app.post('/api/notes', enforce(tokens.accessTokenRequired), (_, res) => void res.json({ ok: true }))
+app.use(handleErrors())
+app.listen(port, '127.0.0.1', () => console.log('ready to accept connections'))
+
+async function openStore(): Promise<RevocationStore> {
+  if (settings.redis !== null) {
+    const redis = new Redis(settings.redis)
+    redis.on('error', () => undefined)
+    return createRedisStore(redis, { namespace: 'evidence' })
+  }
+  const { DatabaseSync } = await import('@photostructure/sqlite')
+  return createSqliteStore(new DatabaseSync('sessions.sqlite') as unknown as SqliteDatabase)
+}

@@ -1,0 +1,210 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { serve, upgradeWebSocket, type WebSocketServerLike } from '@hono/node-server'
+import Fastify, { type FastifyPluginCallback, type FastifyRequest } from 'fastify'
+import { Hono } from 'hono'
+import { Server as SocketIo, type Socket } from 'socket.io'
+import { io } from 'socket.io-client'
+import { WebSocket, WebSocketServer } from 'ws'
+import * as fastifyAdapter from '../../src/adapters/fastify.js'
+import * as honoAdapter from '../../src/adapters/hono.js'
+import {
+  acceptUpgrade,
+  type AuthenticatedUpgrade,
+  isTokenError,
+  type RequestSource,
+  type TokenManager,
+  type UpgradePolicy,
+} from '../../src/index.js'
+
+/** How a client is refused: an HTTP status, or the code of a Socket.IO error. */
+export type Refusal = number | string
+
+/** A client of a server that says what it hears. */
+export interface EchoClient {
+  /** What the server answers to a message. */
+  send(text: string): Promise<string>
+  /** The close code, when the server ends the connection. */
+  readonly closed: Promise<number>
+}
+
+/** What a client brings: a subprotocol, or the headers of a browser. */
+export interface Handshake {
+  readonly protocols?: string[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A WebSocket server as docs/websockets.md has it, which echoes messages under the name of the user. */
+export interface SocketServer {
+  connect(handshake: Handshake): Promise<EchoClient | Refusal>
+  close(): Promise<void>
+}
+
+type Create = (tokens: TokenManager, policy: UpgradePolicy, every?: string) => Promise<SocketServer>
+
+const readPort = (server: { address(): unknown }): number => (server.address() as AddressInfo).port
+
+function echo(socket: WebSocket, { payload }: AuthenticatedUpgrade): void {
+  socket.on('message', (data: Buffer) => socket.send(`${payload.sub}: ${data.toString()}`))
+}
+
+async function connectWs(url: string, { protocols = [], headers = {} }: Handshake) {
+  const client = new WebSocket(url, protocols, { headers })
+  client.on('error', () => {})
+  const closed = new Promise<number>((resolve) => client.on('close', resolve))
+  const refusal = await new Promise<number | null>((resolve) => {
+    client.on('open', () => resolve(null))
+    client.on('unexpected-response', (_, response: IncomingMessage) => resolve(response.statusCode ?? 0))
+  })
+  if (refusal !== null) return refusal
+  return {
+    closed,
+    async send(text: string) {
+      client.send(text)
+      const [answer] = (await once(client, 'message')) as [Buffer]
+      return answer.toString()
+    },
+  }
+}
+
+const ws: Create = async (tokens, policy, every = '30s') => {
+  const server = createServer()
+  const sockets = new WebSocketServer({ noServer: true })
+  const accept = async (request: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> => {
+    const upgrade = await acceptUpgrade(tokens, request, connection, policy)
+    if (upgrade === null) return
+    sockets.handleUpgrade(request, connection, head, (socket) => {
+      tokens.closeWhenInvalid(socket, upgrade, { every })
+      echo(socket, upgrade)
+    })
+  }
+  server.on('upgrade', (request, connection, head) => void accept(request, connection, head))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    connect: (handshake) => connectWs(`ws://127.0.0.1:${readPort(server)}`, handshake),
+    async close() {
+      for (const socket of sockets.clients) socket.terminate()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const socketIo: Create = async (tokens, policy, every = '30s') => {
+  const server = createServer()
+  // So seldom that a test which moves its timers ahead does not lose the connection.
+  const heartbeat = { pingInterval: 86_400_000, pingTimeout: 86_400_000 }
+  const sockets = new SocketIo(server, { transports: ['websocket'], ...heartbeat })
+  const authenticate = async (socket: Socket, next: (error?: Error) => void): Promise<void> => {
+    try {
+      socket.data.upgrade = await tokens.authenticateUpgrade(socket.request, policy)
+      next()
+    } catch (error) {
+      next(new Error(isTokenError(error) ? error.code : 'INTERNAL_ERROR'))
+    }
+  }
+  sockets.use((socket, next) => void authenticate(socket, next))
+  sockets.on('connection', (socket) => {
+    const upgrade = socket.data.upgrade as AuthenticatedUpgrade
+    tokens.closeWhenInvalid(socket, upgrade, { every })
+    socket.on('say', (text: string) => socket.emit('said', `${upgrade.payload.sub}: ${text}`))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    async connect({ protocols = [], headers = {} }) {
+      const client = io(`http://127.0.0.1:${readPort(server)}`, {
+        transports: ['websocket'],
+        reconnection: false,
+        forceNew: true,
+        protocols,
+        extraHeaders: { ...headers },
+      })
+      let code = 0
+      client.on('exception', ({ closeCode }: { closeCode: number }) => (code = closeCode))
+      const closed = new Promise<number>((resolve) => client.on('disconnect', () => resolve(code)))
+      const refusal = await new Promise<string | null>((resolve) => {
+        client.on('connect', () => resolve(null))
+        client.on('connect_error', ({ message }) => resolve(message))
+      })
+      if (refusal !== null) {
+        client.disconnect()
+        return refusal
+      }
+      return {
+        closed,
+        send: (text) =>
+          new Promise((resolve) => {
+            client.once('said', resolve)
+            client.emit('say', text)
+          }),
+      }
+    },
+    close: () => sockets.close(),
+  }
+}
+
+// Without its types: they change those of every Fastify route of the program.
+const fastifyWebSocket = createRequire(import.meta.url)('@fastify/websocket') as FastifyPluginCallback
+
+const fastify: Create = async (tokens, policy, every = '30s') => {
+  const app = Fastify()
+  app.setErrorHandler(fastifyAdapter.handleErrors({ config: tokens.config }))
+  await app.register(fastifyWebSocket)
+  app.decorateRequest('upgrade', null)
+  const handle = (socket: WebSocket, request: FastifyRequest): void => {
+    const upgrade = request.getDecorator<AuthenticatedUpgrade>('upgrade')
+    tokens.closeWhenInvalid(socket, upgrade, { every })
+    echo(socket, upgrade)
+  }
+  const options = {
+    websocket: true,
+    preValidation: async (request: FastifyRequest) => {
+      request.setDecorator('upgrade', await tokens.authenticateUpgrade(request.raw, policy))
+    },
+  }
+  app.get('/chat', options, handle as never)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    connect: (handshake) => connectWs(`${url.replace('http', 'ws')}/chat`, handshake),
+    close: () => app.close(),
+  }
+}
+
+const hono: Create = async (tokens, policy, every = '30s') => {
+  const app = new Hono()
+  app.onError(honoAdapter.handleErrors({ config: tokens.config }))
+  const upgrade = (request: RequestSource) => tokens.authenticateUpgrade(request, policy)
+  app.get(
+    '/chat',
+    honoAdapter.inject({ upgrade }),
+    upgradeWebSocket((c) => ({
+      onOpen: (_, socket) => void tokens.closeWhenInvalid(socket.raw as WebSocket, c.var.upgrade, { every }),
+      onMessage: ({ data }, socket) => socket.send(`${c.var.upgrade.payload.sub}: ${String(data)}`),
+    })),
+  )
+  const sockets = new WebSocketServer({ noServer: true })
+  const websocket = { server: sockets as WebSocketServerLike }
+  const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, websocket })
+  await once(server, 'listening')
+  return {
+    connect: (handshake) => connectWs(`ws://127.0.0.1:${readPort(server)}/chat`, handshake),
+    async close() {
+      for (const socket of sockets.clients) socket.terminate()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** The servers of docs/websockets.md; `unauthorized` is what a client without a token is told. */
+export const SOCKET_SERVERS: readonly { name: string; create: Create; unauthorized: Refusal }[] = [
+  { name: 'ws', create: ws, unauthorized: 401 },
+  { name: 'Socket.IO', create: socketIo, unauthorized: 'TOKEN_MISSING' },
+  { name: 'Fastify', create: fastify, unauthorized: 401 },
+  { name: 'Hono', create: hono, unauthorized: 401 },
+]

@@ -1,0 +1,98 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { MissingTokenError, TokenManager } from '../../src/index.js'
+import { createConsole } from '../../src/routes/console.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { replicate } from '../../src/stores/replica.js'
+import { ORIGIN, openConsole, readLive } from './console-fixture.js'
+
+describe('live revocations', () => {
+  test('first those that are kept, then those that happen', async () => {
+    const { tokens, get } = openConsole()
+    await tokens.revokeUser('ada', { actor: 'grace', note: 'Ticket 1\ndata: forged\n\n' })
+    const response = await get('/api/live')
+    expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+    const live = readLive(response)
+    expect(await live.next()).toMatchObject({
+      number: 1,
+      event: 'revoked',
+      facts: { kind: 'user', id: 'ada', actor: 'grace', note: 'Ticket 1 data: forged  ' },
+    })
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'bob' })
+    const next = await tokens.refresh(refreshToken)
+    await tokens.refresh(next.refreshToken)
+    await tokens.refresh(refreshToken, { ip: '192.0.2.66' }).catch(() => undefined)
+    expect(await live.next()).toMatchObject({ event: 'revoked', facts: { reason: 'reuse', sub: 'bob' } })
+    expect(await live.next()).toMatchObject({
+      event: 'reuseDetected',
+      facts: { sub: 'bob', ip: '192.0.2.66' },
+    })
+    await live.cancel()
+  })
+
+  test('a storm keeps the newest hundred, and the numbers show that some are missing', async () => {
+    const { tokens, get } = openConsole()
+    for (let at = 1; at <= 130; at++) await tokens.revokeUser(`user-${at}`)
+    const live = readLive(await get('/api/live'))
+    expect(await live.next()).toMatchObject({ number: 31, facts: { id: 'user-31' } })
+    await live.cancel()
+  })
+
+  test('whoever may not see them any more gets nothing new, however long the stream is open', async () => {
+    let isOperator = true
+    const { tokens, get } = openConsole({
+      allow: () => {
+        if (!isOperator) throw new MissingTokenError()
+        return 'grace'
+      },
+    })
+    const live = readLive(await get('/api/live'))
+    isOperator = false
+    await tokens.revokeUser('ada')
+    expect(await live.next()).toBeNull()
+    expect((await get('/api/live')).status).toBe(401)
+  })
+
+  test('the revocation of an operator is not shown to that operator', async () => {
+    const { tokens, get } = openConsole({}, { config: { JWT_TOKEN_LOCATION: 'headers' } })
+    const routes = createConsole(tokens, { allow: tokens.accessTokenRequired })
+    const { accessToken } = await tokens.createTokenPair({ uid: 'mallory' })
+    const headers = { authorization: `Bearer ${accessToken}` }
+    const response = await routes.handle(new Request(`${ORIGIN}/console/api/live`, { headers }))
+    const live = readLive(response as Response)
+    await tokens.revokeUser('bob')
+    expect(await live.next()).toMatchObject({ facts: { id: 'bob' } })
+    await tokens.revokeUser('mallory')
+    expect(await live.next()).toBeNull()
+    expect((await get('/api/live')).status).toBe(200)
+  })
+
+  test('a client that goes away, or does not read, holds nothing', async () => {
+    const { tokens, get } = openConsole()
+    const { body } = await get('/api/live')
+    await body?.cancel()
+    const unread = await get('/api/live')
+    for (let at = 0; at < 500; at++) await tokens.revokeUser('ada')
+    const live = readLive(unread)
+    // Nothing was queued for it while it did not read: the newest hundred come, and not all five hundred.
+    expect(await live.next()).toMatchObject({ number: 401 })
+    await live.cancel()
+  })
+
+  test('those of other processes arrive where the console knows a store with a replica', async () => {
+    const shared = createMemoryStore()
+    const store = replicate(shared)
+    onTestFinished(() => store.close())
+    const { tokens, get } = openConsole({ store }, { store })
+    const other = new TokenManager({ config: tokens.config, revocation: shared })
+    await other.revokeUser('long ago')
+    await tokens.ready()
+    const live = readLive(await get('/api/live'))
+    await tokens.revokeUser('own')
+    await tokens.revokeSession('own session')
+    await other.revokeUser('of another')
+    expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own' } })
+    expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own session' } })
+    expect(await live.next()).toMatchObject({ event: 'arrived', facts: { kind: 'user', id: 'of another' } })
+    await live.cancel()
+  })
+})
