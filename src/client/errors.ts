@@ -33,10 +33,10 @@ export class TokenClientError extends Error {
 export function toClientError(
   route: string,
   response: Response,
-  body: { readonly code?: unknown },
+  body: { readonly code?: string },
 ): TokenClientError {
   const { status } = response
-  const code = status >= 500 ? 'UNAVAILABLE' : String(body.code ?? 'ANSWER_INVALID')
+  const code = status >= 500 ? 'UNAVAILABLE' : (body.code ?? 'ANSWER_INVALID')
   return new TokenClientError(code, route, {
     status,
     body,

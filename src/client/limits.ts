@@ -24,7 +24,7 @@ export const CLOSED = 3
 export const UNAUTHORIZED = 4401
 
 /** RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first. */
-export const SAFE_METHOD: RegExp = /^(GET|HEAD|OPTIONS)$/
+export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
 
 /** No refresh changes these answers: a CSRF value, for example, is that of one session, whatever its tokens. */
 export const FINAL_CODE: RegExp = /^(CSRF|FRESH|CREDENTIALS)_/

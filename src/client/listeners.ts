@@ -3,16 +3,17 @@ export function createListeners<Events>(): [
   on: <Name extends keyof Events>(name: Name, listener: (value: Events[Name]) => void) => () => void,
   emit: <Name extends keyof Events>(name: Name, value: Events[Name]) => void,
 ] {
-  const listeners: { [Name in keyof Events]?: Set<(value: Events[Name]) => void> } = {}
+  // Lists that are replaced and never changed: who listens from now on hears the next event.
+  const listeners: { [Name in keyof Events]?: ((value: Events[Name]) => void)[] } = {}
   return [
     (name, listener) => {
-      const added = (listeners[name] ??= new Set())
-      added.add(listener)
-      return () => void added.delete(listener)
+      listeners[name] = [...(listeners[name] ?? []), listener]
+      return () => {
+        listeners[name] = listeners[name]?.filter((other) => other !== listener) ?? []
+      }
     },
     (name, value) => {
-      // A copy: who listens from now on hears the next event.
-      for (const listener of [...(listeners[name] ?? [])]) {
+      for (const listener of listeners[name] ?? []) {
         try {
           listener(value)
         } catch (error) {

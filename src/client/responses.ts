@@ -20,5 +20,5 @@ export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSigna
 
 /** The JSON of an answer; an empty object if it has none. */
 export async function readJson<Body>(response: Response): Promise<Body> {
-  return Object((await response.json().catch(() => null)) as unknown) as Body
+  return Object(await response.json().catch(() => null)) as Body
 }

@@ -64,7 +64,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   // Bearer tokens are in the memory of one tab: its session is not that of the others.
   const channel =
     !isBearer && location && globals.BroadcastChannel
-      ? new globals.BroadcastChannel(`tokenlib ${toRoute('')}`)
+      ? new globals.BroadcastChannel(`tokenlib ${toRoute('').href}`)
       : null
 
   const hold = (next: Session, name?: Change): void => {
@@ -145,7 +145,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const { status, headers } = response
       if (status !== 401 && status !== 503) return [response, '']
       // Of a copy: the response may be returned.
-      const code = String((await readJson<Answer>(response.clone())).code)
+      const { code = '' } = await readJson<Answer>(response.clone())
       // This code: refused before any handler ran. Other answers leave that open.
       const isRefused = code === 'REVOCATION_UNAVAILABLE' || (isSafe && headers.has('retry-after'))
       const seconds = readRetryAfter(response) || 1
@@ -277,7 +277,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       if (id === session?.id) endEverywhere()
     },
     socket(address, protocols = []) {
-      const url = toUrl(`${address}`.replace(/^ws/, 'http'))
+      const url = toUrl(String(address).replace(/^ws/, 'http'))
       const { WebSocket } = settings
       assertOption('WebSocket', WebSocket)
       assertOption('origins', isAllowed(url))

@@ -22,7 +22,7 @@ export interface TokenAnswer<Claims> {
   readonly session?: TokenSession<Claims>
   readonly access_token?: string
   readonly refresh_token?: string
-  readonly code?: unknown
+  readonly code?: string
 }
 
 /** What the listeners of each event get. */

@@ -37,7 +37,7 @@ export async function openServer(config: TokenConfigOptions = {}) {
       if (answer === undefined) return application(request)
       const response = await answer(request, async () => application(request))
       if (response !== null) return response
-      ;(server as Server).closeAllConnections()
+      server.closeAllConnections()
       return new Response()
     },
   }) as Server
