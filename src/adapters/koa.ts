@@ -84,9 +84,9 @@ export function mount(routes: MountableRoutes, options: MountOptions<ExtendableC
   return async (ctx, next) => {
     const { originalUrl: url, origin } = ctx
     const { body } = ctx.request as { readonly body?: unknown }
-    if (!isBelow(routes, url)) return next()
+    if (!isBelow(routes, url)) return void (await next())
     const response = await routes.handle(toFetchRequest(ctx.req, { url, origin, ip: ip(ctx), body }))
-    if (response === null) return next()
+    if (response === null) return void (await next())
     ctx.body = toNodeBody(response)
     // After the body: Koa sets a status and a type for it.
     ctx.status = response.status

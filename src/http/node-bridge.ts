@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
 import { AddressedView } from '../request/fetch-view.js'
 import { rememberView } from '../request/view.js'
 import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from './implicit-refresh.js'
@@ -56,34 +55,28 @@ export async function sendFetchResponse(response: Response, res: ServerResponse)
 /** Adds `Set-Cookie` values to whatever a Node response will be: error handlers drop the headers that are set before them. */
 export function keepCookies(res: ServerResponse, cookies: readonly string[]): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => ServerResponse
-  res.writeHead = ((status: number, ...rest: unknown[]) => {
+  const writeWithCookies = (status: number, ...rest: unknown[]): ServerResponse => {
     const given = rest.at(-1)
-    if (typeof given !== 'object' || given === null) {
-      res.appendHeader('set-cookie', cookies)
-      return writeHead(status, ...rest)
-    }
-    // Headers that are given here replace those that were set.
-    const headers = Array.isArray(given) ? toPairs(given) : Object.entries(given as object)
-    const own = headers.filter(([name]) => name.toLowerCase() === 'set-cookie').flatMap(([, value]) => value)
-    const present = own.length > 0 ? own : [res.getHeader('set-cookie') ?? []].flat()
-    const others = headers.filter(([name]) => name.toLowerCase() !== 'set-cookie')
-    return writeHead(
-      status,
-      ...rest.slice(0, -1),
-      Object.fromEntries([...others, ['set-cookie', [...present, ...cookies]]]),
-    )
-  }) as ServerResponse['writeHead']
+    const isGiven = typeof given === 'object' && given !== null
+    // As Node does with headers that are given here, when others were set before.
+    if (isGiven) for (const [name, value] of toPairs(given)) res.setHeader(name, value)
+    res.appendHeader('set-cookie', cookies)
+    return writeHead(status, ...(isGiven ? rest.slice(0, -1) : rest))
+  }
+  Object.assign(res, { writeHead: writeWithCookies })
 }
 
-function toPairs(flat: readonly unknown[]): [string, unknown][] {
-  if (flat.every(Array.isArray)) return flat as [string, unknown][]
-  return flat.flatMap((name, at) => (at % 2 === 0 ? [[String(name), flat[at + 1]] as [string, unknown]] : []))
+// An object of headers, or the flat list of names and values that Node also takes.
+function toPairs(headers: object): [string, string | readonly string[]][] {
+  if (!Array.isArray(headers)) return Object.entries(headers) as [string, string | readonly string[]][]
+  const flat = headers.flat() as string[]
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))
 }
 
 /** Middleware of Node servers that refreshes implicitly. */
-export function createNodeRefresh<Req extends IncomingMessage>(
+export function createNodeRefresh(
   tokens: RefreshingManager,
-): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+): (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
   assertImplicitRefresh(tokens)
   return async (req, res, next) => {
     try {
@@ -98,7 +91,7 @@ export function createNodeRefresh<Req extends IncomingMessage>(
 
 /** The body of a Fetch response as Node frameworks send one. */
 export function toNodeBody({ body }: Response): Readable | null {
-  return body === null ? null : Readable.fromWeb(body as NodeReadableStream)
+  return body === null ? null : Readable.fromWeb(body)
 }
 
 /** Middleware of Node servers that answers what is below the path of the routes, and passes on the rest. */
@@ -120,17 +113,17 @@ export function createNodeMount<Req extends IncomingMessage>(
 }
 
 function toBody(req: IncomingMessage, parsed: unknown): string | Uint8Array | ReadableStream<Uint8Array> {
-  if (parsed === undefined || req.readableDidRead === false) return toStream(req)
+  if (parsed === undefined || !req.readableDidRead) return toStream(req)
   return typeof parsed === 'string' || parsed instanceof Uint8Array ? parsed : JSON.stringify(parsed)
 }
 
 // Pulls, and not before it must: a request that is passed on keeps its body.
 function toStream(req: IncomingMessage): ReadableStream<Uint8Array> {
-  let chunks: AsyncIterator<Uint8Array> | undefined
+  let chunks: AsyncIterator<Uint8Array, undefined> | undefined
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        chunks ??= req[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+        chunks ??= req[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
         const { done, value } = await chunks.next()
         if (done === true) controller.close()
         else controller.enqueue(value)
@@ -142,7 +135,7 @@ function toStream(req: IncomingMessage): ReadableStream<Uint8Array> {
 
 function readOrigin({ headers, socket }: IncomingMessage): string {
   const scheme = 'encrypted' in socket ? 'https' : 'http'
-  return `${scheme}://${headers.host ?? headers[':authority'] ?? 'localhost'}`
+  return `${scheme}://${headers.host ?? 'localhost'}`
 }
 
 // A client may send any text as its host.

@@ -6,7 +6,7 @@ import { TokenConfig, type TokenEventName, TokenManager } from '../../src/index.
 import type { RevocationStore } from '../../src/revocation/store.js'
 import { createSessionRoutes } from '../../src/routes/session-routes.js'
 import { createRedisStore } from '../../src/stores/redis.js'
-import { createSqliteStore, type SqliteDatabase } from '../../src/stores/sqlite.js'
+import { createSqliteStore } from '../../src/stores/sqlite.js'
 import type { ApplicationSettings, LogLine } from './open-site.js'
 import { PAGE, PAGE_SCRIPT } from './page.js'
 
@@ -68,5 +68,5 @@ async function openStore(): Promise<RevocationStore> {
     return createRedisStore(redis, { namespace: 'evidence' })
   }
   const { DatabaseSync } = await import('@photostructure/sqlite')
-  return createSqliteStore(new DatabaseSync('sessions.sqlite') as unknown as SqliteDatabase)
+  return createSqliteStore(new DatabaseSync('sessions.sqlite'))
 }
