@@ -13,7 +13,7 @@ export interface Figures {
   /** Log-outs that a page reported although nobody had logged out, and tabs that were not logged in at the end. */
   readonly falseLogOuts: number
   readonly offline: number
-  /** How often the access token was replaced. */
+  /** How often the access token had expired, and was replaced. */
   readonly expiries: number
   /** Refreshes that the server answered with tokens, and how many of them the busiest expiry needed. */
   readonly refreshes: number
@@ -35,13 +35,9 @@ export interface ScenarioResult {
 export function toFigures(tabs: readonly TabCounts[], loggedIn: number, log: readonly LogLine[]): Figures {
   const sum = (name: Exclude<keyof TabCounts, 'reasons'>): number =>
     tabs.reduce((total, counts) => total + counts[name], 0)
-  const refreshes = new Map<string, number>()
-  for (const line of log) {
-    if (!('event' in line) || line.event !== 'refreshed' || !('generation' in line)) continue
-    const expiry = `${line.sid} ${line.generation}`
-    refreshes.set(expiry, (refreshes.get(expiry) ?? 0) + 1)
-  }
-  const calls = [...refreshes.values()]
+  const calls = countTogether(
+    log.flatMap((line) => ('event' in line && line.event === 'refreshed' ? [line.at] : [])),
+  )
   return {
     tabs: tabs.length,
     requests: sum('requests'),
@@ -54,6 +50,18 @@ export function toFigures(tabs: readonly TabCounts[], loggedIn: number, log: rea
     mostRefreshes: Math.max(0, ...calls),
     reasons: mergeReasons(tabs),
   }
+}
+
+// Refreshes of several tabs belong to one expiry if they follow each other within a second.
+function countTogether(times: readonly number[]): number[] {
+  const counts: number[] = []
+  let before = Number.NEGATIVE_INFINITY
+  for (const at of times.toSorted((one, other) => one - other)) {
+    if (at - before > 1000) counts.push(0)
+    counts.push((counts.pop() ?? 0) + 1)
+    before = at
+  }
+  return counts
 }
 
 function mergeReasons(tabs: readonly TabCounts[]): Record<string, number> {
