@@ -38,6 +38,7 @@ export type {
   Rotation,
   RotationOptions,
   RotationRules,
+  OpeningOptions,
   SessionLimit,
   SessionStore,
   StoredSession,
