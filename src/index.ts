@@ -46,7 +46,12 @@ export {
 } from './errors.js'
 export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from './http/accept-upgrade.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
-export { type ImplicitRefresh, refreshImplicitly, type RefreshingManager } from './http/implicit-refresh.js'
+export {
+  type ImplicitRefresh,
+  type ImplicitRefreshOptions,
+  refreshImplicitly,
+  type RefreshingManager,
+} from './http/implicit-refresh.js'
 export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
 export {
   setAccessCookies,

@@ -6,7 +6,12 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefreshOptions,
+  PRIVATE,
+  type RefreshingManager,
+} from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import {
   createEnforcer,
@@ -95,13 +100,16 @@ export function mount(
 }
 
 /** A hook for `onTransform` that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(
-  tokens: RefreshingManager,
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<RouteContext, Input, Payload> = {},
 ): (context: RouteContext & Pick<Context, 'set'>) => Promise<void> {
-  assertImplicitRefresh(tokens)
+  const refresh = createImplicitRefresh(tokens, options, () => null)
   return async (context) => {
-    const refreshed = await refreshImplicitly(tokens, contextReader.toView(context))
-    if (refreshed !== null) sendCookies(context.set, refreshed.cookies)
+    const refreshed = await refresh(context, contextReader.toView(context))
+    if (refreshed === null) return
+    sendCookies(context.set, refreshed.cookies)
+    context.set.headers['cache-control'] = PRIVATE
   }
 }
 

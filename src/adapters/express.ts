@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import type { RefreshingManager } from '../http/implicit-refresh.js'
+import type { ImplicitRefreshOptions, RefreshingManager } from '../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createNodeMount, createNodeRefresh } from '../http/node-bridge.js'
 import {
@@ -111,8 +111,11 @@ export function mount(
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): ExpressMiddleware {
-  return createNodeRefresh(tokens)
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<Request, Input, Payload> = {},
+): (req: Request, res: ServerResponse, next: NextFunction) => Promise<void> {
+  return createNodeRefresh(tokens, options, (req) => req.ip)
 }
 
 // Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.

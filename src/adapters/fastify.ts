@@ -17,9 +17,13 @@ import type {
 } from 'fastify'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefreshOptions,
+  type RefreshingManager,
+} from '../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
-import { toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import { isMounted, keepRefreshed, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -120,13 +124,15 @@ export function sendCookies(
 }
 
 /** An `onRequest` hook that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(
-  tokens: RefreshingManager,
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<FastifyRequest, Input, Payload> = {},
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
-  assertImplicitRefresh(tokens)
+  const refresh = createImplicitRefresh(tokens, options, (request) => request.ip)
   return async (request, reply) => {
-    const refreshed = await refreshImplicitly(tokens, wrappedRequestReader.toView(request))
-    if (refreshed !== null) sendCookies(reply, refreshed.cookies)
+    const refreshed = await refresh(request, wrappedRequestReader.toView(request))
+    // At Node's response: a route may answer without the reply.
+    if (refreshed !== null) keepRefreshed(reply.raw, refreshed)
   }
 }
 
@@ -143,7 +149,8 @@ export function mount(
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { raw, originalUrl: url, protocol, host } = request
     const facts = { url, origin: `${protocol}://${host}`, ip: ip(request) }
-    const response = await routes.handle(toFetchRequest(raw, facts))
+    const isOwn = isMounted(routes, raw.method, url)
+    const response = isOwn ? await routes.handle(toFetchRequest(raw, reply.raw, facts)) : null
     if (response === null) return reply.callNotFound()
     reply.code(response.status)
     for (const [name, value] of response.headers) reply.header(name, value)

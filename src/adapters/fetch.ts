@@ -4,10 +4,16 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefreshOptions,
+  PRIVATE,
+  type RefreshingManager,
+  selectCookies,
+} from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
-import { fetchRequestReader } from '../request/request-source.js'
+import { fetchRequestReader, toRequestView } from '../request/request-source.js'
 
 /**
  * A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request,
@@ -74,13 +80,19 @@ export function mount<Rest extends readonly unknown[], Given extends Request>(
 }
 
 /** Wraps a handler so that it refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): Wrap {
-  assertImplicitRefresh(tokens)
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<Request, Input, Payload> = {},
+): Wrap {
+  const refresh = createImplicitRefresh(tokens, options, () => null)
   return (handler) =>
     async (request, ...rest) => {
-      const refreshed = await refreshImplicitly(tokens, request)
+      const refreshed = await refresh(request, toRequestView(request))
       const response = await handler(request, ...rest)
-      return refreshed === null ? response : sendCookies(response, refreshed.cookies)
+      if (refreshed === null) return response
+      const sent = sendCookies(response, selectCookies(refreshed, response.headers.getSetCookie()))
+      sent.headers.set('cache-control', PRIVATE)
+      return sent
     }
 }
 

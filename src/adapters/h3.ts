@@ -5,7 +5,14 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefresh,
+  type ImplicitRefreshOptions,
+  PRIVATE,
+  type RefreshingManager,
+  selectCookies,
+} from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
@@ -68,16 +75,31 @@ export function mount(routes: MountableRoutes, options: MountOptions<H3Event> = 
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): Middleware {
-  assertImplicitRefresh(tokens)
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<H3Event, Input, Payload> = {},
+): Middleware {
+  const refresh = createImplicitRefresh(tokens, options, (event) => event.req.ip)
   return async (event, next) => {
-    const refreshed = await refreshImplicitly(tokens, requestReader.toView(readRequest(event)))
-    for (const cookie of refreshed?.cookies ?? []) {
-      event.res.headers.append('set-cookie', cookie)
-      // Sent with errors, in place of the others.
-      event.res.errHeaders.append('set-cookie', cookie)
+    const refreshed = await refresh(event, requestReader.toView(readRequest(event)))
+    if (refreshed === null) return next()
+    try {
+      const answer = await next()
+      addRefreshed(event, refreshed, answer instanceof Response ? answer.headers.getSetCookie() : [])
+      return answer
+    } catch (error) {
+      addRefreshed(event, refreshed, [])
+      throw error
     }
-    return next()
+  }
+}
+
+// h3 has headers of its own for errors. Both are put over those of a response that a handler returns.
+function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, own: readonly string[]): void {
+  for (const headers of [event.res.headers, event.res.errHeaders]) {
+    const cookies = selectCookies(refreshed, [...own, ...headers.getSetCookie()])
+    for (const cookie of cookies) headers.append('set-cookie', cookie)
+    headers.set('cache-control', PRIVATE)
   }
 }
 

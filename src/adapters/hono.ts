@@ -1,7 +1,13 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefreshOptions,
+  PRIVATE,
+  type RefreshingManager,
+  selectCookies,
+} from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
 import {
   createEnforcer,
@@ -103,13 +109,18 @@ export function mount(routes: MountableRoutes, options: MountOptions<Context> = 
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): MiddlewareHandler {
-  assertImplicitRefresh(tokens)
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<Context, Input, Payload> = {},
+): MiddlewareHandler {
+  const refresh = createImplicitRefresh(tokens, options, () => null)
   return async (c, next) => {
-    const refreshed = await refreshImplicitly(tokens, toView(c))
+    const refreshed = await refresh(c, toView(c))
     await next()
+    if (refreshed === null) return
     // Afterwards: a route may answer with a response that the context has not made.
-    if (refreshed !== null) sendCookies(c, refreshed.cookies)
+    sendCookies(c, selectCookies(refreshed, c.res.headers.getSetCookie()))
+    c.header('cache-control', PRIVATE)
   }
 }
 

@@ -1,9 +1,13 @@
 import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from '../http/implicit-refresh.js'
-import { assertMount, isBelow, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
-import { keepCookies, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefreshOptions,
+  type RefreshingManager,
+} from '../http/implicit-refresh.js'
+import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { isMounted, keepRefreshed, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
   createEnforcer,
   createInjector,
@@ -84,8 +88,8 @@ export function mount(routes: MountableRoutes, options: MountOptions<ExtendableC
   return async (ctx, next) => {
     const { originalUrl: url, origin } = ctx
     const { body } = ctx.request as { readonly body?: unknown }
-    if (!isBelow(routes, url)) return void (await next())
-    const response = await routes.handle(toFetchRequest(ctx.req, { url, origin, ip: ip(ctx), body }))
+    if (!isMounted(routes, ctx.method, url)) return void (await next())
+    const response = await routes.handle(toFetchRequest(ctx.req, ctx.res, { url, origin, ip: ip(ctx), body }))
     if (response === null) return void (await next())
     ctx.body = toNodeBody(response)
     // After the body: Koa sets a status and a type for it.
@@ -99,11 +103,14 @@ export function mount(routes: MountableRoutes, options: MountOptions<ExtendableC
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): KoaMiddleware {
-  assertImplicitRefresh(tokens)
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<ExtendableContext, Input, Payload> = {},
+): KoaMiddleware {
+  const refresh = createImplicitRefresh(tokens, options, (ctx) => ctx.ip)
   return async (ctx, next) => {
-    const refreshed = await refreshImplicitly(tokens, contextReader.toView(ctx))
-    if (refreshed !== null) keepCookies(ctx.res, refreshed.cookies)
+    const refreshed = await refresh(ctx, contextReader.toView(ctx))
+    if (refreshed !== null) keepRefreshed(ctx.res, refreshed)
     await next()
   }
 }

@@ -1,20 +1,37 @@
+import type { StandardClaims } from '../claims/payload.js'
 import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
+import { assertOptions, type OptionNames } from '../options.js'
 import { readCookieHeader, type RequestToken, replaceCookies } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-import type { TokenPair } from '../sessions/options.js'
+import type { RefreshOptions, TokenPair } from '../sessions/options.js'
 import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
 
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
-export interface RefreshingManager {
+export interface RefreshingManager<Input extends object = object, Payload = unknown> {
   readonly config: TokenConfig
-  refresh(source: RequestSource): Promise<TokenPair>
+  refresh(source: RequestSource, options?: RefreshOptions<Input>): Promise<TokenPair>
+  refreshTokenRequired(request: RequestSource): Promise<Payload>
+  revokeSession(session: Pick<StandardClaims, 'sid'>): Promise<unknown>
   getTokenFromRequest(
     request: RequestSource,
     options?: { readonly type?: 'access' | 'refresh' },
   ): Promise<RequestToken | null>
   verifyTokenWithoutRevocation(token: string): object
+}
+
+/** How a request is refreshed; `Source` is what stands for a request in the framework. */
+export interface ImplicitRefreshOptions<Source, Input extends object = object, Payload = unknown> {
+  /**
+   * The extra claims from this refresh on; `undefined` keeps those of the token, and `null` ends the session, because the
+   * user is gone. As in `createSessionRoutes`.
+   */
+  readonly claimsOnRefresh?: (
+    payload: Payload,
+  ) => Input | null | undefined | Promise<Input | null | undefined>
+  /** The address of the client, for the list of sessions; the default is what the framework knows. */
+  readonly ip?: (source: Source) => string | null | undefined
 }
 
 /** What an implicit refresh has changed. */
@@ -33,15 +50,51 @@ export interface ImplicitRefresh {
  * request whose refresh token is refused for another reason, a missing CSRF value for example, goes on as it came. Rejects
  * when the store is unavailable: a request must not count as logged out for that.
  */
-export async function refreshImplicitly(
-  tokens: RefreshingManager,
-  request: RequestSource,
+export async function refreshImplicitly<Source extends RequestSource, Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  request: Source,
+  options: ImplicitRefreshOptions<Source, Input, Payload> = {},
 ): Promise<ImplicitRefresh | null> {
-  const view = toRequestView(request)
+  assertOptions('refreshImplicitly()', options, OPTIONS)
+  return refreshView(tokens, toRequestView(request), options.claimsOnRefresh, options.ip?.(request))
+}
+
+/** What an adapter calls for each request, with the view of its own. */
+export function createImplicitRefresh<Source, Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<Source, Input, Payload>,
+  readIp: (source: Source) => string | null | undefined,
+): (source: Source, view: RequestView) => Promise<ImplicitRefresh | null> {
+  assertOptions('implicitRefresh()', options, OPTIONS)
+  assertImplicitRefresh(tokens)
+  const { claimsOnRefresh, ip = readIp } = options
+  return (source, view) => refreshView(tokens, view, claimsOnRefresh, ip(source))
+}
+
+const OPTIONS: OptionNames<ImplicitRefreshOptions<never>> = { claimsOnRefresh: true, ip: true }
+
+/** What a response with new tokens is for: nobody but its client. */
+export const PRIVATE = 'private, no-store'
+
+/** The cookies of a refresh that a response does not set itself: those of a log-in or a log-out are newer. */
+export function selectCookies({ cookies }: ImplicitRefresh, own: readonly string[]): readonly string[] {
+  const names = new Set(own.map(readName))
+  return cookies.filter((cookie) => !names.has(readName(cookie)))
+}
+
+async function refreshView<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  view: RequestView,
+  claimsOnRefresh: ImplicitRefreshOptions<unknown, Input, Payload>['claimsOnRefresh'],
+  ip: string | null | undefined,
+): Promise<ImplicitRefresh | null> {
   const cookieHeader = readCookieHeader(view)
   if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
+  const client = ip === null || ip === undefined ? {} : { ip }
   try {
-    const pair = await tokens.refresh(view)
+    const claims = claimsOnRefresh && (await readClaims(tokens, view, claimsOnRefresh))
+    if (claims === null) return replace(view, cookieHeader, unsetCookies(tokens))
+    const pair = await tokens.refresh(view, { ...client, ...(claims && { claims }) })
     const cookies = [
       ...setAccessCookies(tokens, pair.accessToken),
       ...setRefreshCookies(tokens, pair.refreshToken),
@@ -53,8 +106,20 @@ export async function refreshImplicitly(
   }
 }
 
+// `null`: the user is gone, and the session with it.
+async function readClaims<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  view: RequestView,
+  claimsOnRefresh: NonNullable<ImplicitRefreshOptions<unknown, Input, Payload>['claimsOnRefresh']>,
+): Promise<Input | null | undefined> {
+  const payload = await tokens.refreshTokenRequired(view)
+  const claims = await claimsOnRefresh(payload)
+  if (claims === null) await tokens.revokeSession(payload as Pick<StandardClaims, 'sid'>)
+  return claims
+}
+
 /** Throws `ConfigurationError` where a browser would not send the refresh cookie with the requests of pages. */
-export function assertImplicitRefresh({ config }: RefreshingManager): void {
+export function assertImplicitRefresh({ config }: Pick<RefreshingManager, 'config'>): void {
   if (!config.hasLocation('cookies', 'access') || !config.hasLocation('cookies', 'refresh')) {
     throw new ConfigurationError("An implicit refresh needs cookies: add 'cookies' to JWT_TOKEN_LOCATION")
   }
@@ -66,7 +131,12 @@ export function assertImplicitRefresh({ config }: RefreshingManager): void {
   )
 }
 
-async function needsRefresh(tokens: RefreshingManager, view: RequestView): Promise<boolean> {
+type AnyRefreshing = Pick<
+  RefreshingManager,
+  'config' | 'getTokenFromRequest' | 'verifyTokenWithoutRevocation'
+>
+
+async function needsRefresh(tokens: AnyRefreshing, view: RequestView): Promise<boolean> {
   const access = await readQuietly(tokens, view, 'access')
   // A token in a header or a body is that of a program, which refreshes by itself.
   if (access !== null && access.location !== 'cookies') return false
@@ -77,7 +147,7 @@ async function needsRefresh(tokens: RefreshingManager, view: RequestView): Promi
 
 // What cannot be read is for the dependencies of the route to refuse.
 async function readQuietly(
-  tokens: RefreshingManager,
+  tokens: AnyRefreshing,
   view: RequestView,
   type: 'access' | 'refresh',
 ): Promise<RequestToken | null> {
@@ -89,7 +159,7 @@ async function readQuietly(
   }
 }
 
-function isExpired(tokens: RefreshingManager, token: string): boolean {
+function isExpired(tokens: AnyRefreshing, token: string): boolean {
   try {
     tokens.verifyTokenWithoutRevocation(token)
     return false
@@ -117,9 +187,8 @@ function replace(view: RequestView, header: string, cookies: readonly string[]):
 function toCookieHeader(header: string, setCookies: readonly string[]): string {
   const changed = new Map(
     setCookies.map((cookie) => {
-      const pair = cookie.split(';', 1)[0] as string
-      const at = pair.indexOf('=')
-      return [pair.slice(0, at), pair.slice(at + 1)]
+      const name = readName(cookie)
+      return [name, (cookie.split(';', 1)[0] as string).slice(name.length + 1)]
     }),
   )
   const kept = header
@@ -128,4 +197,8 @@ function toCookieHeader(header: string, setCookies: readonly string[]): string {
     .filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim() ?? ''))
   const added = [...changed].filter(([, value]) => value !== '').map(([name, value]) => `${name}=${value}`)
   return [...kept, ...added].join('; ')
+}
+
+function readName(cookie: string): string {
+  return cookie.slice(0, cookie.indexOf('='))
 }

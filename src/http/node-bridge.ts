@@ -2,8 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AddressedView } from '../request/fetch-view.js'
+import { readReplacedCookies } from '../request/read-token.js'
+import { toRequestView } from '../request/request-source.js'
 import { rememberView } from '../request/view.js'
-import { assertImplicitRefresh, type RefreshingManager, refreshImplicitly } from './implicit-refresh.js'
+import {
+  createImplicitRefresh,
+  type ImplicitRefresh,
+  type ImplicitRefreshOptions,
+  PRIVATE,
+  type RefreshingManager,
+  selectCookies,
+} from './implicit-refresh.js'
 import { isBelow, type MountableRoutes } from './mountable-routes.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
@@ -18,8 +27,11 @@ export interface NodeRequestFacts {
   readonly body?: unknown
 }
 
-/** A Fetch request with the content of a Node one. Its body is read from the Node request only when it is asked for. */
-export function toFetchRequest(req: IncomingMessage, facts: NodeRequestFacts): Request {
+/**
+ * A Fetch request with the content of a Node one. Its body is read from the Node request only when it is asked for; what is
+ * left of it when the response is sent is dropped.
+ */
+export function toFetchRequest(req: IncomingMessage, res: ServerResponse, facts: NodeRequestFacts): Request {
   const { method = 'GET', rawHeaders } = req
   const headers = new Headers()
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -27,8 +39,10 @@ export function toFetchRequest(req: IncomingMessage, facts: NodeRequestFacts): R
     // RFC 9113 §8.3: what begins with a colon is no header.
     if (!name.startsWith(':')) headers.append(name, rawHeaders[at + 1] as string)
   }
+  const replaced = readReplacedCookies(req)
+  if (replaced !== null) headers.set('cookie', replaced)
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  const init = hasBody ? { body: toBody(req, facts.body), duplex: 'half' } : {}
+  const init = hasBody ? { body: toBody(req, res, facts.body), duplex: 'half' } : {}
   const url = toUrl(facts.url, facts.origin ?? readOrigin(req))
   const request = new Request(url, { method, headers, ...init } as RequestInit)
   rememberView(request, () => new AddressedView(request, facts.ip ?? null))
@@ -52,18 +66,23 @@ export async function sendFetchResponse(response: Response, res: ServerResponse)
   }
 }
 
-/** Adds `Set-Cookie` values to whatever a Node response will be: error handlers drop the headers that are set before them. */
-export function keepCookies(res: ServerResponse, cookies: readonly string[]): void {
+/**
+ * Adds the headers of an implicit refresh to whatever a Node response will be: error handlers drop the headers that are set
+ * before them, and some responses are written without the framework.
+ */
+export function keepRefreshed(res: ServerResponse, refreshed: ImplicitRefresh): void {
   const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => ServerResponse
-  const writeWithCookies = (status: number, ...rest: unknown[]): ServerResponse => {
+  const writeRefreshed = (status: number, ...rest: unknown[]): ServerResponse => {
     const given = rest.at(-1)
     const isGiven = typeof given === 'object' && given !== null
     // As Node does with headers that are given here, when others were set before.
     if (isGiven) for (const [name, value] of toPairs(given)) res.setHeader(name, value)
-    res.appendHeader('set-cookie', cookies)
+    const own = [res.getHeader('set-cookie') ?? []].flat().map(String)
+    res.setHeader('set-cookie', [...own, ...selectCookies(refreshed, own)])
+    res.setHeader('cache-control', PRIVATE)
     return writeHead(status, ...(isGiven ? rest.slice(0, -1) : rest))
   }
-  Object.assign(res, { writeHead: writeWithCookies })
+  Object.assign(res, { writeHead: writeRefreshed })
 }
 
 // An object of headers, or the flat list of names and values that Node also takes.
@@ -74,14 +93,16 @@ function toPairs(headers: object): [string, string | readonly string[]][] {
 }
 
 /** Middleware of Node servers that refreshes implicitly. */
-export function createNodeRefresh(
-  tokens: RefreshingManager,
-): (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
-  assertImplicitRefresh(tokens)
+export function createNodeRefresh<Req extends IncomingMessage, Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<Req, Input, Payload>,
+  readIp: (req: Req) => string | null | undefined,
+): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+  const refresh = createImplicitRefresh(tokens, options, readIp)
   return async (req, res, next) => {
     try {
-      const refreshed = await refreshImplicitly(tokens, req)
-      if (refreshed !== null) keepCookies(res, refreshed.cookies)
+      const refreshed = await refresh(req, toRequestView(req))
+      if (refreshed !== null) keepRefreshed(res, refreshed)
     } catch (error) {
       return next(error)
     }
@@ -94,16 +115,28 @@ export function toNodeBody({ body }: Response): Readable | null {
   return body === null ? null : Readable.fromWeb(body)
 }
 
+// Others are none of a browser's, and no Fetch request can have some of them.
+const METHODS = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE)$/
+
+/**
+ * Whether a request is for mounted routes. Its path must be as a URL parser writes it: of `/auth/x/../login` the routers
+ * and limiters of the application have seen another path than the routes would.
+ */
+export function isMounted(routes: MountableRoutes, method: string | undefined, url: string): boolean {
+  if (!isBelow(routes, url) || !METHODS.test(method ?? '')) return false
+  return new URL(url, 'http://localhost').pathname === url.split('?', 1)[0]
+}
+
 /** Middleware of Node servers that answers what is below the path of the routes, and passes on the rest. */
 export function createNodeMount<Req extends IncomingMessage>(
   routes: MountableRoutes,
   readFacts: (req: Req) => NodeRequestFacts,
 ): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
   return async (req, res, next) => {
-    const facts = readFacts(req)
-    if (!isBelow(routes, facts.url)) return next()
     try {
-      const response = await routes.handle(toFetchRequest(req, facts))
+      const facts = readFacts(req)
+      if (!isMounted(routes, req.method, facts.url)) return next()
+      const response = await routes.handle(toFetchRequest(req, res, facts))
       if (response !== null) return await sendFetchResponse(response, res)
     } catch (error) {
       return next(error)
@@ -112,18 +145,22 @@ export function createNodeMount<Req extends IncomingMessage>(
   }
 }
 
-function toBody(req: IncomingMessage, parsed: unknown): string | Uint8Array | ReadableStream<Uint8Array> {
-  if (parsed === undefined || !req.readableDidRead) return toStream(req)
+function toBody(
+  req: IncomingMessage,
+  res: ServerResponse,
+  parsed: unknown,
+): string | Uint8Array | ReadableStream<Uint8Array> {
+  if (parsed === undefined || !req.readableDidRead) return toStream(req, res)
   return typeof parsed === 'string' || parsed instanceof Uint8Array ? parsed : JSON.stringify(parsed)
 }
 
 // Pulls, and not before it must: a request that is passed on keeps its body.
-function toStream(req: IncomingMessage): ReadableStream<Uint8Array> {
+function toStream(req: IncomingMessage, res: ServerResponse): ReadableStream<Uint8Array> {
   let chunks: AsyncIterator<Uint8Array, undefined> | undefined
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        chunks ??= req[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
+        chunks ??= readChunks(req, res)
         const { done, value } = await chunks.next()
         if (done === true) controller.close()
         else controller.enqueue(value)
@@ -133,13 +170,22 @@ function toStream(req: IncomingMessage): ReadableStream<Uint8Array> {
   )
 }
 
+// Whoever has read enough stops. Node waits for the rest of the body before it serves the next request of a connection,
+// and cannot drop it while somebody seems to be reading.
+function readChunks(req: IncomingMessage, res: ServerResponse): AsyncIterator<Uint8Array, undefined> {
+  res.once('close', () => {
+    if (!req.readableEnded) req.removeAllListeners('readable').resume()
+  })
+  return req[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>
+}
+
 function readOrigin({ headers, socket }: IncomingMessage): string {
   const scheme = 'encrypted' in socket ? 'https' : 'http'
   return `${scheme}://${headers.host ?? 'localhost'}`
 }
 
-// A client may send any text as its host.
+// A client may send any text as its host: only an origin that stays as it is, is one.
 function toUrl(path: string, origin: string): string {
-  const url = path.startsWith('/') ? origin + path : path
-  return URL.canParse(url) ? url : `http://localhost${path.startsWith('/') ? path : '/'}`
+  const isOrigin = URL.canParse(origin) && new URL(origin).origin === origin
+  return (isOrigin ? origin : 'http://localhost') + path
 }

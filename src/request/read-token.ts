@@ -3,7 +3,7 @@ import { isJsonObject, inspectAsJson } from '../json.js'
 import { MissingTokenError, TokenDecodeError } from '../errors.js'
 import { isJson } from './body.js'
 import { readBearer, readCookie } from './credentials.js'
-import { attach, readAttached, type RequestView } from './view.js'
+import { attach, readAttached, rememberView, type RequestView } from './view.js'
 
 /** Where a token can be in a request. */
 export type TokenLocation = 'headers' | 'cookies' | 'json' | 'query'
@@ -166,6 +166,12 @@ export function readCookieHeader(
 ): string | null {
   const replaced = readAttached(view, replaceCookies) as string | undefined
   return replaced ?? readHeader(view, 'cookie', rules)
+}
+
+/** The `Cookie` header that has taken the place of the one a request came with, or `null`. */
+export function readReplacedCookies(source: object): string | null {
+  const view = readAttached(source, rememberView)
+  return view === undefined ? null : ((readAttached(view as RequestView, replaceCookies) as string) ?? null)
 }
 
 /** Replaces the cookies of a request for everything that reads its tokens from now on. */

@@ -3,6 +3,7 @@ import { implicitRefresh as implicitExpress } from '../../src/adapters/express.j
 import { implicitRefresh as implicitFetch } from '../../src/adapters/fetch.js'
 import {
   ConfigurationError,
+  refreshImplicitly,
   type RevocationStore,
   setAccessCookies,
   setRefreshCookies,
@@ -55,7 +56,7 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
       const cookies = response.headers.getSetCookie()
       session.jar.store(cookies)
       const names = cookies.map((cookie) => cookie.split('=', 1)[0])
-      return { status: response.status, text: await response.text(), names }
+      return { status: response.status, text: await response.text(), names, headers: response.headers }
     }
     return { ...session, send }
   }
@@ -98,6 +99,22 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     expect([status, names]).toEqual([500, TOKEN_COOKIES])
     clock.seconds += 301
     expect((await send('/me')).status).toBe(200)
+  })
+
+  test('cookies that the route sets itself are newer, and win', async () => {
+    const { send, clock } = await open()
+    clock.seconds += 301
+    const { names, headers } = await send('/sets')
+    expect(names.toSorted()).toEqual(TOKEN_COOKIES.toSorted())
+    const [access] = headers.getSetCookie().filter((cookie) => cookie.startsWith('access_token_cookie='))
+    expect(access).toMatch(/^access_token_cookie=own;/)
+  })
+
+  test('a response with new tokens is kept by nobody but its client', async () => {
+    const { send, clock } = await open()
+    clock.seconds += 301
+    expect((await send('/open')).headers.get('cache-control')).toBe('private, no-store')
+    expect((await send('/open')).headers.get('cache-control')).not.toBe('private, no-store')
   })
 
   test('requests at the same time get cookies of one generation', async () => {
@@ -150,6 +167,49 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     const { status, names } = await send('/me', { headers: { authorization: `Bearer ${pair.accessToken}` } })
     expect([status, names]).toEqual([401, []])
   })
+})
+
+test('Fastify: a response that is written without the reply carries the cookies too', async () => {
+  const { tokens, clock, jar } = await logIn()
+  const app = await REFRESHING['Fastify']?.(tokens)
+  onTestFinished(() => app?.close())
+  clock.seconds += 301
+  const response = await fetch(`${app?.url}/raw`, { headers: jar.headers() })
+  expect([await response.text(), response.headers.getSetCookie().length]).toEqual(['raw', 4])
+})
+
+describe('refreshImplicitly', () => {
+  const ask = async (claimsOnRefresh: () => object | null | undefined) => {
+    const session = await logIn()
+    session.clock.seconds += 301
+    const request = new Request('http://localhost/', { headers: session.jar.headers() })
+    const options = { claimsOnRefresh: async () => claimsOnRefresh() as { role: string } | null | undefined }
+    const refreshed = await refreshImplicitly(session.tokens, request, { ...options, ip: () => '192.0.2.7' })
+    return { ...session, request, refreshed }
+  }
+
+  test('claimsOnRefresh changes the claims, as in the session routes', async () => {
+    const { tokens, request, refreshed } = await ask(() => ({ role: 'reader' }))
+    expect(refreshed?.cookies.length).toBe(4)
+    expect(await tokens.accessTokenRequired(request)).toMatchObject({ sub: 'ada', role: 'reader' })
+    expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.7')
+  })
+
+  test('without an answer they stay, and for a user who is gone the session ends', async () => {
+    const kept = await ask(() => undefined)
+    expect(await kept.tokens.accessTokenRequired(kept.request)).toMatchObject({ sub: 'ada' })
+    const gone = await ask(() => null)
+    expect(gone.refreshed?.cookies.every((cookie) => cookie.includes('Max-Age=0'))).toBe(true)
+    await expect(gone.tokens.accessTokenRequired(gone.request)).rejects.toMatchObject({
+      code: 'TOKEN_MISSING',
+    })
+    expect(await gone.tokens.listSessions('ada')).toEqual([])
+  })
+})
+
+test('an option that does not exist is refused', async () => {
+  const { tokens } = await logIn()
+  expect(() => implicitExpress(tokens, { claimOnRefresh: () => null } as object)).toThrow('claimsOnRefresh')
 })
 
 test('cookies that a browser would not send are refused when the middleware is made', () => {

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { request as sendRequest, type IncomingMessage } from 'node:http'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -144,6 +145,81 @@ describe.each(Object.entries(MOUNTS))('%s', (_name, start) => {
     await expect.poll(() => events, { timeout: 5000 }).toEqual(['cancelled'])
   })
 })
+
+// By hand: `fetch` would send the paths as a URL parser writes them.
+async function send(url: string, lines: readonly string[], body = ''): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  socket.write([...lines, '', body].join('\r\n'))
+  let text = ''
+  for await (const chunk of socket.setEncoding('latin1')) {
+    text += chunk as string
+    if (text.includes('\r\n\r\n')) break
+  }
+  return text
+}
+
+describe.each(Object.entries(MOUNTS).filter(([name]) => /^(?:Express|Fastify|Koa|Nest)/.test(name)))(
+  '%s, with requests that no browser sends',
+  (_name, start) => {
+    test.each([
+      ['/auth/x/../echo', 'a.example'],
+      ['/auth/%2e/echo', 'a.example'],
+      ['/auth/x/%2e%2e/echo', 'a.example'],
+      ['/auth/.\\echo', 'a.example'],
+      ['/other', 'a.example/auth/echo?'],
+      ['/other', 'a.example/auth/echo#'],
+    ])('%s at %s is not answered by the routes', async (path, host) => {
+      const app = await start(createEcho())
+      onTestFinished(() => app.close())
+      const text = await send(app.url, [`GET ${path} HTTP/1.1`, `Host: ${host}`, 'Connection: close'])
+      expect(text).not.toContain('x-echo')
+      expect(text).toMatch(/^HTTP\/1\.1 4/)
+    })
+
+    test('a host that is none does not change the path, and TRACE is no error', async () => {
+      const app = await start(createEcho())
+      onTestFinished(() => app.close())
+      const odd = await send(app.url, [
+        'GET /auth/echo HTTP/1.1',
+        'Host: a:b@c/auth/fails?',
+        'Connection: close',
+      ])
+      expect(odd).toContain('x-echo')
+      const trace = await send(app.url, ['TRACE /auth/echo HTTP/1.1', 'Host: a.example', 'Connection: close'])
+      expect(trace).toMatch(/^HTTP\/1\.1 4/)
+    })
+
+    // A parser of the application reads it whole.
+    test.skipIf(_name.includes('parser'))(
+      'a body that is not read to its end does not keep the connection',
+      async () => {
+        const routes = createEcho()
+        const app = await start({
+          path: '/auth',
+          async handle(request) {
+            if (!request.url.endsWith('/refuses')) return routes.handle(request)
+            await request.body?.getReader().read()
+            return new Response(null, { status: 413 })
+          },
+        })
+        onTestFinished(() => app.close())
+        const { hostname, port } = new URL(app.url)
+        const socket = connect(Number(port), hostname).setEncoding('latin1')
+        onTestFinished(() => void socket.destroy())
+        let text = ''
+        socket.on('data', (chunk: string) => (text += chunk))
+        const headers = 'Host: a.example\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain'
+        socket.write(`POST /auth/refuses HTTP/1.1\r\n${headers}\r\n\r\n`)
+        for (let at = 0; at < 40; at++) socket.write(`2000\r\n${'x'.repeat(0x2000)}\r\n`)
+        await expect.poll(() => text).toMatch(/^HTTP\/1\.1 413/)
+        socket.write('0\r\n\r\nGET /auth/echo HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n')
+        await expect.poll(() => text, { timeout: 5000 }).toContain('x-echo')
+      },
+    )
+  },
+)
 
 test('what is not mountable is refused, and so is an option that does not exist', () => {
   expect(() => mountExpress({} as MountableRoutes)).toThrow(TypeError)

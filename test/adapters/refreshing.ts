@@ -1,4 +1,4 @@
-import { Controller, Get, type INestApplication, Post } from '@nestjs/common'
+import { Controller, Get, Header, type INestApplication, Post } from '@nestjs/common'
 import { node as elysiaNode } from '@elysiajs/node'
 import { Elysia } from 'elysia'
 import express from 'express'
@@ -19,9 +19,12 @@ import * as nest from '../../src/adapters/nest/index.js'
 import type { TokenManager } from '../../src/index.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
 
+// What a log-in of the route's own would set.
+const OWN = 'access_token_cookie=own; Path=/'
+
 /**
- * Applications that refresh implicitly: `GET` and `POST /me` answer with the user, `GET /open` needs none, and `GET /fails`
- * throws an error of its own. Most set a cookie `own` in `/me`.
+ * Applications that refresh implicitly: `GET` and `POST /me` answer with the user, `GET /open` needs none, `GET /sets` sets an
+ * access cookie itself, and `GET /fails` throws an error of its own. Most set a cookie `own` in `/me`.
  */
 export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promise<RunningServer>>> = {
   Express(tokens) {
@@ -35,6 +38,7 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       }),
     )
     app.get('/open', (_req, res) => void res.json('open'))
+    app.get('/sets', (_req, res) => void res.set('set-cookie', OWN).json('sets'))
     app.get('/fails', () => {
       throw new Error('on purpose')
     })
@@ -55,6 +59,11 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       }),
     })
     app.get('/open', async () => JSON.stringify('open'))
+    app.get('/sets', async (_request, reply) => reply.header('set-cookie', OWN).send(JSON.stringify('sets')))
+    app.get('/raw', (_request, reply) => {
+      reply.hijack()
+      reply.raw.writeHead(200, { 'content-type': 'text/plain' }).end('raw')
+    })
     app.get('/fails', async () => {
       throw new Error('on purpose')
     })
@@ -71,6 +80,7 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
     })
     // A response that the context has not made.
     app.get('/open', () => Response.json('open'))
+    app.get('/sets', () => Response.json('sets', { headers: { 'set-cookie': OWN } }))
     app.get('/fails', () => {
       throw new Error('on purpose')
     })
@@ -89,6 +99,10 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
     router.get('/me', me as never)
     router.post('/me', me as never)
     router.get('/open', (ctx) => void (ctx.body = JSON.stringify('open')))
+    router.get('/sets', (ctx) => {
+      ctx.set('set-cookie', OWN)
+      ctx.body = 'sets'
+    })
     router.get('/fails', () => {
       throw new Error('on purpose')
     })
@@ -108,6 +122,7 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       }),
     )
     app.get('/open', () => Response.json('open'))
+    app.get('/sets', () => Response.json('sets', { headers: { 'set-cookie': OWN } }))
     app.get('/fails', () => {
       throw new Error('on purpose')
     })
@@ -118,6 +133,10 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       .onError(elysia.handleErrors({ config: tokens.config }))
       .onTransform(elysia.implicitRefresh(tokens))
       .get('/open', () => Response.json('open'))
+      .get('/sets', ({ cookie }) => {
+        cookie['access_token_cookie']?.set({ value: 'own', path: '/' })
+        return 'sets'
+      })
       .get('/fails', () => {
         throw new Error('on purpose')
       })
@@ -137,6 +156,7 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       fetchAdapter.handleErrors({ config: tokens.config })(async (request) => {
         const { pathname } = new URL(request.url)
         if (pathname === '/me') return me(request)
+        if (pathname === '/sets') return Response.json('sets', { headers: { 'set-cookie': OWN } })
         return pathname === '/open' ? Response.json('open') : new Response(null, { status: 500 })
       }),
     )
@@ -177,6 +197,12 @@ class OwnController {
   @Get('/open')
   open(): string {
     return JSON.stringify('open')
+  }
+
+  @Get('/sets')
+  @Header('set-cookie', OWN)
+  sets(): string {
+    return 'sets'
   }
 
   @Get('/fails')

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { RefreshingManager } from '../../http/implicit-refresh.js'
+import type { ImplicitRefreshOptions, RefreshingManager } from '../../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../../http/mountable-routes.js'
 import { createNodeMount, createNodeRefresh } from '../../http/node-bridge.js'
 
@@ -20,7 +20,7 @@ export type NodeMiddleware = (
 /** Middleware for `app.use`, with either platform: answers what is below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes, options: MountOptions<IncomingMessage> = {}): NodeMiddleware {
   assertMount(routes, options)
-  const { ip = ({ ip: known, socket }: RoutedMessage) => known ?? socket.remoteAddress } = options
+  const { ip = readIp } = options
   return createNodeMount(routes, (req: RoutedMessage) => ({
     url: req.originalUrl ?? req.url ?? '/',
     ip: ip(req),
@@ -32,6 +32,13 @@ export function mount(routes: MountableRoutes, options: MountOptions<IncomingMes
  * Middleware for `app.use`, with either platform: refreshes the session of a request whose access cookie has expired, and
  * sends the new cookies with the response.
  */
-export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware {
-  return createNodeRefresh(tokens)
+export function implicitRefresh<Input extends object, Payload>(
+  tokens: RefreshingManager<Input, Payload>,
+  options: ImplicitRefreshOptions<IncomingMessage, Input, Payload> = {},
+): NodeMiddleware {
+  return createNodeRefresh(tokens, options, readIp)
+}
+
+function readIp({ ip, socket }: RoutedMessage): string | undefined {
+  return ip ?? socket.remoteAddress
 }

@@ -2,7 +2,6 @@ import {
   Controller,
   Delete,
   Get,
-  NotFoundException,
   Patch,
   Post,
   Put,
@@ -40,9 +39,6 @@ const EXCLUDED_METADATA = 'swagger/apiExcludeEndpoint'
 
 const reflector = new Reflector()
 
-// Answers the methods that a route does not have. Nest takes no symbol for a route, and no class that extends has it.
-const REFUSE = Symbol('refuse')
-
 /**
  * A controller of Nest with the routes of a class, at a path. It is a class of its own, so that two managers can have
  * controllers of the same class.
@@ -50,9 +46,12 @@ const REFUSE = Symbol('refuse')
 export function mountController(base: Type<SessionController>, path: string): Type<SessionController> {
   assertController(base, path)
   class MountedController extends base {
-    async [REFUSE](request: Request): Promise<Response> {
-      const response = await this.routes.handle(request)
-      if (response === null) throw new NotFoundException()
+    // Of a route that does not have the method of the request, which it therefore refuses.
+    async refuse(name: SessionRouteName, allow: string, request: Request): Promise<Response> {
+      const response = await (name === 'endSession'
+        ? this.routes.endSession(request, '')
+        : this.routes[name](request))
+      response.headers.set('allow', allow)
       return response
     }
   }
@@ -65,16 +64,19 @@ export function mountController(base: Type<SessionController>, path: string): Ty
 
   const prototype = MountedController.prototype as unknown as Record<string, Handler>
   for (const [name, verb, below] of SESSION_ROUTES) addRoute(prototype, name, verb, [below])
-  for (const verb of Object.keys(VERBS) as Verb[]) {
-    const own = new Set(SESSION_ROUTES.filter(([, one]) => one === verb).map(([, , below]) => below))
-    const others = new Set(SESSION_ROUTES.map(([, , below]) => below).filter((below) => !own.has(below)))
-    const name = `refuse${verb}`
-    // A handler has one HTTP method, so each needs a function.
-    prototype[name] = function refuse(this: MountedController, request) {
-      return this[REFUSE](request)
+  for (const [name, , below] of SESSION_ROUTES) {
+    const own = SESSION_ROUTES.filter(([, , path]) => path === below).map(([, verb]) => verb)
+    const allow = own.flatMap((verb) => (verb === 'GET' ? ['GET', 'HEAD'] : [verb])).join(', ')
+    for (const verb of Object.keys(VERBS) as Verb[]) {
+      const refusal = `refuse ${verb} ${below}`
+      if (own.includes(verb) || Object.hasOwn(prototype, refusal)) continue
+      // Each is a function of its own: Nest keeps the path and the method of a route at its handler.
+      prototype[refusal] = function refuse(this: MountedController, request) {
+        return this.refuse(name, allow, request)
+      }
+      addRoute(prototype, refusal, verb, [below])
+      SetMetadata(EXCLUDED_METADATA, { disable: true })(prototype[refusal])
     }
-    addRoute(prototype, name, verb, [...others])
-    SetMetadata(EXCLUDED_METADATA, { disable: true })(prototype[name])
   }
   return MountedController
 }

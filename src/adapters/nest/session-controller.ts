@@ -120,7 +120,9 @@ const FetchRequest = createParamDecorator((_: unknown, context: ExecutionContext
   // Express takes `DELETE sessions/` for `DELETE sessions`, which ends every other session.
   if (url.split('?', 1)[0]?.endsWith('/') === true) throw new NotFoundException(`Cannot ${method} ${url}`)
   const message = request.raw ?? (request as unknown as IncomingMessage)
-  return toFetchRequest(message, { url, origin: `${protocol}://${host}`, ip, body: rawBody ?? body })
+  const response = context.switchToHttp().getResponse<ServerResponse | FastifyReply>()
+  const raw = 'raw' in response ? response.raw : response
+  return toFetchRequest(message, raw, { url, origin: `${protocol}://${host}`, ip, body: rawBody ?? body })
 })
 
 type FastifyReply = {
