@@ -65,8 +65,7 @@ export async function openServer(config: TokenConfigOptions = {}) {
     createClient: (options: TokenClientOptions = {}) =>
       createTokenClient({ path: `${origin}/auth`, ...options }),
     /** A client with the cookies of a browser, as far as Node can. */
-    createCookieClient: (options: TokenClientOptions = {}) => {
-      const jar = createCookieJar()
+    createCookieClient: (options: TokenClientOptions = {}, jar = createCookieJar()) => {
       const client = createTokenClient({
         path: `${origin}/auth`,
         transport: 'cookies',

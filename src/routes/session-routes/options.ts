@@ -20,6 +20,8 @@ export interface LoginAttempt {
   readonly route: 'login' | 'step-up'
   /** The client's address, where it is known. */
   readonly ip: string | null
+  /** The user of a step-up, by the refresh token: whatever name the credentials have. `null` for a log-in. */
+  readonly sub: string | null
   readonly credentials: Credentials
   readonly request: Request
 }
