@@ -15,7 +15,7 @@ export function signWithOptions(
   input: Buffer,
   key: KeyObject,
   options: SignatureOptions,
-  isWorkerd = IS_WORKERD,
+  isWorkerd: boolean = IS_WORKERD,
 ): Buffer {
   if (!isWorkerd) return sign(hash, input, { key, ...options })
   return createSign(hash)
@@ -30,7 +30,7 @@ export function verifyWithOptions(
   key: KeyObject,
   options: SignatureOptions,
   signature: Buffer,
-  isWorkerd = IS_WORKERD,
+  isWorkerd: boolean = IS_WORKERD,
 ): boolean {
   if (!isWorkerd) return verify(hash, input, { key, ...options }, signature)
   return createVerify(hash)
