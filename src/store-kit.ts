@@ -59,5 +59,6 @@ export {
   pollFeed,
   type RotationDecision,
   type RotationState,
+  toPauseMs,
 } from './revocation/store-rules.js'
 export type { Clock } from './time.js'

@@ -147,7 +147,7 @@ function assertRateLimit(rateLimit: LoginRateLimit): void {
 }
 
 // What a URL parser would change, or a browser would encode, is never the path of a request.
-const PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
+const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
 
 /** Throws `TypeError` for a path that routes cannot be at. */
 export function assertPath(path: unknown): void {
