@@ -29,6 +29,7 @@ export async function openServer(config: TokenConfigOptions = {}) {
   )
   const application = mount(routes, handleErrors({ config: tokens.config })(notes))
   const server = createAdaptorServer({
+    overrideGlobalObjects: false,
     fetch: async (request: Request) => {
       requests.push(request)
       const answer = planned.get(toRoute(request))?.shift()
