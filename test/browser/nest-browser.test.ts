@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
 import { findFreePort } from '../helpers/servers/free-port.js'
+import { advance } from './example-visitor.js'
 
 const SOURCE = new URL('../../examples/nest-browser/', import.meta.url)
 const MAIN = fileURLToPath(new URL('../../build/examples/nest-browser/main.js', import.meta.url))
@@ -57,6 +58,26 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     await page.reload()
     await page.getByText('"user": "grace"').waitFor()
     expect(audit).toContainEqual(expect.objectContaining({ event: 'loggedIn', sub: 'grace' }))
+  })
+
+  test('shows no log-in while it is not known who is logged in, and finds out', async () => {
+    const { page } = await visit(browser(), url)
+    await logIn(page, 'grace', 'battery staple')
+    await page.getByText('"user": "grace"').waitFor()
+    await page.clock.install()
+    await page.route('**/auth/session', (route) => route.fulfill({ status: 502, body: 'Bad Gateway' }))
+    await page.reload()
+    await advance(page, 1, page.getByText('Not known if you are logged in'))
+    expect(await page.getByRole('button', { name: 'Log in' }).isVisible()).toBe(false)
+    await page.unroute('**/auth/session')
+    await advance(page, 2, page.getByText('"user": "grace"'))
+    expect(await page.getByRole('status').innerText()).toBe('')
+  })
+
+  test('no page can frame it', async () => {
+    const response = await fetch(url)
+    await response.arrayBuffer()
+    expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
   })
 
   test('ends another device, whose socket is closed with it', async () => {
