@@ -103,16 +103,21 @@ function createPageRoutes(
   }
 }
 
-// A page of another site must not stop the store of whoever looks at it: it cannot send this header.
+// A page of another site must not stop the store of whoever looks at it: it cannot send this header. Nor must one whose
+// name was made to point to this machine (DNS rebinding): its requests are of the same origin, and name its host.
 function changeStore(change: () => void, describe: () => Response): FetchHandler {
   return (request) => {
-    if (request.headers.get('x-example-page') === null) {
+    const isOwn = OWN_HOSTS.includes(new URL(request.url).hostname)
+    if (!isOwn || request.headers.get('x-example-page') === null) {
       return Response.json({ message: 'Only the page of the example may do this' }, { status: 403 })
     }
     change()
     return describe()
   }
 }
+
+// The servers of the example listen on this machine only (server.ts).
+const OWN_HOSTS = ['127.0.0.1', 'localhost']
 
 function refreshFirst(tokens: TokenManager, routes: MountableRoutes): MountableRoutes {
   const refreshed = handleErrors({ config: tokens.config })(

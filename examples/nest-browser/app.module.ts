@@ -17,9 +17,8 @@ export const tokens = new TokenManager({
   // In production a store that all processes share, for example Redis.
   revocation: createMemoryStore(),
 })
-for (const event of ['loggedIn', 'loggedOut', 'revoked', 'reuseDetected', 'rejected'] as const) {
+for (const event of ['loggedIn', 'loggedOut', 'revoked', 'reuseDetected', 'rejected'] as const)
   tokens.on(event, (facts) => console.log(JSON.stringify({ at: new Date(), event, ...facts })))
-}
 
 @Controller('notes')
 class NotesController {

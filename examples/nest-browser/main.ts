@@ -8,8 +8,9 @@ import { AppModule, tokens } from './app.module.js'
 const url = new URL(process.env['APP_URL'] ?? 'http://localhost:3000')
 const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: ['error', 'warn'] })
 
+const policy = "default-src 'self'; frame-ancestors 'none'"
 app.useStaticAssets(fileURLToPath(new URL('public', import.meta.url)), {
-  setHeaders: (response) => void response.setHeader('content-security-policy', "default-src 'self'"),
+  setHeaders: (response) => void response.setHeader('content-security-policy', policy),
 })
 const client = fileURLToPath(new URL('.', import.meta.resolve('tokenlib/client')))
 app.useStaticAssets(client, { prefix: '/client' })

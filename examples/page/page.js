@@ -6,16 +6,21 @@ import { addEvent, find, setText, show, showDevices, showNotice, showValues } fr
 
 const POLL_MS = 2000
 const TICK_MS = 250
+const LATE_MS = 1000
 
 const client = createTokenClient()
 
 /** @type {Session | null} */
 let session = null
+// Until the server has answered, nobody is logged out.
+let isKnown = false
 // By the clock of this machine, from the seconds that the server has named.
 let accessEndsAt = Infinity
 let sessionEndsAt = Infinity
-let isAvailable = true
-let refused = 0
+// Why requests fail at the moment, or `null`.
+/** @type {string | null} */
+let problem = null
+let failed = 0
 
 client.on('loggedIn', (next) => {
   addEvent('loggedIn', `${next.sub} is logged in`)
@@ -56,7 +61,7 @@ onClick('logout-everywhere', 'log-out everywhere', () => client.logOutEverywhere
 onClick('end-others', 'ending sessions', async () => {
   const response = await client.fetch('/auth/sessions', { method: 'DELETE' })
   const body = /** @type {{ ended?: unknown, message?: unknown }} */ (await response.json())
-  if (response.ok) addEvent('ended', `${String(body.ended)} other sessions`)
+  if (response.ok) addEvent('ended', count(Number(body.ended), 'other session'))
   else showNotice(`Sessions were not ended: ${String(body.message)}`, 'bad')
   await poll()
 })
@@ -70,17 +75,41 @@ onClick('store-switch', 'store', async () => {
   showStore(await response.json())
 })
 
-showValues('facts', await getJson('/app/api/facts'), true)
+getJson('/app/api/facts').then(
+  (facts) => showValues('facts', facts, true),
+  // The page works without them.
+  (error) => addEvent('error', String(error)),
+)
 showOtherDevice()
 setInterval(showTime, TICK_MS)
-await attempt('session', async () => {
-  const found = await client.session()
-  if (found === null) release()
-  else hold(found)
-})
+setTimeout(() => {
+  if (!isKnown) showNotice('It is not known yet whether you are logged in. Waiting for an answer.', 'warn')
+}, LATE_MS)
+void findSession()
 for (;;) {
   await poll()
   await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+}
+
+/** Asks who is logged in, until there is an answer. */
+async function findSession() {
+  while (!isKnown) {
+    try {
+      const found = await client.session()
+      // Meanwhile another tab may have told it.
+      if (isKnown) return
+      if (failed > 0) addEvent('session', `answered, after ${count(failed, 'failed request')}`)
+      failed = 0
+      if (found === null) release()
+      else hold(found)
+    } catch (error) {
+      if (isKnown) return
+      failed++
+      if (failed === 1) addEvent(`GET ${toStatus(error)}`, `session: ${toCode(error)}; trying again`)
+      showNotice(`It is not known whether you are logged in: ${describeFailure(error)} Trying again.`, 'warn')
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+  }
 }
 
 /** Asks for the devices: that keeps the list up to date, renews tokens, and shows when the session was ended elsewhere. */
@@ -95,21 +124,18 @@ async function poll() {
     const { sessions } = await client.sessions()
     if (session === null) return
     showDevices(sessions, (device) => void attempt('ending a session', () => end(device.id)))
-    if (!isAvailable) {
-      addEvent('store', `answers again, after ${refused} refused requests`)
-      showNotice('The store answers again, and you are still logged in.')
+    if (problem !== null) {
+      addEvent('answer', `again, after ${count(failed, 'failed request')}`)
+      showNotice('Requests are answered again, and you are still logged in.')
     }
-    isAvailable = true
-    refused = 0
+    problem = null
+    failed = 0
   } catch (error) {
     if (session === null) return
-    refused++
-    if (isAvailable) addEvent(`GET ${toStatus(error)}`, `refused: ${toCode(error)}; still logged in`)
-    isAvailable = false
-    showNotice(
-      'The store does not answer. You are still logged in; every request waits, and is refused with 503 until it is back.',
-      'warn',
-    )
+    failed++
+    if (problem === null) addEvent(`GET ${toStatus(error)}`, `failed: ${toCode(error)}; still logged in`)
+    problem = describeFailure(error)
+    showNotice(`${problem} You are still logged in; requests fail until there is an answer again.`, 'warn')
   }
   showState()
 }
@@ -124,12 +150,19 @@ async function end(id) {
 
 /** @param {Session} next */
 function hold(next) {
+  settle()
   session = next
   accessEndsAt = toMoment(next.accessExpiresIn)
   sessionEndsAt = toMoment(next.expiresIn)
   setText('who', next.sub)
   const { id, claims, scopes, fresh } = next
-  showValues('claims', { sub: next.sub, ...claims, scopes: scopes.join(' ') || 'none', fresh, sid: id })
+  showValues('claims', {
+    sub: next.sub,
+    ...claims,
+    scopes: scopes.join(' ') || 'none',
+    fresh: fresh ? 'true: the password was just given' : 'false: renewed without the password',
+    sid: id,
+  })
   show('login', false)
   show('session', true)
   show('devices', true)
@@ -140,9 +173,10 @@ function hold(next) {
 
 function release() {
   const hadFocus = find('session').contains(document.activeElement)
+  settle()
   session = null
-  isAvailable = true
-  refused = 0
+  problem = null
+  failed = 0
   show('session', false)
   show('devices', false)
   show('login', true)
@@ -150,8 +184,15 @@ function release() {
   if (hadFocus) find('password').focus()
 }
 
+/** From now on it is known who is logged in. */
+function settle() {
+  if (!isKnown) showNotice('')
+  isKnown = true
+}
+
 function showState() {
-  setText('state', isAvailable ? 'logged in' : 'logged in, no answers', isAvailable ? 'badge' : 'badge off')
+  const isAnswering = problem === null
+  setText('state', isAnswering ? 'logged in' : 'logged in, no answers', isAnswering ? 'badge' : 'badge off')
 }
 
 function showTime() {
@@ -202,7 +243,6 @@ async function attempt(name, action) {
       code === 'CREDENTIALS_INVALID' ? 'Wrong password.' : `It did not work: ${name}, ${code}.`,
       'bad',
     )
-    if (session === null) release()
   }
 }
 
@@ -232,7 +272,28 @@ function toCode(error) {
 
 /** @param {unknown} error */
 function toStatus(error) {
-  return error instanceof TokenClientError && error.status !== null ? String(error.status) : 'failed'
+  return error instanceof TokenClientError && error.status !== undefined ? String(error.status) : 'failed'
+}
+
+/**
+ * Why a request failed, in a sentence.
+ *
+ * @param {unknown} error
+ */
+function describeFailure(error) {
+  const { status = null, code = '' } = error instanceof TokenClientError ? error : {}
+  if (status === null) return 'The application cannot be reached.'
+  if (status === 503) return 'The store does not answer.'
+  if (code === 'ANSWER_INVALID') return 'The answer is not one of this application.'
+  return `The application answers with status ${status}.`
+}
+
+/**
+ * @param {number} number
+ * @param {string} name
+ */
+function count(number, name) {
+  return `${number} ${name}${number === 1 ? '' : 's'}`
 }
 
 /** @param {number | null} seconds */

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import type { BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { FRAMEWORKS } from '../../examples/options.js'
@@ -48,8 +49,60 @@ describeWithChromium('the page of the example application', (browser) => {
     await advance(page, 30, page.locator('#log').getByText('offline'))
     expect(await page.locator('#who').innerText()).toBe('ada')
     await page.getByRole('button', { name: 'Start the store' }).click()
-    await advance(page, 1, page.getByText('The store answers again, and you are still logged in.'))
+    await advance(page, 1, page.getByText('Requests are answered again, and you are still logged in.'))
     expect(await page.locator('#log').innerText()).not.toContain('loggedOut')
+  })
+
+  test('after a reload without a store it is not known who is logged in, and nobody is logged out', async () => {
+    const page = await open()
+    await logIn(page)
+    await page.getByRole('button', { name: 'Stop the store' }).click()
+    await page.getByRole('button', { name: 'Start the store' }).waitFor()
+    await page.reload()
+    await advance(
+      page,
+      1,
+      page.getByText('It is not known whether you are logged in: The store does not answer.'),
+    )
+    expect(await page.getByRole('button', { name: 'Log in' }).isVisible()).toBe(false)
+    await page.getByRole('button', { name: 'Start the store' }).click()
+    await advance(page, 1, page.getByText('this device'))
+    expect(await page.locator('#notice').innerText()).toBe('')
+  })
+
+  test('a network that is gone is not a store that is stopped', async () => {
+    const page = await open()
+    await logIn(page)
+    await page.context().setOffline(true)
+    await advance(page, 2, page.getByText('The application cannot be reached. You are still logged in'))
+    expect(await page.locator('#log').innerText()).toContain('GET failed')
+    await page.context().setOffline(false)
+    await advance(page, 2, page.getByText('Requests are answered again, and you are still logged in.'))
+    expect(await page.locator('#log').innerText()).not.toMatch(/undefined|\b1 failed requests/)
+  })
+
+  test('can be used although the facts about the application are not answered', async () => {
+    const page = await open()
+    await page.route('**/app/api/facts', (route) => route.fulfill({ status: 502, body: '' }))
+    await page.reload()
+    await logIn(page)
+  })
+
+  test('the store is not stopped by a page whose name was made to point to this machine', async () => {
+    const change = (host: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { host, 'x-example-page': '1' }
+        request(`${site.url}/app/api/store/start`, { method: 'POST', headers }, (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        })
+          .on('error', reject)
+          .end()
+      })
+    const { host, port } = new URL(site.url)
+    expect(await change(host)).toBe(200)
+    expect(await change(`localhost:${port}`)).toBe(200)
+    expect(await change(`evil.test:${port}`)).toBe(403)
   })
 
   test('offers the console to an operator, and to nobody else', async () => {

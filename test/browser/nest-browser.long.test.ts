@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
+import { advance } from './example-visitor.js'
 import { logIn, type NestApplication, startNestApplication, visit } from './open-nest-browser.js'
 
 describeWithChromium('the NestJS application in a browser', (browser) => {
@@ -23,6 +24,26 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     await expect.poll(() => first.page.locator('#devices li').count()).toBe(1)
     await first.page.getByRole('button', { name: 'Log out everywhere' }).click()
     await first.page.getByRole('button', { name: 'Log in' }).waitFor()
+  })
+
+  test('shows no log-in while it is not known who is logged in, and finds out', async () => {
+    const { page } = await visit(browser(), application.url)
+    await logIn(page, 'grace', 'battery staple')
+    await page.getByText('"user": "grace"').waitFor()
+    await page.clock.install()
+    await page.route('**/auth/session', (route) => route.fulfill({ status: 502, body: 'Bad Gateway' }))
+    await page.reload()
+    await advance(page, 1, page.getByText('Not known if you are logged in'))
+    expect(await page.getByRole('button', { name: 'Log in' }).isVisible()).toBe(false)
+    await page.unroute('**/auth/session')
+    await advance(page, 2, page.getByText('"user": "grace"'))
+    expect(await page.getByRole('status').innerText()).toBe('')
+  })
+
+  test('no page can frame it', async () => {
+    const response = await fetch(application.url)
+    await response.arrayBuffer()
+    expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
   })
 
   test('asks for the password again before what cannot be undone', async () => {

@@ -100,6 +100,8 @@ describe('revoke', () => {
   test.each([
     ['no reason', { ...USER, reason: undefined }],
     ['a blank reason', { ...USER, reason: ' \n' }],
+    ['a reason of control characters', { ...USER, reason: '\u0000\u001B' }],
+    ['a reason of format characters', { ...USER, reason: '\u200B\u202E' }],
     ['a reason of more characters than are kept', { ...USER, reason: 'x'.repeat(501) }],
     ['a reason that is no text', { ...USER, reason: { toString: 'x' } }],
     ['no confirmation', { ...USER, confirmation: undefined }],

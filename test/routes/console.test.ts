@@ -61,10 +61,23 @@ describe('who may use it', () => {
     expect(await response.text()).toContain('<h1>Not available</h1>')
   })
 
+  test('an access token that has expired is no reason to log in again', async () => {
+    const { get, tokens, clock } = openConsole({ allow: (request) => tokens.accessTokenRequired(request) })
+    const authorization = `Bearer ${tokens.createAccessToken({ uid: 'grace' })}`
+    clock.seconds += 3600
+    const html = await (await get('/', { headers: { authorization } })).text()
+    expect(html).toContain('TOKEN_EXPIRED')
+    expect(html).toContain('load this page again')
+    expect(html).not.toContain('Log in')
+  })
+
   test.each([
     ['undefined', undefined],
     ['null, as an optional dependency does for nobody', null],
     ['false', false],
+    ['0', 0],
+    ['NaN', Number.NaN],
+    ['an empty string', ''],
     ['an error', new Error('refused')],
     ['a function', () => 'grace'],
     ['a response', new Response()],
@@ -77,6 +90,9 @@ describe('who may use it', () => {
     ['true', true],
     ['an object without a name', {}],
     ['an empty name', { sub: '' }],
+    ['a blank name', ' \t\n'],
+    ['a name of control characters', { sub: '\u0000\u007F' }],
+    ['a name of format characters', '\u200B\u202E'],
   ])('a dependency that returns %s is refused at once: nobody could tell who revokes', async (_, value) => {
     const { get } = openConsole({ allow: () => value })
     await expect(get('/')).rejects.toThrow(TypeError)

@@ -3,7 +3,7 @@ import { createTokenClient } from './client/index.js'
 const client = createTokenClient()
 const find = (id) => document.getElementById(id)
 const say = (text) => (find('status').textContent = text)
-let session = null
+let session // `null` for none; not known until the server has answered.
 
 client.on('loggedIn', open)
 client.on('loggedOut', () => show('login'))
@@ -11,21 +11,22 @@ on('login', 'submit', (form) => client.logIn(form))
 on('logout', 'click', () => client.logOut())
 on('logout-everywhere', 'click', () => client.logOutEverywhere())
 on('delete', 'click', deleteNotes)
-on('step-up', 'submit', async ({ password }) => {
-  await client.stepUp({ name: session.sub, password })
-  await deleteNotes()
-})
+on('step-up', 'submit', ({ password }) => client.stepUp({ name: session.sub, password }).then(deleteNotes))
 
-const found = await client.session()
-if (found !== null) open(found)
+while (session === undefined) {
+  session = await client.session().catch(() => void say('Not known if you are logged in. Trying again.'))
+  if (session === undefined) await new Promise((resolve) => setTimeout(resolve, 2000))
+}
+say('')
+if (session === null) show('login')
+else open(session)
 
 function open(next) {
   session = next
   show('account')
   find('claims').textContent = JSON.stringify({ user: next.sub, ...next.claims }, null, 2)
   const socket = client.socket('/live')
-  socket.addEventListener('open', listDevices)
-  socket.addEventListener('message', listDevices)
+  for (const type of ['open', 'message']) socket.addEventListener(type, listDevices)
   socket.addEventListener('close', (/** @type {CloseEvent} */ { code }) => say(`Socket closed: ${code}`))
 }
 
@@ -42,8 +43,7 @@ async function listDevices() {
 }
 
 async function deleteNotes() {
-  const response = await client.fetch('/notes', { method: 'DELETE' })
-  const { message, code } = await response.json()
+  const { message, code } = await (await client.fetch('/notes', { method: 'DELETE' })).json()
   find('step-up').hidden = code !== 'FRESH_TOKEN_REQUIRED'
   say(message)
 }

@@ -46,6 +46,11 @@ export function readOriginRefusal(request: Request): Response | null {
   return createRefusal(403, 'CSRF_MISMATCH', 'The request does not come from the page of the console')
 }
 
+/** Whether a text has a character that can be seen: not only white space, control and format characters. */
+export function isVisible(text: string): boolean {
+  return /[^\s\p{C}]/u.test(text)
+}
+
 /** The name of the header that the page sends with everything that changes something. */
 export const CONSOLE_HEADER = 'x-tokenlib-console'
 
@@ -60,11 +65,12 @@ function isFromOwnPage({ method, headers, url }: Request): boolean {
   return origin === null ? isRead : origin === new URL(url).origin
 }
 
-// `null` is what an optional dependency returns for nobody; `false` is how guards of other libraries refuse.
+// `null` is what an optional dependency returns for nobody; `false` is how guards of other libraries refuse, and a check
+// like `list.length && user` returns `0`.
 function assertAllowed(value: unknown): void {
-  if (value !== null && value !== false && !(value instanceof Error) && !(value instanceof Response)) return
+  if (Boolean(value) && !(value instanceof Error) && !(value instanceof Response)) return
   throw new TypeError(
-    'allow must throw to refuse a request, and return who it is: not null, false or an error',
+    'allow must throw to refuse a request, and return who it is: not null, false, 0, an empty string or an error',
   )
 }
 
@@ -74,9 +80,9 @@ function readName(value: unknown): unknown {
 
 // At every request: that nobody can tell who revokes must not be found out in an emergency.
 function parseActorName(name: unknown): string {
-  if (typeof name === 'string' && name !== '') return name
+  if (typeof name === 'string' && isVisible(name)) return name
   throw new TypeError(
-    'The console records who revokes: let allow return a string or an object with a string "sub", or pass ' +
+    'The console records who revokes: let allow return a string that is not blank or an object with such a "sub", or pass ' +
       '`actor`, a function that returns the name for what allow has returned',
   )
 }

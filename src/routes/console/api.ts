@@ -5,6 +5,7 @@ import type { TokenManager } from '../../manager/token-manager.js'
 import { toRequestView } from '../../request/request-source.js'
 import { MAX_NOTE_LENGTH, type RevokeOptions } from '../../sessions/options.js'
 import type { SessionInfo } from '../../sessions/sessions.js'
+import { isVisible } from './access.js'
 import { createRefusal } from './responses.js'
 
 /** What the console uses of a manager. */
@@ -102,7 +103,7 @@ function parseRevocation(body: unknown): WantedRevocation | string {
   if (typeof id !== 'string' || (id === '') !== (kind === 'all')) {
     return 'id must be the id of what is revoked, and empty for all'
   }
-  if (typeof reason !== 'string' || reason.trim() === '') return 'reason is required'
+  if (typeof reason !== 'string' || !isVisible(reason)) return 'reason is required'
   if (reason.length > MAX_NOTE_LENGTH) return `reason must have at most ${MAX_NOTE_LENGTH} characters`
   const required = kind === 'all' ? EVERYTHING : id
   if (confirmation !== required) return `confirmation must be ${kind === 'all' ? EVERYTHING : 'the id'}`

@@ -54,7 +54,9 @@ export function createRefusalPage(refusal: Response, message: string, code: stri
   const advice =
     refusal.status === 503
       ? 'It cannot be checked who you are. Try again in a moment.'
-      : 'Log in to the application as somebody who may use this console, and load this page again.'
+      : code === 'TOKEN_EXPIRED'
+        ? 'Your access has expired. Open a page of the application, which renews it, and load this page again.'
+        : 'Log in to the application as somebody who may use this console, and load this page again.'
   const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

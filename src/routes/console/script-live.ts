@@ -4,23 +4,33 @@
 export const CONSOLE_LIVE: string = `import { append, byId, requestJson, toTime } from './tools.js'
 /** @typedef {{ id: string, number: number, at: string, event: 'revoked' | 'reuseDetected' | 'storeLostData' | 'arrived', facts: Record<string, string | null | undefined> }} Entry */
 const MAX_LINES = 200
+const MAX_PROCESSES = 100
 const RETRY_MS = 5000
-/** Shows revocations as they happen; a stream that has ended is opened again. */
+/**
+ * Shows revocations as they happen; a stream that has ended is opened again. There is none while the page is hidden: over
+ * HTTP/1.1 a browser has six connections to a server, and tabs in the background would hold them all.
+ */
 export function startLive() {
   const list = byId('live')
   const state = byId('live-state')
-  /** @type {Set<string>} */
-  const known = new Set()
-  /** @type {Map<string, number>} */
+  /** @type {EventSource | null} */
+  let stream = null
+  /** The number of the last entry of each process that was shown. @type {Map<string, number>} */
   const lastNumbers = new Map()
   /** @param {Entry} entry */
   const show = (entry) => {
-    // Whenever the stream is opened again, the newest ones come once more.
-    if (known.has(entry.id)) return
-    known.add(entry.id)
     const [process = ''] = entry.id.split(':')
-    const missing = entry.number - (lastNumbers.get(process) ?? entry.number - 1) - 1
+    const last = lastNumbers.get(process) ?? entry.number - 1
+    // Whenever the stream is opened again, the newest ones come once more.
+    if (entry.number <= last) return
+    const missing = entry.number - last - 1
+    // As the newest: a process that has ended is the first to be forgotten.
+    lastNumbers.delete(process)
     lastNumbers.set(process, entry.number)
+    for (const oldest of lastNumbers.keys()) {
+      if (lastNumbers.size <= MAX_PROCESSES) break
+      lastNumbers.delete(oldest)
+    }
     if (missing > 0) list.prepend(append(document.createElement('li'), \`\${missing} more, not shown.\`))
     const line = append(document.createElement('li'), toTime(entry.at), toText(entry))
     const { note } = entry.facts
@@ -30,19 +40,28 @@ export function startLive() {
     while (list.children.length > MAX_LINES) list.lastChild?.remove()
   }
   const open = () => {
-    const stream = new EventSource('api/live')
-    stream.addEventListener('open', () => (state.textContent = document.body.dataset.live ?? ''))
-    stream.addEventListener('message', ({ data }) => show(/** @type {Entry} */ (JSON.parse(String(data)))))
-    stream.addEventListener('error', () => {
+    if (stream !== null || document.hidden) return
+    const opened = new EventSource('api/live')
+    stream = opened
+    opened.addEventListener('open', () => (state.textContent = document.body.dataset.live ?? ''))
+    opened.addEventListener('message', ({ data }) => show(/** @type {Entry} */ (JSON.parse(String(data)))))
+    opened.addEventListener('error', () => {
       // The browser connects again by itself, unless the answer was not a stream.
-      if (stream.readyState === EventSource.CLOSED) void openLater()
+      if (opened.readyState !== EventSource.CLOSED || stream !== opened) return
+      stream = null
+      void openLater()
     })
+  }
+  const close = () => {
+    stream?.close()
+    stream = null
   }
   const openLater = async () => {
     const { problem } = await requestJson('api/health')
-    state.textContent = \`Not connected. \${problem ?? ''}\`
+    if (stream === null) state.textContent = \`Not connected. \${problem ?? ''}\`
     setTimeout(open, RETRY_MS)
   }
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
   open()
 }
 const KINDS = { token: 'Token', session: 'Session', user: 'User', key: 'Key' }

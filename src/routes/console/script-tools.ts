@@ -110,12 +110,13 @@ const ADVICE = {
   CSRF_MISSING:
     'The console cannot read the CSRF value of your access cookie: set JWT_CSRF_IN_COOKIES, or guard the console by other means.',
   TOKEN_MISSING: 'Log in, in another tab if you like.',
-  TOKEN_EXPIRED: 'Log in again, in another tab if you like.',
   TOKEN_REVOKED: 'Log in again, in another tab if you like.',
 }
 /** @param {number} status @param {unknown} answer */
 function toProblem(status, answer) {
   const { code, message } = /** @type {{ code?: unknown, message?: unknown }} */ (answer ?? {})
+  // The session may well go on: the application renews the token when it sends the page.
+  if (code === 'TOKEN_EXPIRED') return 'Your access has expired: reload the page.'
   const text = typeof message === 'string' ? message : \`The application answered with status \${status}\`
   return \`\${text}. \${ADVICE[String(code)] ?? ''}\`.trim()
 }

@@ -279,13 +279,17 @@ dialog textarea {
   }
   td {
     display: grid;
-    grid-template-columns: 6.5rem 1fr;
+    grid-template-columns: 6.5rem minmax(0, 1fr);
     padding: 0.125rem 0;
     border: 0;
   }
   td::before {
     color: var(--quiet);
     content: attr(data-label);
+  }
+  td time,
+  button {
+    white-space: normal;
   }
   .line {
     align-items: stretch;

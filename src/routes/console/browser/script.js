@@ -22,21 +22,29 @@ const reason = byId('reason', HTMLTextAreaElement)
 const typed = byId('typed', HTMLInputElement)
 const confirmButton = byId('confirm-button', HTMLButtonElement)
 
-/** The user whose sessions are shown. */
+/** The user whose sessions are shown, and the one who was asked for last. */
 let shownUser = ''
+let wantedUser = ''
+/** Counts the searches: only the answer to the last one is shown. */
+let searches = 0
 /** @type {string | null} */
 let keyId = null
 /** @type {Target | null} */
 let target = null
 
-/** @param {boolean} isNext */
-async function showSessions(isNext) {
-  const query = new URLSearchParams({ user: shownUser, ...(isNext && { before: more.value }) })
+/** @param {string} name @param {boolean} isNext */
+async function showSessions(name, isNext) {
+  const search = ++searches
+  wantedUser = name
+  const query = new URLSearchParams({ user: name, ...(isNext && { before: more.value }) })
   /** @type {Reply<{ sessions: Session[], next: string | null }>} */
   const { answer, problem } = await requestJson(`api/sessions?${query}`)
+  // Sessions of one user below the name of another would be revoked by mistake.
+  if (search !== searches) return
   if (problem !== null) return showText('result', problem, 'bad')
   const rows = document.querySelector('#sessions tbody')
   const { sessions, next } = answer
+  shownUser = name
   if (!isNext) rows?.replaceChildren()
   rows?.append(...sessions.map(toRow))
   const count = rows?.children.length ?? 0
@@ -117,7 +125,8 @@ function openDialog(wanted) {
 
 async function confirmRevocation() {
   if (target === null) return
-  const { kind, id, opener } = target
+  const asked = target
+  const { kind, id, opener } = asked
   const expected = kind === 'all' ? 'everything' : id
   if (kind !== 'session' && typed.value !== expected) {
     showText('confirm-error', `Type ${expected} to confirm.`, 'bad')
@@ -127,13 +136,20 @@ async function confirmRevocation() {
   const body = { kind, id, reason: reason.value, confirmation: expected }
   /** @type {Reply<{ isKnown: boolean | null }>} */
   const { answer, problem } = await requestJson('api/revoke', body)
-  confirmButton.disabled = false
-  if (problem !== null) return showText('confirm-error', problem, 'bad')
-  dialog.close()
+  // It may have been closed meanwhile, and may be open again for something else.
+  const isShown = dialog.open && target === asked
   const what = kind === 'all' ? 'Everything' : `The ${kind} ${id}`
+  if (isShown) confirmButton.disabled = false
+  if (problem !== null) {
+    return isShown
+      ? showText('confirm-error', problem, 'bad')
+      : showText('result', `${what} may not be revoked. ${problem}`, 'bad')
+  }
+  if (isShown) dialog.close()
   const unknown = answer.isKnown === false ? ' No live session had this id.' : ''
   showText('result', `${what} is revoked.${unknown}`, '')
-  if (!byId('found').hidden) await showSessions(false)
+  if (!byId('found').hidden) await showSessions(wantedUser, false)
+  if (!isShown) return
   // The button is gone together with its row.
   if (opener.isConnected) opener.focus()
   else byId('found-text').focus()
@@ -181,16 +197,15 @@ function onSubmit(form, run) {
 }
 
 onSubmit('find', () => {
-  shownUser = user.value
   showText('result', '', '')
-  return showSessions(false)
+  return showSessions(user.value, false)
 })
 onSubmit('revoke', () => {
   const opener = /** @type {HTMLElement} */ (document.activeElement)
   openDialog({ kind: /** @type {Target['kind']} */ (kind.value), id: id.value, opener })
 })
 onSubmit('confirm-form', confirmRevocation)
-more.addEventListener('click', () => void showSessions(true))
+more.addEventListener('click', () => void showSessions(shownUser, true))
 byId('cancel').addEventListener('click', () => dialog.close())
 byId('revoke-user').addEventListener('click', () =>
   openDialog({ kind: 'user', id: shownUser, opener: byId('revoke-user') }),
