@@ -38,6 +38,7 @@ export type {
   Rotation,
   RotationOptions,
   RotationRules,
+  OpeningOptions,
   SessionLimit,
   SessionStore,
   StoredSession,
@@ -58,5 +59,6 @@ export {
   pollFeed,
   type RotationDecision,
   type RotationState,
+  toPauseMs,
 } from './revocation/store-rules.js'
 export type { Clock } from './time.js'

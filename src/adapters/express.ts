@@ -103,11 +103,19 @@ export function mount(
   assertMount(routes, options)
   const { ip = (req: Request) => req.ip } = options
   return createNodeMount(routes, (req: Request) => ({
-    url: req.originalUrl,
+    url: assertPrefix(routes, req),
     origin: `${req.protocol}://${req.get('host') ?? ''}`,
     ip: ip(req),
     body: req.body as unknown,
   }))
+}
+
+// `app.use('/api', mount(routes))` looks as if the routes moved; they would never be found there.
+function assertPrefix({ path }: MountableRoutes, { baseUrl, url, originalUrl }: Request): string {
+  if (baseUrl === '' || path.startsWith(baseUrl) || !`${url}/`.startsWith(`${path}/`)) return originalUrl
+  throw new TypeError(
+    `The routes are at ${path}, and mount() is used below ${baseUrl}: give them the path ${baseUrl}${path}`,
+  )
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */

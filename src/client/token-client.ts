@@ -78,16 +78,19 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // The CSRF value stays: cookies of this session that come back late are not those of a new one.
-  const end = (): void => {
+  const end = (isNews = true): void => {
     epoch++
     session = null
     accessToken = refreshToken = undefined
-    emit('loggedOut', undefined)
+    if (isNews) emit('loggedOut', undefined)
   }
 
+  // Cookies that are left of a session which nobody here knew are no news: a page that reloads itself at `loggedOut`
+  // would never stop.
   const endEverywhere = (ended = session): void => {
-    channel?.postMessage({ name: 'loggedOut', session: ended })
-    end()
+    const isNews = ended !== undefined
+    if (isNews) channel?.postMessage({ name: 'loggedOut', session: ended })
+    end(isNews)
   }
 
   const accept = ({ session: next, access_token, refresh_token }: Answer, given: Change): Session => {
@@ -183,6 +186,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
   const refreshOnce = async (): Promise<boolean> => {
     const started = epoch
+    const csrf = readCsrf()
     try {
       const answer = await call('POST', 'refresh', {})
       // Whoever has logged out or in meanwhile must not get the old session back.
@@ -194,6 +198,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
           emit('offline', error as TokenClientError)
           throw error
         }
+        sessionCsrf ??= csrf
         endEverywhere()
       }
     }
@@ -268,9 +273,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const ended = session
       epoch++
       session = null
-      return call<void>('POST', 'logout').finally(() => endEverywhere(ended))
+      return call<void>('POST', 'logout').finally(() => endEverywhere(ended ?? null))
     },
-    logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
+    logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere(session ?? null)),
     sessions: () => call<SessionPage>('GET', 'sessions'),
     async endSession(id) {
       await call('DELETE', `sessions/${encodeURIComponent(id)}`)

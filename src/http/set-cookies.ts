@@ -126,8 +126,8 @@ function readMaxAge(config: TokenConfig, { exp, iat, remember }: Record<string, 
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE
 }
 
-// The application hands in a token it has just made: its claims are read, not checked.
-function readOwnClaims(token: string): Record<string, unknown> | null {
+/** The claims of a token that the application has just made, or has verified: they are read, not checked. */
+export function readOwnClaims(token: string): Record<string, unknown> | null {
   const text = readBase64urlText(token.split('.', 3)[1] ?? '')
   return text === null ? null : readJsonObject(text)
 }

@@ -15,8 +15,9 @@ export function signWithOptions(
   input: Buffer,
   key: KeyObject,
   options: SignatureOptions,
+  isWorkerd: boolean = IS_WORKERD,
 ): Buffer {
-  if (!IS_WORKERD) return sign(hash, input, { key, ...options })
+  if (!isWorkerd) return sign(hash, input, { key, ...options })
   return createSign(hash)
     .update(input)
     .sign({ key: toPem(key), ...options })
@@ -29,8 +30,9 @@ export function verifyWithOptions(
   key: KeyObject,
   options: SignatureOptions,
   signature: Buffer,
+  isWorkerd: boolean = IS_WORKERD,
 ): boolean {
-  if (!IS_WORKERD) return verify(hash, input, { key, ...options }, signature)
+  if (!isWorkerd) return verify(hash, input, { key, ...options }, signature)
   return createVerify(hash)
     .update(input)
     .verify({ key: toPem(key), ...options }, signature)

@@ -32,6 +32,12 @@ export interface SessionLimit {
   readonly idleMs: number
 }
 
+/** How a log-in with a limit is carried out. */
+export interface OpeningOptions {
+  /** Aborted when the log-in has no time left: a store that has done nothing yet must reject, and do nothing. */
+  readonly signal?: AbortSignal
+}
+
 /** What became of a log-in with a limit. */
 export type LimitedOpening =
   /** `ended` has the ids of the sessions that this call has revoked, oldest first. */
@@ -111,9 +117,10 @@ export interface SessionStore {
    * oldest (by start, then by `sid`) are revoked as `revoke` does it: with an entry of kind `session` that lives until
    * the session's `until`, and without the row. Concurrent calls for one user never leave more sessions than the limit.
    *
-   * A store without it cannot be used with `maxSessions`.
+   * A store without it cannot be used with `maxSessions`. One that has to wait or to try again before it can do the step
+   * looks at the `signal` each time.
    */
-  openLimited?(session: NewSession, limit: SessionLimit): Promise<LimitedOpening>
+  openLimited?(session: NewSession, limit: SessionLimit, options?: OpeningOptions): Promise<LimitedOpening>
   /**
    * Presents a refresh token's generation and moves the session on, in one atomic step; `decideRotation` has the rules.
    * A reuse revokes the session in that same step. A client's `null` leaves what is remembered of it as it is.

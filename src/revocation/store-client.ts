@@ -38,6 +38,8 @@ export interface StoreClient {
   ready(): Promise<void>
   /** The longest lifetime the store is to know of, in milliseconds. */
   readonly longestLifetime: number
+  /** How long the store may take to answer a call. */
+  readonly timeoutMs: number
 }
 
 /** How a store is called. */
@@ -183,6 +185,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     get longestLifetime() {
       return longestLifetime
     },
+    timeoutMs,
     call,
     lookup: (keys, lifetime, lookupOptions) =>
       call(

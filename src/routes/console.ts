@@ -125,7 +125,7 @@ async function answerAdmitted(route: Route, request: Request, actor: string): Pr
 }
 
 // Segments that no URL parser changes.
-const PATH = /^(?:\/[\w~-][\w.~-]*)+$/
+const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
 
 // What the list can show. Whatever nobody is told of is not said to be there.
 const LIVE_OF_PROCESS =

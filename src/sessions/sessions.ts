@@ -1,39 +1,18 @@
 import type { SessionClaims } from '../claims/create.js'
 import { createNonce, type RandomBytes } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload } from '../claims/payload.js'
-import {
-  ConfigurationError,
-  RefreshTokenReusedError,
-  RevokedTokenError,
-  SessionLimitError,
-  TokenDecodeError,
-} from '../errors.js'
+import { RefreshTokenReusedError, RevokedTokenError, SessionLimitError, TokenDecodeError } from '../errors.js'
 import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { CheckedToken } from '../revocation/blocklist.js'
 import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
 import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
-import type { RevocationStore } from '../revocation/store.js'
-import type {
-  ListOptions,
-  NewSession,
-  OpenedSession,
-  Reuse,
-  SessionStore,
-  StoredSession,
-} from '../revocation/session-store.js'
+import type { ListOptions, Reuse, SessionStore, StoredSession } from '../revocation/session-store.js'
 import type { StoreClient } from '../revocation/store-client.js'
 import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
-import {
-  parseFound,
-  parseList,
-  parseOpened,
-  parseOpening,
-  parsePresentation,
-  parseRotation,
-  readReuseClient,
-} from './parse-answers.js'
+import { createSessionOpener, sessionsOf } from './opening.js'
+import { parseFound, parseList, parsePresentation, parseRotation, readReuseClient } from './parse-answers.js'
 
 /** A live session of a user. */
 export interface SessionInfo extends SessionClient {
@@ -96,6 +75,7 @@ export function createSessions(
   stored: SessionStore,
 ): Sessions {
   const { now, random, emit, retentionMs, graceMs, idleMs } = rules
+  const opener = createSessionOpener(client, rules, stored)
 
   const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
     client.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
@@ -144,40 +124,6 @@ export function createSessions(
     return toClaims(sid, generation, toSeconds(rotation.expiresAt))
   }
 
-  // As soon as the store has answered, like a reuse: the sessions are over, whatever becomes of the log-in.
-  const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
-    const origin = { actor: null, note: null, ...from }
-    for (const id of ended) {
-      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', ...origin }))
-    }
-  }
-
-  const openLimited = async (
-    uid: string,
-    session: NewSession,
-    limit: OpeningLimit,
-    lifetime: number,
-  ): Promise<OpenedSession> => {
-    // Not within the call: a store that cannot enforce a limit is no outage.
-    assertLimits(stored)
-    const { ip, userAgent } = session
-    // Each call ends a bounded number of sessions, and has a deadline of its own.
-    for (;;) {
-      const opening = await client.call(
-        'open',
-        async (target) => {
-          const answer = await limitedSessionsOf(target).openLimited(session, { ...limit, idleMs })
-          const parsed = parseOpening(answer, limit)
-          if (parsed.outcome !== 'full') reportEnded(uid, parsed.ended, { ip, userAgent })
-          return parsed
-        },
-        lifetime,
-      )
-      if (opening.outcome === 'opened') return opening
-      if (opening.outcome === 'full') throw new SessionLimitError(limit.max)
-    }
-  }
-
   return {
     async open(uid, endsAt, from, limit) {
       const expiresAt = endsAt === null ? FOREVER : addDuration(endsAt * 1000, 0)
@@ -189,12 +135,9 @@ export function createSessions(
         ...from,
       }
       const lifetime = addDuration(expiresAt - now(), retentionMs)
-      const open = async (target: RevocationStore): Promise<OpenedSession> =>
-        parseOpened(await sessionsOf(target).open(session))
+      const opening = { uid, session, lifetime }
       try {
-        const { sid } = await (limit === null
-          ? client.call('open', open, lifetime)
-          : openLimited(uid, session, limit, lifetime))
+        const { sid } = await (limit === null ? opener.open(opening) : opener.openLimited(opening, limit))
         return toClaims(sid, 0, endsAt)
       } catch (error) {
         if (error instanceof SessionLimitError) {
@@ -259,24 +202,6 @@ export function createSessions(
       }
     },
   }
-}
-
-function sessionsOf({ sessions }: RevocationStore): SessionStore {
-  if (sessions === undefined) throw new TypeError('The store keeps no sessions')
-  return sessions
-}
-
-function assertLimits(sessions: SessionStore): asserts sessions is Required<SessionStore> {
-  if (sessions.openLimited !== undefined) return
-  throw new ConfigurationError(
-    'maxSessions needs a store that can enforce it, and this one has no sessions.openLimited',
-  )
-}
-
-function limitedSessionsOf(store: RevocationStore): Required<SessionStore> {
-  const sessions = sessionsOf(store)
-  assertLimits(sessions)
-  return sessions
 }
 
 function toSeconds(milliseconds: number): number | null {

@@ -47,6 +47,14 @@ export function attackCases({ test }: SessionCases): void {
     }
   })
 
+  test('a token of another key is refused, and its cookie stays', async ({ browser }) => {
+    const cookie = 'refresh_token_cookie=eyJhbGciOiJIUzI1NiJ9.e30.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+    for (const headers of [{ cookie }, { cookie, ...CROSS_SITE }]) {
+      const response = await browser.send('POST refresh', { headers })
+      deepEqual([response.status, response.headers.getSetCookie().length], [401, 0])
+    }
+  })
+
   test('no page of another origin can log its visitor in', async ({ user, browser }) => {
     const body = JSON.stringify({ name: user, password: 'secret' })
     for (const site of ['cross-site', 'same-site']) {
@@ -125,8 +133,6 @@ export function attackCases({ test }: SessionCases): void {
     const reuse = await thief.send('POST refresh')
     assertDeletion(reuse, thief)
     await assertRefused(reuse, 401, 'REFRESH_TOKEN_REUSED')
-    const next = await browser.send('POST refresh')
-    assertDeletion(next, browser)
-    await assertRefused(next, 401, 'TOKEN_REVOKED')
+    await assertRefused(await browser.send('POST refresh'), 401, 'TOKEN_REVOKED')
   })
 }

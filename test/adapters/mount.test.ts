@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { request as sendRequest, type IncomingMessage } from 'node:http'
+import express from 'express'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { serveNode } from '../../examples/server.js'
 import { mount as mountExpress } from '../../src/adapters/express.js'
 import { mount as mountFastify } from '../../src/adapters/fastify.js'
 import type { MountableRoutes } from '../../src/http/mountable-routes.js'
@@ -225,6 +227,16 @@ test('what is not mountable is refused, and so is an option that does not exist'
   expect(() => mountExpress({} as MountableRoutes)).toThrow(TypeError)
   expect(() => mountExpress(createEcho(), { address: () => null } as object)).toThrow(TypeError)
   expect(() => mountExpress(createEcho(), { ip: '::1' as never })).toThrow(TypeError)
+})
+
+test('Express: a prefix that the routes do not have is refused', async () => {
+  const app = express()
+  app.use('/api', mountExpress(createEcho()))
+  const server = await serveNode(app, 0)
+  onTestFinished(() => server.close())
+  const response = await fetch(`${server.url}/api/auth/echo`)
+  expect(response.status).toBe(500)
+  expect(await response.text()).toContain('/api/auth')
 })
 
 test('Fastify: a prefix is refused', async () => {

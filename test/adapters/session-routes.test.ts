@@ -3,8 +3,8 @@ import { createSessionRoutes } from '../../src/routes/session-routes.js'
 import { sessionRoutesContract } from '../../src/testing/index.js'
 import { MOUNTS } from './mounted.js'
 
-// Behind a body parser, malformed bodies are answered by the parser. Nest has a module of its own for these routes.
-const FRAMEWORKS = ['Express', 'Fastify', 'Hono', 'Koa', 'h3', 'Elysia', 'Fetch'] as const
+// One with Node's requests and one with those of Fetch; session-routes.long.test.ts has the others.
+const FRAMEWORKS = ['Express', 'Hono'] as const
 
 for (const name of FRAMEWORKS) {
   const start = MOUNTS[name] as NonNullable<(typeof MOUNTS)[string]>

@@ -3,7 +3,7 @@ import type { BrowserPage } from '../helpers/servers/browser.js'
 import { describeWithBrowsers } from '../helpers/servers/describe-with-servers.js'
 import { type ExampleSite, openExample } from './example-site.js'
 
-// example-page.test.ts has more, in Chromium. Here time passes: access tokens live for two seconds.
+// example-page.test.ts and example-page-more.long.test.ts have more, in Chromium. Here time passes: access tokens live for two seconds.
 describeWithBrowsers('the page of the example application', (browser) => {
   let site: ExampleSite
   beforeAll(async () => {

@@ -53,7 +53,12 @@ export async function openConsoleSite(): Promise<ConsoleSite> {
       (await guarded.handle(request)) ?? (await open.handle(request)) ?? new Response(null, { status: 404 })
     )
   }
-  const server = serve({ fetch: answer, port: 0, hostname: '127.0.0.1' }) as Server
+  const server = serve({
+    fetch: answer,
+    overrideGlobalObjects: false,
+    port: 0,
+    hostname: '127.0.0.1',
+  }) as Server
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   onTestFinished(() => {

@@ -29,6 +29,7 @@ export async function openServer(config: TokenConfigOptions = {}) {
   )
   const application = mount(routes, handleErrors({ config: tokens.config })(notes))
   const server = createAdaptorServer({
+    overrideGlobalObjects: false,
     fetch: async (request: Request) => {
       requests.push(request)
       const answer = planned.get(toRoute(request))?.shift()
@@ -65,8 +66,7 @@ export async function openServer(config: TokenConfigOptions = {}) {
     createClient: (options: TokenClientOptions = {}) =>
       createTokenClient({ path: `${origin}/auth`, ...options }),
     /** A client with the cookies of a browser, as far as Node can. */
-    createCookieClient: (options: TokenClientOptions = {}) => {
-      const jar = createCookieJar()
+    createCookieClient: (options: TokenClientOptions = {}, jar = createCookieJar()) => {
       const client = createTokenClient({
         path: `${origin}/auth`,
         transport: 'cookies',
@@ -88,6 +88,27 @@ export async function openServer(config: TokenConfigOptions = {}) {
 
 export const ADA = { name: 'ada', password: 'secret' }
 export const BOB = { name: 'bob', password: 'secret' }
+
+/** Seconds after which an access token has expired, and its session not. */
+export const EXPIRED = 16 * 60
+
+/** A server, and a client that is logged in there; `before` is the number of requests that this took. */
+export async function openLoggedIn() {
+  const server = await openServer()
+  const client = server.createClient()
+  const events: string[] = []
+  for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'] as const) {
+    client.on(name, () => events.push(name))
+  }
+  const session = await client.logIn(ADA)
+  return { ...server, client, events, session, before: server.requests.length }
+}
+
+/** The status and the body of a response. */
+export const readNote = async (response: Response): Promise<unknown> => [
+  response.status,
+  await response.json(),
+]
 
 /** The answer of a server whose store is gone. */
 export const unavailable =

@@ -1,56 +1,12 @@
-import { once } from 'node:events'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { expect, onTestFinished, test } from 'vitest'
-import { WebSocketServer, type WebSocket } from 'ws'
+import { expect, test } from 'vitest'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
-import { openServer } from './open-server.js'
+import { EXPIRED } from './open-server.js'
+import { addNote, logIn, openTabs } from './open-tabs.js'
 
-const EXPIRED = 16 * 60
-
-/** A tab with a client, as the page of an application has it. */
-async function openTab(context: BrowserContext, origin: string, options = '{}'): Promise<Tab> {
-  const page = await context.newPage()
-  const run = <Value>(body: string): Promise<Value> =>
-    page.evaluate(`(async () => { const { client } = window; ${body} })()`)
-  const load = async (): Promise<void> => {
-    await page.goto(`${origin}/page`)
-    await page.evaluate(`import('/client.js').then(({ createTokenClient }) => {
-      window.client = createTokenClient(${options})
-      window.events = []
-      for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'])
-        client.on(name, (value) => events.push(name + ' ' + (value?.sub ?? '')))
-    })`)
-  }
-  await load()
-  const heard = async (count: number): Promise<readonly string[]> => {
-    await page.waitForFunction(`events.length >= ${count}`)
-    return page.evaluate<string[]>('events')
-  }
-  return { page, run, load, heard }
-}
-
-interface Tab {
-  readonly page: Page
-  run<Value>(body: string): Promise<Value>
-  load(): Promise<void>
-  /** The events so far, once there are this many. */
-  heard(count: number): Promise<readonly string[]>
-}
-
-const logIn = (name: string): string =>
-  `return (await client.logIn({ name: '${name}', password: 'secret' })).sub`
-const addNote = `return (await client.fetch('/notes', { method: 'POST', body: 'milk' })).status`
-
-describeWithChromium('tabs of one browser', (browser: () => Browser) => {
-  async function open(config: Parameters<typeof openServer>[0] = { JWT_TOKEN_LOCATION: 'cookies' }) {
-    const server = await openServer(config)
-    const context = await browser().newContext()
-    onTestFinished(() => context.close())
-    return { ...server, context, openTab: (options?: string) => openTab(context, server.origin, options) }
-  }
-
+// tabs.long.test.ts has more.
+describeWithChromium('tabs of one browser', (browser) => {
   test('a log-in, a refresh and a log-out reach every tab', async () => {
-    const { openTab, clock, sent, requests } = await open()
+    const { openTab, clock, sent, requests } = await openTabs(browser())
     const [first, second] = [await openTab(), await openTab()]
     const before = requests.length
     expect(await first.run('return client.session()')).toBeNull()
@@ -67,85 +23,5 @@ describeWithChromium('tabs of one browser', (browser: () => Browser) => {
     expect(await second.heard(3)).toEqual(['loggedIn ada', 'refreshed ada', 'loggedOut '])
     expect(await second.run(addNote)).toBe(401)
     expect(sent().filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
-  })
-
-  test('another user logs in in another tab: each tab knows who it is', async () => {
-    const { openTab } = await open()
-    const [first, second] = [await openTab(), await openTab()]
-    await first.run(logIn('ada'))
-    await second.heard(1)
-    await second.run(logIn('bob'))
-    expect(await first.heard(2)).toEqual(['loggedIn ada', 'loggedIn bob'])
-    expect(await first.run('return (await client.session()).sub')).toBe('bob')
-  })
-
-  test('without a BroadcastChannel, the CSRF cookie shows it', async () => {
-    const { openTab, context } = await open()
-    await context.addInitScript('delete window.BroadcastChannel')
-    const [first, second] = [await openTab(), await openTab()]
-    await first.run(logIn('ada'))
-    await second.run(logIn('bob'))
-    const code = `return client.fetch('/notes').then(({ status }) => status, (error) => error.code)`
-    expect(await first.run(code)).toBe('SESSION_CHANGED')
-    expect(await first.run('return (await client.session()).sub')).toBe('bob')
-    await second.run('await client.logOut()')
-    expect(await first.run(code)).toBe(401)
-    expect(await first.heard(3)).toEqual(['loggedIn ada', 'loggedOut ', 'loggedOut '])
-  })
-
-  test('many tabs whose token has expired: no request is refused', async () => {
-    const { openTab, clock } = await open()
-    const tabs = await Promise.all(Array.from({ length: 5 }, () => openTab()))
-    await tabs[0]?.run(logIn('ada'))
-    for (let round = 0; round < 3; round++) {
-      clock.seconds += EXPIRED
-      expect(await Promise.all(tabs.map((tab) => tab.run(addNote)))).toEqual([200, 200, 200, 200, 200])
-    }
-  })
-
-  test('a page that is loaded again has its session, also where the access token was in memory', async () => {
-    const { openTab } = await open({ JWT_TOKEN_LOCATION: 'headers', JWT_REFRESH_TOKEN_LOCATION: 'cookies' })
-    const tab = await openTab()
-    await tab.run(logIn('ada'))
-    expect(await tab.run(addNote)).toBe(200)
-    await tab.load()
-    expect(await tab.run(addNote)).toBe(200)
-    expect(await tab.run('return (await client.session()).sub')).toBe('ada')
-  })
-
-  test('a socket reconnects when its token has expired, and a log-out in another tab closes it', async () => {
-    const { openTab, server, tokens, origin } = await open()
-    const sockets = new WebSocketServer({ noServer: true })
-    onTestFinished(() => sockets.close())
-    server.on('upgrade', (request, socket, head) => {
-      tokens.authenticateUpgrade(request, { origins: [origin] }).then(
-        ({ payload }) =>
-          sockets.handleUpgrade(request, socket, head, (client) => {
-            sockets.emit('connection', client, request)
-            client.send(`${payload.sub} ${payload.jti}`)
-          }),
-        () => socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n'),
-      )
-    })
-    const [first, second] = [await openTab(), await openTab()]
-    await first.run(logIn('ada'))
-    const connected = once(sockets, 'connection')
-    await first.run(`
-      window.messages = []
-      window.socket = client.socket('/live')
-      for (const type of ['message', 'close'])
-        socket.addEventListener(type, ({ data, code }) => messages.push(data ?? code))`)
-    const [connection] = (await connected) as [WebSocket]
-    const again = once(sockets, 'connection')
-    connection.close(4401)
-    await again
-    await first.page.waitForFunction('messages.length === 2 && socket.readyState === 1')
-    const [one, two] = await first.page.evaluate<string[]>('messages')
-    expect([one === two, two?.startsWith('ada ')]).toEqual([false, true])
-    await second.run('await client.logOut()')
-    await first.page.waitForFunction('messages.length === 3')
-    expect(await first.page.evaluate('[messages[2], socket.readyState]')).toEqual([4401, 3])
-    const sending = `try { socket.send('late') } catch (error) { return error.code }`
-    expect(await first.run(sending)).toBe('SOCKET_NOT_OPEN')
   })
 })

@@ -189,7 +189,13 @@ const hono: Create = async (tokens, policy, every = '30s') => {
   )
   const sockets = new WebSocketServer({ noServer: true })
   const websocket = { server: sockets as WebSocketServerLike }
-  const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, websocket })
+  const server = serve({
+    fetch: app.fetch,
+    hostname: '127.0.0.1',
+    port: 0,
+    websocket,
+    overrideGlobalObjects: false,
+  })
   await once(server, 'listening')
   return {
     connect: (handshake) => connectWs(`ws://127.0.0.1:${readPort(server)}/chat`, handshake),

@@ -75,6 +75,10 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const found = (await tokens.getTokenFromRequest(request)) as object
   const testing = createTestTokens()
   const minted = testing.mintToken({ uid: 'ada' }, { revoked: true })
+  const refreshed = (await tokenlib.refreshImplicitly(
+    tokens,
+    createRequest({ cookies: { refresh_token_cookie: pair.refreshToken } }),
+  )) as tokenlib.ImplicitRefresh
   const guards = Object.entries(nest).filter(([name]) => name.endsWith('Guard'))
 
   return {
@@ -117,6 +121,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       ...configs.flatMap(secretsOfConfig),
       ...secretsOfConfig(testing.tokens.config),
       ...[pair.accessToken, pair.refreshToken, minted].map((text) => ({ kind: 'a token', text })),
+      ...cookieValues(refreshed.cookies).map((text) => ({ kind: 'a value of a cookie', text })),
       { kind: 'a CSRF value', text: csrf },
       { kind: 'a password', text: PASSWORD },
     ],
@@ -124,6 +129,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       createTokenPair: [pair],
       setAccessCookies: [tokenlib.setAccessCookies(tokens, pair.accessToken)],
       setRefreshCookies: [tokenlib.setRefreshCookies(tokens, pair.refreshToken)],
+      refreshImplicitly: [refreshed],
       authHeaders: [testing.authHeaders(minted)],
     },
     clients: [redis],
@@ -133,6 +139,10 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       await pool.end()
     },
   }
+}
+
+function cookieValues(setCookies: readonly string[]): string[] {
+  return setCookies.map((cookie) => cookie.slice(cookie.indexOf('=') + 1).split(';', 1)[0] as string)
 }
 
 function createConfigs(): [TokenConfig, ...TokenConfig[]] {
@@ -172,6 +182,7 @@ function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly E
     RefreshTokenReusedError: [new tokenlib.RefreshTokenReusedError(payload, header)],
     RevocationUnavailableError: [new tokenlib.RevocationUnavailableError(new Error('no answer'))],
     RevokedTokenError: [new tokenlib.RevokedTokenError(payload, header)],
+    SessionLimitError: [new tokenlib.SessionLimitError(3)],
     SubjectNotFoundError: [new tokenlib.SubjectNotFoundError()],
     TokenAudienceError: [new tokenlib.TokenAudienceError()],
     TokenDecodeError: [new tokenlib.TokenDecodeError('Token is not a string')],

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { LoginOutcome, LoginResult } from '../../src/routes/session-routes.js'
+import type { LoginOutcome, LoginPairOptions, LoginResult } from '../../src/routes/session-routes.js'
 import type { JsonClaims, TokenConfigOptions } from '../../src/index.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { openToken } from '../helpers/manager.js'
@@ -223,6 +223,22 @@ describe('options of the pair', () => {
     })
   })
 
+  test.each<[config: TokenConfigOptions, options: LoginPairOptions]>([
+    [{ JWT_DECODE_AUDIENCE: 'app' }, { audience: 'other' }],
+    [{ JWT_DECODE_ISSUER: 'https://app.example' }, { issuer: 'https://other.example' }],
+    [{ JWT_IDENTITY_CLAIM: 'user_id' }, { expiresAt: new Date(0) }],
+  ])(
+    '%j: %j, which the manager refuses, is an error of the server, and leaves no session',
+    async (config, given) => {
+      const { createBrowser, tokens } = createRoutes({ ...COOKIES, ...config }, { pairOptions: () => given })
+      const ended: unknown[] = []
+      tokens.on('revoked', ({ kind, sub }) => void ended.push([kind, sub]))
+      await expect(createBrowser().logIn()).rejects.toThrow(/pairOptions/)
+      expect(ended).toEqual([['session', 'ada']])
+      expect(await tokens.listSessions('ada')).toEqual([])
+    },
+  )
+
   test('the address is that of readIp', async () => {
     const { createBrowser, tokens } = createRoutes(COOKIES, {
       readIp: (request) => request.headers.get('x-ip'),
@@ -299,16 +315,44 @@ describe('a session that the cookies of a log-in belong to', () => {
     expect((await createBrowser().send('POST /auth/login', { body: BODY, headers })).status).toBe(200)
   })
 
-  test('its cookies go even if the new session cannot be opened', async () => {
+  test('goes on if the new session cannot be opened', async () => {
     const { createBrowser, store } = createRoutes()
     const browser = createBrowser()
     await browser.logIn()
-    vi.spyOn(store.sessions as NonNullable<typeof store.sessions>, 'open').mockRejectedValueOnce(
-      new Error('full'),
-    )
-    const response = await browser.logIn()
-    expect(response.headers.getSetCookie()).toHaveLength(4)
+    const sessions = store.sessions as NonNullable<typeof store.sessions>
+    vi.spyOn(sessions, 'open').mockRejectedValueOnce(new Error('gone'))
+    const response = await browser.logIn('grace')
+    expect(response.headers.getSetCookie()).toEqual([])
     expect(await outcome(response)).toEqual([503, 'REVOCATION_UNAVAILABLE'])
+    expect(await readSession(await browser.send('GET /auth/session'))).toMatchObject({ sub: 'ada' })
+  })
+
+  test('goes on if it cannot be ended, and the new one is not left open', async () => {
+    const { createBrowser, store, tokens } = createRoutes()
+    const browser = createBrowser()
+    await browser.logIn()
+    vi.spyOn(store, 'revoke').mockRejectedValueOnce(new Error('gone'))
+    const response = await browser.logIn('grace')
+    expect(response.headers.getSetCookie()).toEqual([])
+    expect(await outcome(response)).toEqual([503, 'REVOCATION_UNAVAILABLE'])
+    expect(await readSession(await browser.send('GET /auth/session'))).toMatchObject({ sub: 'ada' })
+    expect(await tokens.listSessions('grace')).toEqual([])
+  })
+
+  test('of the same user is ended before with a limit of sessions, so its cookies go with it', async () => {
+    const { createBrowser, store } = createRoutes(COOKIES, { maxSessions: 1 })
+    const browser = createBrowser()
+    await browser.logIn()
+    const sessions = store.sessions as NonNullable<typeof store.sessions>
+    const openLimited = vi.spyOn(sessions as Required<typeof sessions>, 'openLimited')
+    openLimited.mockRejectedValueOnce(new Error('gone'))
+    const other = await browser.logIn('grace')
+    expect(other.headers.getSetCookie()).toEqual([])
+    expect((await browser.send('GET /auth/session')).status).toBe(200)
+    openLimited.mockRejectedValueOnce(new Error('gone'))
+    const same = await browser.logIn('ada')
+    expect(same.headers.getSetCookie()).toHaveLength(4)
+    expect(await outcome(same)).toEqual([503, 'REVOCATION_UNAVAILABLE'])
     expect(browser.jar.headers('/auth')).toEqual({})
   })
 })
@@ -339,6 +383,7 @@ describe('the rate limiter', () => {
     expect(before).toHaveBeenCalledWith({
       route: 'login',
       ip: '192.0.2.7',
+      sub: null,
       credentials: BODY,
       request: expect.any(Request) as Request,
     })

@@ -1,4 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
+import type { TokenConfigOptions } from '../../src/index.js'
+import type { LoginAttempt } from '../../src/routes/session-routes.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { COOKIES, createRoutes, outcome } from './routes.js'
 
@@ -61,8 +63,78 @@ describe('claimsOnRefresh', () => {
     const browser = createBrowser()
     await browser.logIn()
     const response = await browser.send('POST /auth/refresh')
-    expect(response.headers.getSetCookie()).toHaveLength(4)
+    expect(response.headers.getSetCookie()).toEqual([])
     expect(await outcome(response)).toEqual([401, 'TOKEN_REVOKED'])
+  })
+
+  test.each([undefined, null])('%s after a log-in in another tab leaves the new cookies', async (result) => {
+    const { createBrowser } = createRoutes(COOKIES, {
+      async claimsOnRefresh() {
+        await browser.logIn()
+        return result
+      },
+    })
+    const browser = createBrowser()
+    await browser.logIn()
+    expect(await outcome(await browser.send('POST /auth/refresh'))).toEqual([401, 'TOKEN_REVOKED'])
+    expect((await browser.send('GET /auth/session')).status).toBe(200)
+  })
+
+  test('null ends the session, and deletes the cookies', async () => {
+    const { createBrowser, tokens } = createRoutes(COOKIES, { claimsOnRefresh: () => null })
+    const browser = createBrowser()
+    await browser.logIn()
+    const response = await browser.send('POST /auth/refresh')
+    expect(response.headers.getSetCookie()).toHaveLength(4)
+    expect(await outcome(response)).toEqual([401, 'SUBJECT_NOT_FOUND'])
+    expect(await tokens.listSessions('ada')).toEqual([])
+  })
+})
+
+describe('new claims that make a cookie too large', () => {
+  // No second use is allowed: a refresh token that was used up would be a reuse.
+  const STRICT = { ...COOKIES, JWT_REFRESH_GRACE: 0 }
+
+  test.each<[what: string, config: TokenConfigOptions]>([
+    ['both cookies', STRICT],
+    ['another identity claim', { ...STRICT, JWT_IDENTITY_CLAIM: 'user_id' }],
+    ['tokens that never expire', { ...STRICT, JWT_ACCESS_TOKEN_EXPIRES: false }],
+    [
+      'a refresh cookie alone',
+      { ...STRICT, JWT_TOKEN_LOCATION: 'headers', JWT_REFRESH_TOKEN_LOCATION: 'cookies' },
+    ],
+    ['an access cookie that is larger', { ...STRICT, JWT_ACCESS_COOKIE_NAME: 'a'.repeat(200) }],
+  ])('are an error of the server, of any size, and use nothing up: %s', async (_what, config) => {
+    let big = ''
+    const { createBrowser } = createRoutes(config, { claimsOnRefresh: () => ({ big }) })
+    const browser = createBrowser()
+    await browser.logIn()
+    // To the largest claim that fits, and one character more.
+    let [fits, exceeds] = [0, 4000]
+    while (exceeds - fits > 1) {
+      const size = Math.floor((fits + exceeds) / 2)
+      big = 'x'.repeat(size)
+      const result = await browser.send('POST /auth/refresh').catch(String)
+      if (result instanceof Response) {
+        expect(result.status).toBe(200)
+        fits = size
+      } else {
+        expect(result).toMatch(/browsers drop/)
+        exceeds = size
+      }
+    }
+    expect(fits).toBeGreaterThan(2000)
+    big = ''
+    expect((await browser.send('POST /auth/refresh')).status).toBe(200)
+  })
+
+  test('do not matter where the tokens are in the body', async () => {
+    const { createBrowser } = createRoutes(COOKIES, { claimsOnRefresh: () => ({ big: 'x'.repeat(4000) }) })
+    const browser = createBrowser()
+    const login = await browser.logIn('ada', { transport: 'bearer' })
+    const { refresh_token } = (await login.json()) as { refresh_token: string }
+    const headers = { authorization: `Bearer ${refresh_token}` }
+    expect((await browser.send('POST /auth/refresh', { headers })).status).toBe(200)
   })
 })
 
@@ -86,18 +158,36 @@ describe('cookies of a refresh token', () => {
       'TOKEN_SIGNATURE_INVALID',
     ],
     ['is an access token', () => tokens.createAccessToken({ uid: 'ada' }), 'REFRESH_TOKEN_REQUIRED'],
-  ])('that %s are deleted', async (_what, create, code) => {
-    const response = await refresh(create())
-    expect(response.headers.getSetCookie()).toHaveLength(4)
-    expect(await outcome(response)).toEqual([401, code])
+  ])('that %s stay: they may be good for another instance or application', async (_what, create, code) => {
+    for (const headers of [{}, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }]) {
+      const response = await refresh(create(), headers)
+      expect(response.headers.getSetCookie()).toEqual([])
+      expect(await outcome(response)).toEqual([401, code])
+    }
   })
 
-  test('that has expired are deleted', async () => {
+  test('that has expired or was revoked stay: a newer session may have set its own', async () => {
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const csrf = { 'x-csrf-token': csrfOf(refreshToken) }
+    await tokens.revokeUser('ada')
+    const revoked = await refresh(refreshToken, csrf)
+    expect(revoked.headers.getSetCookie()).toEqual([])
+    expect(await outcome(revoked)).toEqual([401, 'TOKEN_REVOKED'])
     clock.seconds += 3601
-    const response = await refresh(refreshToken)
+    const expired = await refresh(refreshToken, csrf)
+    expect(expired.headers.getSetCookie()).toEqual([])
+    expect(await outcome(expired)).toEqual([401, 'TOKEN_EXPIRED'])
+  })
+
+  test('that is used again are deleted: that ends the session', async () => {
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const csrf = { 'x-csrf-token': csrfOf(refreshToken) }
+    await refresh(refreshToken, csrf)
+    clock.seconds += 60
+    expect((await refresh(refreshToken)).headers.getSetCookie()).toEqual([])
+    const response = await refresh(refreshToken, csrf)
     expect(response.headers.getSetCookie()).toHaveLength(4)
-    expect(await outcome(response)).toEqual([401, 'TOKEN_EXPIRED'])
+    expect(await outcome(response)).toEqual([401, 'REFRESH_TOKEN_REUSED'])
   })
 
   test('that is not valid yet stay: a clock is wrong', async () => {
@@ -126,14 +216,29 @@ describe('a step-up', () => {
     expect(logIn).not.toHaveBeenCalled()
   })
 
-  test('with a dead refresh token deletes its cookies', async () => {
-    const { createBrowser, tokens } = createRoutes()
-    const browser = createBrowser()
+  test('deletes cookies like a refresh: if it ends the session', async () => {
+    const { createBrowser, clock } = createRoutes()
+    const [browser, thief] = [createBrowser(), createBrowser()]
+    thief.jar.store((await browser.logIn()).headers.getSetCookie())
+    await browser.send('POST /auth/refresh')
+    clock.seconds += 60
+    const reuse = await thief.send('POST /auth/step-up', { body: BODY })
+    expect(reuse.headers.getSetCookie()).toHaveLength(4)
+    expect(await outcome(reuse)).toEqual([401, 'REFRESH_TOKEN_REUSED'])
+    const revoked = await browser.send('POST /auth/step-up', { body: BODY })
+    expect(revoked.headers.getSetCookie()).toEqual([])
+    expect(await outcome(revoked)).toEqual([401, 'TOKEN_REVOKED'])
+  })
+
+  test('tells the rate limiter whose session it is, whatever the name', async () => {
+    const subs: (string | null)[] = []
+    const rateLimit = { before: ({ sub }: LoginAttempt) => void subs.push(sub) }
+    const browser = createRoutes(COOKIES, { rateLimit }).createBrowser()
     await browser.logIn()
-    await tokens.revokeUser('ada')
-    const response = await browser.send('POST /auth/step-up', { body: BODY })
-    expect(response.headers.getSetCookie()).toHaveLength(4)
-    expect(await outcome(response)).toEqual([401, 'TOKEN_REVOKED'])
+    for (const name of ['ada', 'Ada', 'ada@mail.example']) {
+      await browser.send('POST /auth/step-up', { body: { name, password: 'guess' } })
+    }
+    expect(subs).toEqual([null, 'ada', 'ada', 'ada'])
   })
 
   test('needs JSON like a log-in, and uses nothing up without it', async () => {

@@ -92,7 +92,7 @@ describeAttacks(
       const found = files.flatMap(({ path, text, nodes }) =>
         nodes.filter(isLeakyComparison).map(({ start, end }) => `${path}: ${text.slice(start, end)}`),
       )
-      expect(found).toEqual([])
+      expect(found).toEqual(HARMLESS)
       // It would find one.
       const leaky =
         'found.csrf === payload.csrf; a.signature !== b; left.equals(digest); expected.includes(mac)'
@@ -128,6 +128,9 @@ async function watchComparisons(run: () => Promise<unknown>): Promise<[number, n
 
 // Both sides of these are the operator's own, and compared once, when a manager is made.
 const AT_CONSTRUCTION = new Set(['jws/key-ring.ts', 'jws/secret.ts'])
+
+// Runs in the page, between two readings of a cookie of its own: whoever can measure it can read the cookie.
+const HARMLESS = ['client/token-client.ts: csrf === sessionCsrf']
 
 const SECRET_NAME = /^(?:csrf|sent|signature|expected|digest|mac|hmac|secret)$/
 const COMPARING_METHOD = /^(?:equals|compare|localeCompare|includes|startsWith|endsWith|indexOf)$/

@@ -1,5 +1,13 @@
 import { expect } from 'vitest'
-import type { AuthenticatedUpgrade, TokenManager, TokenPair } from '../../src/index.js'
+import { PassThrough } from 'node:stream'
+import {
+  acceptUpgrade,
+  type AuthenticatedUpgrade,
+  refreshImplicitly,
+  type TokenManager,
+  type TokenPair,
+} from '../../src/index.js'
+import { createSessionRoutes } from '../../src/routes/session-routes.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
@@ -55,10 +63,57 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
   ],
 }
 
+/** What takes the token of a request together with a manager. */
+const ENTRIES_BESIDE: Readonly<Record<string, readonly Entry[]>> = {
+  acceptUpgrade: [
+    async (tokens, { accessToken }) => {
+      const connection = new PassThrough()
+      const upgrade = await acceptUpgrade(tokens, withBearer(accessToken), connection)
+      if (upgrade === null) throw new Refusal(String(connection.read()).split('\r\n\r\n')[1] ?? '')
+    },
+  ],
+  createSessionRoutes: (
+    [
+      ['GET', 'session'],
+      ['GET', 'sessions'],
+      ['DELETE', 'sessions'],
+      ['POST', 'refresh'],
+    ] as const
+  ).map(([method, name]) => async (tokens, { accessToken, refreshToken }) => {
+    const routes = createSessionRoutes(tokens, { logIn: () => null })
+    const headers = { authorization: `Bearer ${name === 'refresh' ? refreshToken : accessToken}` }
+    const response = await routes.handle(new Request(`http://localhost/auth/${name}`, { method, headers }))
+    if (!response?.ok) throw new Refusal((await response?.text()) ?? '')
+  }),
+  refreshImplicitly: [
+    async (tokens, { refreshToken }) => {
+      const request = createRequest({ cookies: { refresh_token_cookie: refreshToken } })
+      const refreshed = await refreshImplicitly(tokens, request)
+      // A session that is over is not refused here: its cookies are deleted, and the request goes on without them.
+      if (!refreshed?.cookieHeader.includes('refresh_token_cookie'))
+        throw new Refusal('{"code":"TOKEN_REVOKED"}')
+    },
+  ],
+}
+
+const ALL_ENTRIES = Object.entries({ ...ENTRIES, ...ENTRIES_BESIDE })
+
+/** The answer of a route or a handshake, with the code of its body. */
+class Refusal extends Error {
+  readonly code: string
+
+  constructor(body: string) {
+    super('refused')
+    this.code = (JSON.parse(body) as { code: string }).code
+  }
+}
+
 // What makes tokens, ends them or looks on takes none; the last two say in their documentation that they do not ask.
 const NO_ENTRIES = [
   [
     'config',
+    'clock',
+    'keepsSessions',
     'keyId',
     'ready',
     'health',
@@ -136,7 +191,7 @@ const login = (tokens: TokenManager): Promise<TokenPair> =>
 async function tryAll(tokens: TokenManager, pair: TokenPair): Promise<Record<string, string[]>> {
   const outcomes: Record<string, string[]> = {}
   const sockets = tryEach(ENTRIES['closeWhenInvalid'] ?? [], tokens, pair)
-  for (const [name, entries] of Object.entries(ENTRIES)) {
+  for (const [name, entries] of ALL_ENTRIES) {
     if (name !== 'closeWhenInvalid') outcomes[name] = await tryEach(entries, tokens, pair)
   }
   return { ...outcomes, closeWhenInvalid: await sockets }
@@ -149,7 +204,7 @@ async function tryEach(entries: readonly Entry[], tokens: TokenManager, pair: To
 }
 
 const everywhere = (outcome: string): Record<string, string[]> =>
-  Object.fromEntries(Object.entries(ENTRIES).map(([name, entries]) => [name, entries.map(() => outcome)]))
+  Object.fromEntries(ALL_ENTRIES.map(([name, entries]) => [name, entries.map(() => outcome)]))
 
 describeAttacks('ATK-69 a revoked token on another way in (CVE-2020-10594, GHSA-339w class)', () => {
   ownAttack('each of the ways to end a log-in, on every way in', async () => {

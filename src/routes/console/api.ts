@@ -105,8 +105,8 @@ function parseRevocation(body: unknown): WantedRevocation | string {
   }
   if (typeof reason !== 'string' || !isVisible(reason)) return 'reason is required'
   if (reason.length > MAX_NOTE_LENGTH) return `reason must have at most ${MAX_NOTE_LENGTH} characters`
-  const expected = kind === 'all' ? EVERYTHING : id
-  if (confirmation !== expected) return `confirmation must be ${kind === 'all' ? EVERYTHING : 'the id'}`
+  const required = kind === 'all' ? EVERYTHING : id
+  if (confirmation !== required) return `confirmation must be ${kind === 'all' ? EVERYTHING : 'the id'}`
   return { kind, id, reason: reason.trim() }
 }
 

@@ -20,7 +20,7 @@ export async function checkCredentials(
   sub: string | null,
 ): Promise<UserClaims | Response> {
   const { rateLimit } = parts.options
-  const attempt: LoginAttempt = { ...given, ip: readIp(parts, given.request) }
+  const attempt: LoginAttempt = { ...given, sub, ip: readIp(parts, given.request) }
   if (rateLimit !== undefined) assertWithinLimit(await rateLimit.before(attempt))
   const result = parseResult(await parts.options.logIn(given.credentials, given.request))
   const outcome = toOutcome(result, sub)

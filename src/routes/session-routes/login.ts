@@ -1,6 +1,7 @@
 import { TOKEN_OPTIONS } from '../../claims/create.js'
 import type { TokenPayload, TokenType } from '../../claims/payload.js'
 import { isTokenError } from '../../errors.js'
+import { readOwnClaims } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { isFromOrigin } from '../../request/csrf.js'
@@ -33,35 +34,55 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
   if (claims instanceof Response) return claims
 
   const pairOptions = await readPairOptions(parts, claims, body.remember, request)
-  const hasEnded = await endSessionOfCookies(parts, request)
+  const replaced = await readSessionsOfCookies(parts, request)
+  // The new session is opened first: if that fails, the session before goes on. With a limit it must be ended first, or
+  // it would count.
+  const counted =
+    parts.options.maxSessions === undefined ? [] : replaced.filter(({ sub }) => sub === claims.uid)
+  const others = replaced.filter((payload) => !counted.includes(payload))
+  await endSessions(parts, counted, request)
   try {
-    const answer = await openSession(
-      parts,
-      claims,
-      { ...pairOptions, ...readOrigin(parts, request) },
-      transport,
-    )
+    const options = { ...pairOptions, ...readOrigin(parts, request) }
+    const answer = await openSession(parts, claims, options, async (pair) => {
+      const created = createLoginAnswer(parts, pair, transport)
+      await endSessions(parts, others, request)
+      return created
+    })
+    const hasEnded = replaced.length > 0
     return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
   } catch (error) {
-    if (!hasEnded) throw error
+    if (counted.length === 0) throw error
     return withCookies(toErrorAnswer(parts, error), createDeletions(config))
   }
 }
 
+// If there is no answer, nobody has the tokens of the new session, and it is ended.
 async function openSession(
-  parts: RouteParts,
+  { tokens }: RouteParts,
   claims: UserClaims,
   options: CreateTokenPairOptions,
-  transport: Transport,
+  answer: (pair: TokenPair) => Promise<Response>,
 ): Promise<Response> {
-  const { tokens } = parts
   const pair = await tokens.createTokenPair(claims, options)
   try {
-    return createAnswer(parts, pair, transport)
+    return await answer(pair)
   } catch (error) {
-    // Nobody has the tokens of this session: those of a cookie that is too large, for example.
-    await tokens.revokeSession(tokens.verifyTokenWithoutRevocation(pair.accessToken))
+    // Read, not verified: the error may be that the tokens are refused.
+    const { sid } = readOwnClaims(pair.accessToken) as { readonly sid: string }
+    // If the store is unavailable, the session stays in the list until it expires. The first error is the one to report.
+    await tokens.revokeSession({ sid, sub: claims.uid }).catch(() => undefined)
     throw error
+  }
+}
+
+// A token that is refused as soon as it was made is a mistake of the application. As 401 it would be taken for one of the
+// user, at every log-in.
+function createLoginAnswer(parts: RouteParts, pair: TokenPair, transport: Transport): Response {
+  try {
+    return createAnswer(parts, pair, transport)
+  } catch (cause) {
+    if (!isTokenError(cause)) throw cause
+    throw new TypeError(`pairOptions makes tokens that the manager refuses: ${cause.code}`, { cause })
   }
 }
 
@@ -125,7 +146,7 @@ export function createAnswer({ tokens }: RouteParts, pair: TokenPair, transport:
 }
 
 // The request is from a page of the application, so no CSRF value is needed to end what its cookies belong to.
-async function endSessionOfCookies(parts: RouteParts, request: Request): Promise<boolean> {
+async function readSessionsOfCookies(parts: RouteParts, request: Request): Promise<readonly TokenPayload[]> {
   const found = [
     await readCookieToken(parts, request, 'refresh'),
     await readCookieToken(parts, request, 'access'),
@@ -133,8 +154,15 @@ async function endSessionOfCookies(parts: RouteParts, request: Request): Promise
   const sessions = new Map(
     found.flatMap((payload) => (payload === null ? [] : [[payload.sid ?? payload.jti, payload]])),
   )
-  for (const payload of sessions.values()) await parts.tokens.logout(payload, readOrigin(parts, request))
-  return sessions.size > 0
+  return [...sessions.values()]
+}
+
+async function endSessions(
+  parts: RouteParts,
+  sessions: readonly TokenPayload[],
+  request: Request,
+): Promise<void> {
+  for (const payload of sessions) await parts.tokens.logout(payload, readOrigin(parts, request))
 }
 
 // A genuine token, expired or not. What is none has no session to end.

@@ -20,6 +20,8 @@ export interface LoginAttempt {
   readonly route: 'login' | 'step-up'
   /** The client's address, where it is known. */
   readonly ip: string | null
+  /** The user of a step-up, by the refresh token: whatever name the credentials have. `null` for a log-in. */
+  readonly sub: string | null
   readonly credentials: Credentials
   readonly request: Request
 }
@@ -145,7 +147,7 @@ function assertRateLimit(rateLimit: LoginRateLimit): void {
 }
 
 // What a URL parser would change, or a browser would encode, is never the path of a request.
-const PATH = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
+const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
 
 /** Throws `TypeError` for a path that routes cannot be at. */
 export function assertPath(path: unknown): void {

@@ -1,8 +1,8 @@
 import type { TokenPayload } from '../../claims/payload.js'
-import { isTokenError, SubjectNotFoundError, type TokenErrorCode } from '../../errors.js'
+import { isTokenError, SubjectNotFoundError } from '../../errors.js'
 import type { JsonClaims } from '../../manager/token-manager.js'
 import type { RefreshOptions } from '../../sessions/options.js'
-import { createDeletions, withCookies } from './answers.js'
+import { assertCookieSizes, createDeletions, withCookies } from './answers.js'
 import { checkCredentials } from './check-credentials.js'
 import { parseLoginBody } from './credentials.js'
 import { createAnswer } from './login.js'
@@ -31,15 +31,19 @@ async function refresh(
 ): Promise<Response> {
   const { tokens } = parts
   const claims = await readNewClaims(parts, request)
+  const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
+  // As it came: what was in a cookie is never put where a script can read it.
+  const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
+  if (found !== null && transport === 'cookies' && claims !== undefined) {
+    assertCookieSizes(tokens, found.token, claims)
+  }
   const origin = readOrigin(parts, request)
   const pair = await tokens.refresh(request, {
     ...(origin.ip !== undefined && { ip: origin.ip }),
     ...options,
     ...(claims !== undefined && { claims }),
   })
-  // As it came: what was in a cookie is never put where a script can read it.
-  const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
-  return createAnswer(parts, pair, found?.location === 'cookies' ? 'cookies' : 'bearer')
+  return createAnswer(parts, pair, transport)
 }
 
 // What the application says about the user of a refresh token, which is checked before and used up after.
@@ -51,8 +55,11 @@ async function readNewClaims(parts: RouteParts, request: Request): Promise<JsonC
   if (payload.sid === undefined) return undefined
   const claims = await options.claimsOnRefresh(payload, request)
   if (claims === null) {
+    const session = await tokens.getSession(payload.sid, payload.sub)
     await tokens.revokeSession(payload, readOrigin(parts, request))
-    throw new SubjectNotFoundError()
+    if (session !== null) throw new SubjectNotFoundError()
+    // It was over before: refresh() refuses it.
+    return undefined
   }
   if (claims !== undefined && (typeof claims !== 'object' || Array.isArray(claims))) {
     throw new TypeError('claimsOnRefresh must return claims, null for a user who is gone, or undefined')
@@ -60,21 +67,12 @@ async function readNewClaims(parts: RouteParts, request: Request): Promise<JsonC
   return claims
 }
 
-// The refresh token is of no use any more, so its cookies go. Not after an outage, nor for a request of another site.
-const DEAD: ReadonlySet<TokenErrorCode> = new Set<TokenErrorCode>([
-  'CLAIMS_INVALID',
-  'REFRESH_TOKEN_REQUIRED',
-  'REFRESH_TOKEN_REUSED',
-  'SUBJECT_NOT_FOUND',
-  'TOKEN_AUDIENCE_INVALID',
-  'TOKEN_EXPIRED',
-  'TOKEN_INVALID',
-  'TOKEN_ISSUER_INVALID',
-  'TOKEN_REVOKED',
-  'TOKEN_SIGNATURE_INVALID',
-])
+// With these, the request itself has ended its session. Where the session was over before, the user may have logged in
+// again meanwhile, in another tab: a deletion would take the cookies of the new session. All other refusals leave open
+// whether the token is good: for an instance with another key, for a request with a CSRF value, once a clock is right.
+const ENDS_SESSION: ReadonlySet<string> = new Set(['REFRESH_TOKEN_REUSED', 'SUBJECT_NOT_FOUND'])
 
-// Runs a route for the refresh token of a request, and deletes the cookies of one that is dead.
+// Runs a route for the refresh token of a request, and deletes the cookies if that ends the session.
 async function withRefreshToken(
   parts: RouteParts,
   request: Request,
@@ -84,7 +82,7 @@ async function withRefreshToken(
   try {
     return await run()
   } catch (error) {
-    if (found?.location !== 'cookies' || !isTokenError(error) || !DEAD.has(error.code)) throw error
+    if (found?.location !== 'cookies' || !isTokenError(error) || !ENDS_SESSION.has(error.code)) throw error
     return withCookies(toErrorAnswer(parts, error), createDeletions(parts.tokens.config))
   }
 }

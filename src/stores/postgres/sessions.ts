@@ -90,11 +90,12 @@ export function createPostgresSessions(
       const { sid, startedAt } = answer
       return { sid, startedAt }
     },
-    async openLimited(session, limit) {
+    async openLimited(session, limit, { signal } = {}) {
       assertSessionLimit(limit)
       const rules = [limit.max, limit.whenFull === 'refuse' ? 1 : 0, toMilliseconds(limit.idleMs)]
       // Every time that it finds others to have been first, one of them has opened a session.
       for (let attempt = 0; attempt < MAX_TURNS; attempt++) {
+        signal?.throwIfAborted()
         const values = [...toValues(session, clock), ...rules]
         const answer = await history.query<OpenAnswer>(statements.openLimited, values)
         const { outcome, sid, startedAt, ended } = answer

@@ -1,4 +1,9 @@
-import type { NewSession, SessionLimit, SessionStore } from '../../revocation/session-store.js'
+import type {
+  NewSession,
+  OpeningOptions,
+  SessionLimit,
+  SessionStore,
+} from '../../revocation/session-store.js'
 
 /** The sessions of a store; `onEnded` is called before a call is answered that has revoked sessions. */
 export function followSessions(
@@ -16,8 +21,8 @@ export function followSessions(
   return {
     open: (session) => sessions.open(session),
     ...(sessions.openLimited !== undefined && {
-      async openLimited(session: NewSession, limit: SessionLimit) {
-        const answer = await (sessions as Required<SessionStore>).openLimited(session, limit)
+      async openLimited(session: NewSession, limit: SessionLimit, options?: OpeningOptions) {
+        const answer = await (sessions as Required<SessionStore>).openLimited(session, limit, options)
         if (answer.outcome !== 'full' && answer.ended.length > 0) await onEnded(answer.ended)
         return answer
       },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findProblems, toFigures } from '../figures.js'
-import { createKey } from '../open-site.js'
+import { createKey, type Site } from '../open-site.js'
 import { openTabs } from '../tabs.js'
 import { otherOrigins } from './other-origins.js'
 import { createUndisturbed, type Scenario, type Sizes } from './scenario.js'
@@ -82,8 +82,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     site.change({ previousKey: site.settings.key, key: createKey() })
     await site.application.restart()
   }),
-  asleep: createUndisturbed('The laptop sleeps', ['redis'], async ({ browser, sizes }) => {
+  asleep: createUndisturbed('The laptop sleeps', ['redis'], async ({ browser, site, sizes }) => {
     const seconds = Math.max(sizes.accessSeconds, sizes.graceSeconds) + 2
+    await waitForQuiet(site)
     browser.signal('SIGSTOP')
     await sleep(seconds * 1000)
     browser.signal('SIGCONT')
@@ -109,6 +110,19 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   }),
   'stolen-cookie': stolenCookie,
   'other-origins': otherOrigins,
+}
+
+// Half a second after a refresh. One whose response is lost, because the laptop falls asleep before it arrives, is a
+// reuse when the laptop wakes up after the grace: docs/sessions.md.
+async function waitForQuiet(site: Site): Promise<void> {
+  for (;;) {
+    const times = site
+      .readLog()
+      .flatMap((line) => ('event' in line && line.event === 'refreshed' ? [line.at] : []))
+    const since = Date.now() - Math.max(...times)
+    if (since > 500 && since < 1000) return
+    await sleep(100)
+  }
 }
 
 // Date() and new Date() too: a client may use any of them.

@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { ConfigurationError, TokenError, TokenManager, TokenSignatureError } from '../../../src/index.js'
@@ -22,6 +25,16 @@ test('this file is watched, and what it does is counted', async () => {
   // TokenConfig, TokenManager and RequestToken
   expect(after?.shown.objects).toBe((before?.shown.objects ?? 0) + 3)
   expect(after?.secrets).toBeGreaterThan((before?.secrets ?? 0) + 3)
+})
+
+test('no test file loads the library again: later files of its thread would not be watched', () => {
+  const folder = fileURLToPath(new URL('../../', import.meta.url))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !path.includes('node_modules'),
+  )
+  expect(files.length).toBeGreaterThan(200)
+  const reset = /\bvi\.(?:resetModules|mock|doMock)\(/
+  expect(files.filter((path) => reset.test(readFileSync(join(folder, path), 'utf8')))).toEqual([])
 })
 
 describe('errors are as they would be', () => {
