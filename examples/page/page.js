@@ -93,15 +93,14 @@ for (;;) {
 
 /** Asks who is logged in, until there is an answer. */
 async function findSession() {
-  while (!isKnown) {
+  for (;;) {
     try {
       const found = await client.session()
       // Meanwhile another tab may have told it.
       if (isKnown) return
       if (failed > 0) addEvent('session', `answered, after ${count(failed, 'failed request')}`)
       failed = 0
-      if (found === null) release()
-      else hold(found)
+      return found === null ? release() : hold(found)
     } catch (error) {
       if (isKnown) return
       failed++

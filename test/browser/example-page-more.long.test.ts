@@ -1,4 +1,3 @@
-import { request } from 'node:http'
 import type { BrowserContextOptions } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { FRAMEWORKS } from '../../examples/options.js'
@@ -86,23 +85,6 @@ describeWithChromium('the page of the example application', (browser) => {
     await page.route('**/app/api/facts', (route) => route.fulfill({ status: 502, body: '' }))
     await page.reload()
     await logIn(page)
-  })
-
-  test('the store is not stopped by a page whose name was made to point to this machine', async () => {
-    const change = (host: string) =>
-      new Promise<number | undefined>((resolve, reject) => {
-        const headers = { host, 'x-example-page': '1' }
-        request(`${site.url}/app/api/store/start`, { method: 'POST', headers }, (response) => {
-          response.resume()
-          resolve(response.statusCode)
-        })
-          .on('error', reject)
-          .end()
-      })
-    const { host, port } = new URL(site.url)
-    expect(await change(host)).toBe(200)
-    expect(await change(`localhost:${port}`)).toBe(200)
-    expect(await change(`evil.test:${port}`)).toBe(403)
   })
 
   test('offers the console to an operator, and to nobody else', async () => {

@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
@@ -53,6 +54,23 @@ describeWithChromium('the page of the example application', (browser) => {
 
     await page.getByRole('button', { name: 'Log out', exact: true }).click()
     await tab.getByText('You are logged out').waitFor()
+  })
+
+  test('the store is not stopped by a page whose name was made to point to this machine', async () => {
+    const change = (host: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = { host, 'x-example-page': '1' }
+        request(`${site.url}/app/api/store/start`, { method: 'POST', headers }, (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        })
+          .on('error', reject)
+          .end()
+      })
+    const { host, port } = new URL(site.url)
+    expect(await change(host)).toBe(200)
+    expect(await change(`localhost:${port}`)).toBe(200)
+    expect(await change(`evil.test:${port}`)).toBe(403)
   })
 })
 

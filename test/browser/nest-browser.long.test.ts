@@ -40,12 +40,6 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     expect(await page.getByRole('status').innerText()).toBe('')
   })
 
-  test('no page can frame it', async () => {
-    const response = await fetch(application.url)
-    await response.arrayBuffer()
-    expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
-  })
-
   test('asks for the password again before what cannot be undone', async () => {
     const { page } = await visit(browser(), application.url)
     await logIn(page)

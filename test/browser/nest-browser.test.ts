@@ -24,6 +24,12 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     return () => application.stop()
   }, 60_000)
 
+  test('no page can frame it', async () => {
+    const response = await fetch(application.url)
+    await response.arrayBuffer()
+    expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  })
+
   test('shows the claims of whoever logs in, and why somebody cannot', async () => {
     const { page } = await visit(browser(), application.url)
     await logIn(page, 'grace', 'wrong')
