@@ -77,7 +77,7 @@ describeWithChromium('the console in a real browser', (browser) => {
     const frames = [site.evilPage(`<iframe src="${site.app}/open/"></iframe>`), `${site.app}/frame`]
     for (const address of frames) {
       await page.goto(address)
-      expect(page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/')
+      await expect.poll(() => page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/')
     }
   })
 

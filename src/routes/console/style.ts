@@ -128,7 +128,6 @@ button {
   min-width: 0;
 }
 button {
-  white-space: nowrap;
   background: var(--button);
   font-weight: 600;
   cursor: pointer;
@@ -221,8 +220,12 @@ th {
 td {
   font-size: 0.9375rem;
 }
-td time {
-  white-space: nowrap;
+/* A phone has no room for that. */
+@media (min-width: 48rem) {
+  td time,
+  button {
+    white-space: nowrap;
+  }
 }
 #live {
   max-height: 24rem;
@@ -254,14 +257,13 @@ dialog {
 dialog::backdrop {
   background: rgb(0 0 0 / 55%);
 }
-dialog label {
+dialog :is(label, input, textarea) {
   display: block;
-  margin-top: 0.75rem;
-}
-dialog input,
-dialog textarea {
   width: 100%;
   margin-top: 0.25rem;
+}
+dialog label {
+  margin-top: 0.75rem;
 }
 /* A row becomes a card: seven columns do not fit on a phone. */
 @media (max-width: 48rem) {
@@ -286,10 +288,6 @@ dialog textarea {
   td::before {
     color: var(--quiet);
     content: attr(data-label);
-  }
-  td time,
-  button {
-    white-space: normal;
   }
   .line {
     align-items: stretch;
