@@ -3,19 +3,28 @@ export function now(): number {
   return Date.now()
 }
 
-/** The seconds that `Retry-After` asks for (RFC 9110 §10.2.3), or `NaN` without a valid one. */
+/** The seconds that `Retry-After` asks for, or `NaN`; dates, which only few servers send, are not read. */
 export function readRetryAfter({ headers }: Response): number {
-  const value = headers.get('retry-after') ?? ''
-  return /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now()) / 1000
+  return parseFloat(headers.get('retry-after') ?? '')
 }
 
 /** The outcome of a promise that others may wait for too, or a rejection with the reason of `signal`. */
 export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
+    // First: nobody else may handle its rejection.
+    promise.then(resolve, reject)
     signal.throwIfAborted()
     signal.addEventListener('abort', () => reject(signal.reason))
-    promise.then(resolve, reject)
   })
+}
+
+/** Waits; an abort of `signal` ends it. */
+export function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout>
+  const elapsed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
+  })
+  return unlessAborted(elapsed, signal).finally(() => clearTimeout(timer))
 }
 
 /** The JSON of an answer; an empty object if it has none. */

@@ -67,27 +67,54 @@ export async function openServer(config: TokenConfigOptions = {}) {
     /** A client with the cookies of a browser, as far as Node can. */
     createCookieClient: (options: TokenClientOptions = {}) => {
       const jar = createCookieJar()
-      const client = createTokenClient({
-        path: `${origin}/auth`,
-        transport: 'cookies',
-        readCookie: (name) => jar.read(name) ?? null,
-        fetch: async (input, init) => {
-          const request = new Request(input, init)
-          const cookies = jar.headers(new URL(request.url).pathname)
-          for (const [name, value] of Object.entries(cookies)) request.headers.set(name, value)
-          const response = await fetch(request)
-          jar.store(response.headers.getSetCookie())
-          return response
-        },
-        ...options,
-      })
-      return { client, jar }
+      const create = () =>
+        createTokenClient({
+          path: `${origin}/auth`,
+          transport: 'cookies',
+          readCookie: (name) => jar.read(name) ?? null,
+          fetch: async (input, init) => {
+            const request = new Request(input, init)
+            const cookies = jar.headers(new URL(request.url).pathname)
+            for (const [name, value] of Object.entries(cookies)) request.headers.set(name, value)
+            const response = await fetch(request)
+            jar.store(response.headers.getSetCookie())
+            return response
+          },
+          ...options,
+        })
+      // What a page has that is loaded again: the same cookies.
+      return { client: create(), jar, reload: create }
     },
   }
 }
 
 export const ADA = { name: 'ada', password: 'secret' }
 export const BOB = { name: 'bob', password: 'secret' }
+
+/** A promise, and what resolves it. */
+export function createSignal(): { readonly sent: Promise<void>; send(): void } {
+  let send = (): void => {}
+  const sent = new Promise<void>((resolve) => {
+    send = resolve
+  })
+  return { sent, send }
+}
+
+/** Answers a route when `release` is called; `reached` resolves when the application has answered. */
+export function hold(
+  plan: (route: string, ...answers: Answer[]) => void,
+  route: string,
+  answer?: Response,
+): { readonly reached: Promise<void>; release(): void } {
+  const [reached, released] = [createSignal(), createSignal()]
+  plan(route, async (_request, next) => {
+    const response = answer ?? (await next())
+    reached.send()
+    await released.sent
+    return response
+  })
+  return { reached: reached.sent, release: released.send }
+}
 
 /** The answer of a server whose store is gone. */
 export const unavailable =
