@@ -15,4 +15,4 @@ export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/
 
 /** What a log-in says after which the CSRF cookie cannot be read: nothing would work, and nothing else would say why. */
 export const COOKIES_MISSING =
-  'The browser has not kept the cookies: JWT_COOKIE_SECURE needs https, csrfCookie is JWT_REFRESH_CSRF_COOKIE_NAME'
+  'No cookies kept: JWT_COOKIE_SECURE needs https, csrfCookie is JWT_REFRESH_CSRF_COOKIE_NAME'

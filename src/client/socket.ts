@@ -16,10 +16,10 @@ const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013]
 /** Connects a socket, and again until it is closed. Loaded with the first socket: many pages have none. */
 export function keepConnected(
   state: SocketState,
-  /** Creates a connection with the access token of this moment. */
-  createConnection: () => object,
-  /** Renews the access token if it has expired or a connection was refused; returns whether there is a session. */
-  prepare: (isRefused: boolean) => Promise<unknown>,
+  /** Creates a connection that offers these subprotocols, and those of the application. */
+  createConnection: (offered: readonly string[]) => object,
+  /** Renews the access token if it has expired or was refused; resolves to what to offer, or `null` without a session. */
+  prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
 ): void {
   const { socket, dispatch } = state
   let timer: ReturnType<typeof setTimeout>
@@ -33,18 +33,20 @@ export function keepConnected(
   }
 
   const connect = async (isRefused: boolean): Promise<void> => {
+    let offered: readonly string[] | null
     try {
-      if (!(await prepare(isRefused))) socket.close(UNAUTHORIZED)
+      offered = await prepare(isRefused)
     } catch {
       // An outage, which is no refusal.
       if (socket.readyState !== CLOSED) connectLater(isRefused)
       return
     }
     if (socket.readyState === CLOSED) return
+    if (!offered) return socket.close(UNAUTHORIZED)
     let openedAt = Infinity
     let connection: Connection
     try {
-      connection = createConnection() as Connection
+      connection = createConnection(offered) as Connection
     } catch (error) {
       // Subprotocols, for example, that are not valid: another attempt would fail too.
       return socket.close(1006, String(error))

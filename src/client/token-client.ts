@@ -66,7 +66,6 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const readCsrf = (): string | null | undefined =>
     isBearer || !csrfCookie ? undefined : settings.readCookie?.(csrfCookie)
   const canRefresh = (): unknown => session !== null && (isBearer ? refreshToken : readCsrf() !== null)
-  const mayHaveSession = (): unknown => canRefresh() || accessToken
   const isExpired = (): unknown => session && now() >= expiresAt && canRefresh()
   const isKnown = (other: Session): boolean => session === undefined || session?.id === other.id
 
@@ -258,7 +257,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // The one call that does not rely on what this tab knows: a log-out may not have reached the server.
     isReplaced()
     session ??= undefined
-    if (!mayHaveSession()) return null
+    if (!canRefresh() && !accessToken) return null
     const started = epoch
     try {
       const { session: next } = await call('GET', 'session', 'session')
@@ -319,17 +318,15 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const { WebSocket } = settings
       assertOption('WebSocket', WebSocket)
       assertOption('origins', isAllowed(url))
-      const connect = (): object => {
-        const offered = (accessToken ? ['bearer', accessToken] : []).concat(protocols)
-        return new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered)
-      }
-      const prepare = async (isRefused: boolean): Promise<unknown> => {
+      const create = (offered: readonly string[]): object =>
+        new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered.concat(protocols))
+      const prepare = async (isRefused: boolean): Promise<readonly string[] | null> => {
         if (isExpired() || (isRefused && canRefresh())) await refresh()
-        return mayHaveSession()
+        return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
       const state = createSocket((listener) => [on('loggedIn', listener), on('loggedOut', listener)])
       import('./socket.js').then(
-        ({ keepConnected }) => keepConnected(state, connect, prepare),
+        ({ keepConnected }) => keepConnected(state, create, prepare),
         () => state.socket.close(1006),
       )
       return state.socket

@@ -148,4 +148,28 @@ describeWithChromium('tabs of one browser', (browser: () => Browser) => {
     const sending = `try { socket.send('late') } catch (error) { return error.code }`
     expect(await first.run(sending)).toBe('SOCKET_NOT_OPEN')
   })
+
+  test('a socket that the server closes with a code that only servers may use is closed', async () => {
+    const { openTab, server } = await open()
+    const sockets = new WebSocketServer({ server })
+    onTestFinished(() => sockets.close())
+    sockets.on('connection', (connection) => connection.close(1008))
+    const tab = await openTab()
+    await tab.run(logIn('ada'))
+    const closing = `return new Promise((resolve) => {
+      client.socket('/live').addEventListener('close', ({ code }) => resolve(code))
+    })`
+    expect(await tab.run(closing)).toBe(1008)
+  })
+
+  test('a client that has left the channel still refreshes, logs out and logs in', async () => {
+    const { openTab, clock } = await open()
+    const tab = await openTab()
+    await tab.run(logIn('ada'))
+    await tab.run('client.close()')
+    clock.seconds += EXPIRED
+    expect(await tab.run(addNote)).toBe(200)
+    await tab.run('await client.logOut()')
+    expect(await tab.run(logIn('bob'))).toBe('bob')
+  })
 })
