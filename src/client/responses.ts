@@ -18,15 +18,6 @@ export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSigna
   })
 }
 
-/** Waits; an abort of `signal` ends it. */
-export function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout>
-  const elapsed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds)
-  })
-  return unlessAborted(elapsed, signal).finally(() => clearTimeout(timer))
-}
-
 /** The JSON of an answer; an empty object if it has none. */
 export async function readJson<Body>(response: Response): Promise<Body> {
   return Object(await response.json().catch(() => null)) as Body

@@ -7,7 +7,7 @@ import {
   STABLE_MS,
   UNAUTHORIZED,
 } from './socket-limits.js'
-import type { Connection, SocketState } from './token-socket.js'
+import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './token-socket.js'
 
 // RFC 6455 §7.4.1 and its registry: the server goes away, the connection is lost, the server has an error, restarts or
 // is overloaded. With every other code, the server means what it says.
@@ -15,16 +15,37 @@ const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013]
 
 /** Connects a socket, and again until it is closed. Loaded with the first socket: many pages have none. */
 export function keepConnected(
-  state: SocketState,
+  socket: OpenSocket,
   /** Creates a connection that offers these subprotocols, and those of the application. */
   createConnection: (offered: readonly string[]) => object,
   /** Renews the access token if it has expired or was refused; resolves to what to offer, or `null` without a session. */
   prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
+  on: OnEnd,
 ): void {
-  const { socket, dispatch } = state
+  const { send: refuse } = socket
+  let connection: Connection | undefined
   let timer: ReturnType<typeof setTimeout>
   let failures = 0
   let refusals = 0
+
+  const dispatch = (type: string, members?: object): unknown =>
+    socket.dispatchEvent(Object.assign(new Event(type), members))
+  // It was closed before this part was loaded.
+  if (socket.readyState === CLOSED) return void dispatch('close', { code: 1000, reason: '' })
+
+  const close = (code = 1000, reason = ''): void => {
+    if (socket.readyState === CLOSED) return
+    // First: it throws for a code that cannot be sent.
+    connection?.close(code, reason)
+    socket.readyState = CLOSED
+    clearTimeout(timer)
+    for (const remove of removals) remove()
+    dispatch('close', { code, reason })
+  }
+  const send = (data: TokenSocketData): void =>
+    socket.readyState === OPEN ? connection?.send(data) : refuse(data)
+  const stop = (): void => close(UNAUTHORIZED)
+  const removals = [on('loggedIn', stop), on('loggedOut', stop)]
 
   const connectLater = (isRefused: boolean): void => {
     // At random below a limit that doubles with each failure: many tabs may have seen the same one.
@@ -44,14 +65,12 @@ export function keepConnected(
     if (socket.readyState === CLOSED) return
     if (!offered) return socket.close(UNAUTHORIZED)
     let openedAt = Infinity
-    let connection: Connection
     try {
       connection = createConnection(offered) as Connection
     } catch (error) {
       // Subprotocols, for example, that are not valid: another attempt would fail too.
       return socket.close(1006, String(error))
     }
-    state.connection = connection
     connection.onopen = () => {
       openedAt = performance.now()
       socket.readyState = OPEN
@@ -61,7 +80,7 @@ export function keepConnected(
     // `close` follows. With `ws`, an error that nobody listens for ends the process.
     connection.onerror = () => {}
     connection.onclose = ({ code, reason }) => {
-      state.connection = undefined
+      connection = undefined
       if (performance.now() - openedAt > STABLE_MS) failures = refusals = 0
       // A refused handshake looks like a lost connection.
       const mayBeRefused = code === UNAUTHORIZED || socket.readyState === CONNECTING
@@ -74,6 +93,6 @@ export function keepConnected(
     }
   }
 
-  socket.addEventListener('close', () => clearTimeout(timer))
+  Object.assign(socket, { send, close })
   void connect(false)
 }

@@ -16,9 +16,10 @@ import {
   SAFE_METHOD,
 } from './limits.js'
 import { createListeners } from './listeners.js'
-import { createSocket } from './token-socket.js'
+import { CLOSED, CONNECTING } from './socket-limits.js'
+import type { OnEnd, OpenSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { now, readJson, readRetryAfter, unlessAborted, wait } from './responses.js'
+import { now, readJson, readRetryAfter, unlessAborted } from './responses.js'
 
 /**
  * Creates a client for the session routes of a server. Nothing is sent until it is used.
@@ -153,7 +154,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const seconds = readRetryAfter(response)
       const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
       if (response.status !== 503 || !mayWait) return response
-      await wait(seconds * 1000, first.signal)
+      await unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), first.signal)
       if (isReplaced() || epoch !== started) return response
     }
   }
@@ -172,7 +173,8 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
       // Also for a `path` on another origin. Workers do not know the member.
       ...(!isBearer && { credentials: 'include' }),
-      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+      headers: body ? { 'content-type': 'application/json' } : {},
+      body: body ? JSON.stringify(body) : null,
     })
     const action = `${method} ${request.url}`
     try {
@@ -237,7 +239,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     for (let round = 1; ; round++) {
       const known = refreshes
       const request = mayRepeat ? first.clone() : first
-      const response = await deliver(request, mayRepeat && SAFE_METHOD.test(method), () => accessToken)
+      const response = await deliver(request, SAFE_METHOD.test(method), () => accessToken)
       if (response.status !== 401 || hasRefreshed) return response
       // Of a copy: the response may be returned.
       const { code = '' } = await readJson<TokenAnswer<Claims>>(response.clone())
@@ -320,16 +322,27 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       assertOption('origins', isAllowed(url))
       const create = (offered: readonly string[]): object =>
         new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered.concat(protocols))
+      const started = epoch
       const prepare = async (isRefused: boolean): Promise<readonly string[] | null> => {
         if (isExpired() || (isRefused && canRefresh())) await refresh()
+        if (epoch !== started) return null
         return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
-      const state = createSocket((listener) => [on('loggedIn', listener), on('loggedOut', listener)])
+      // What is needed until the part that connects has been loaded.
+      const socket: OpenSocket = Object.assign(new EventTarget(), {
+        readyState: CONNECTING,
+        send() {
+          throw new TokenClientError('SOCKET_NOT_OPEN', 'send')
+        },
+        close() {
+          socket.readyState = CLOSED
+        },
+      })
       import('./socket.js').then(
-        ({ keepConnected }) => keepConnected(state, create, prepare),
-        () => state.socket.close(1006),
+        ({ keepConnected }) => keepConnected(socket, create, prepare, on as OnEnd),
+        () => socket.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })),
       )
-      return state.socket
+      return socket
     },
     on,
     close() {

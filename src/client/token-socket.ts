@@ -1,6 +1,3 @@
-import { TokenClientError } from './errors.js'
-import { CLOSED, CONNECTING, OPEN, UNAUTHORIZED } from './socket-limits.js'
-
 /** What a socket can send. */
 export type TokenSocketData = string | ArrayBuffer | ArrayBufferView | Blob
 
@@ -43,37 +40,8 @@ export interface Connection {
   close(code?: number, reason?: string): void
 }
 
-/** A socket, and its connection while there is one. */
-export interface SocketState {
-  readonly socket: { -readonly [Name in keyof TokenSocket]: TokenSocket[Name] }
-  readonly dispatch: (type: string, members?: object) => unknown
-  connection?: Connection | undefined
-}
+/** A socket that can be changed. */
+export type OpenSocket = { -readonly [Name in keyof TokenSocket]: TokenSocket[Name] }
 
-/** Creates a socket without a connection: what is needed before the part that connects has been loaded. */
-export function createSocket(
-  /** Registers what is called when the session ends or another begins; returns functions that undo it. */
-  onEnd: (listener: () => void) => readonly (() => void)[],
-): SocketState {
-  const socket: SocketState['socket'] = Object.assign(new EventTarget(), {
-    readyState: CONNECTING,
-    send(data: TokenSocketData) {
-      if (socket.readyState !== OPEN) throw new TokenClientError('SOCKET_NOT_OPEN', 'send')
-      state.connection?.send(data)
-    },
-    close(code = 1000, reason = '') {
-      if (socket.readyState === CLOSED) return
-      // First: it throws for a code that cannot be sent.
-      state.connection?.close(code, reason)
-      socket.readyState = CLOSED
-      for (const remove of removals) remove()
-      state.dispatch('close', { code, reason })
-    },
-  })
-  const removals = onEnd(() => socket.close(UNAUTHORIZED))
-  const state: SocketState = {
-    socket,
-    dispatch: (type, members) => socket.dispatchEvent(Object.assign(new Event(type), members)),
-  }
-  return state
-}
+/** Registers what is called when the session ends or another begins; returns a function that undoes it. */
+export type OnEnd = (name: 'loggedIn' | 'loggedOut', listener: () => void) => () => void

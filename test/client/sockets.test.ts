@@ -73,12 +73,11 @@ test('nobody is logged in: the socket is closed with 4401, and nothing is sent',
 test('a socket that is closed before it connects', async () => {
   const { client, origin } = await openLoggedIn()
   const socket = client.socket(`${origin}/live`)
-  const codes: number[] = []
-  socket.addEventListener('close', ({ code }) => codes.push(code))
+  const closed = new Promise((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)))
   expect(() => socket.send('early')).toThrow(expect.objectContaining({ code: 'SOCKET_NOT_OPEN' }))
   socket.close()
   socket.close()
-  expect([codes, socket.readyState]).toEqual([[1000], 3])
+  expect([socket.readyState, await closed]).toEqual([3, 1000])
 })
 
 test('a log-out closes it', async () => {
