@@ -64,7 +64,6 @@ export function keepConnected(
     }
     if (socket.readyState === CLOSED) return
     if (!offered) return socket.close(UNAUTHORIZED)
-    let openedAt = Infinity
     try {
       connection = createConnection(offered) as Connection
     } catch (error) {
@@ -72,7 +71,9 @@ export function keepConnected(
       return socket.close(1006, String(error))
     }
     connection.onopen = () => {
-      openedAt = performance.now()
+      timer = setTimeout(() => {
+        failures = refusals = 0
+      }, STABLE_MS)
       socket.readyState = OPEN
       dispatch('open')
     }
@@ -81,7 +82,7 @@ export function keepConnected(
     connection.onerror = () => {}
     connection.onclose = ({ code, reason }) => {
       connection = undefined
-      if (performance.now() - openedAt > STABLE_MS) failures = refusals = 0
+      clearTimeout(timer)
       // A refused handshake looks like a lost connection.
       const mayBeRefused = code === UNAUTHORIZED || socket.readyState === CONNECTING
       if (mayBeRefused) refusals++

@@ -7,19 +7,11 @@ import {
   type SocketConstructor,
   type TokenClientOptions,
 } from './options.js'
-import {
-  CALL_TIMEOUT_MS,
-  COOKIES_MISSING,
-  FINAL_CODE,
-  MAX_ATTEMPTS,
-  MAX_WAIT_SECONDS,
-  SAFE_METHOD,
-} from './limits.js'
+import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { CLOSED, CONNECTING } from './socket-limits.js'
-import type { OnEnd, OpenSocket } from './token-socket.js'
+import { createSocket, type OnEnd } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { now, readJson, readRetryAfter, unlessAborted } from './responses.js'
+import { createRouteRequest, now, readJson, readRetryAfter, unlessAborted } from './responses.js'
 
 /**
  * Creates a client for the session routes of a server. Nothing is sent until it is used.
@@ -167,15 +159,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     expected?: 'session' | 'sessions',
     body?: object,
   ): Promise<TokenAnswer<Claims>> => {
-    const request = new Request(toRoute(route), {
-      method,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-      // Also for a `path` on another origin. Workers do not know the member.
-      ...(!isBearer && { credentials: 'include' }),
-      headers: body ? { 'content-type': 'application/json' } : {},
-      body: body ? JSON.stringify(body) : null,
-    })
+    const request = createRouteRequest(toRoute(route), method, !isBearer, body)
     const action = `${method} ${request.url}`
     try {
       const response = await (body
@@ -328,21 +312,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         if (epoch !== started) return null
         return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
-      // What is needed until the part that connects has been loaded.
-      const socket: OpenSocket = Object.assign(new EventTarget(), {
-        readyState: CONNECTING,
-        send() {
-          throw new TokenClientError('SOCKET_NOT_OPEN', 'send')
-        },
-        close() {
-          socket.readyState = CLOSED
-        },
-      })
-      import('./socket.js').then(
-        ({ keepConnected }) => keepConnected(socket, create, prepare, on as OnEnd),
-        () => socket.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })),
-      )
-      return socket
+      return createSocket(create, prepare, on as OnEnd)
     },
     on,
     close() {

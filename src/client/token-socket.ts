@@ -1,3 +1,6 @@
+import { TokenClientError } from './errors.js'
+import { CLOSED, CONNECTING } from './socket-limits.js'
+
 /** What a socket can send. */
 export type TokenSocketData = string | ArrayBuffer | ArrayBufferView | Blob
 
@@ -45,3 +48,25 @@ export type OpenSocket = { -readonly [Name in keyof TokenSocket]: TokenSocket[Na
 
 /** Registers what is called when the session ends or another begins; returns a function that undoes it. */
 export type OnEnd = (name: 'loggedIn' | 'loggedOut', listener: () => void) => () => void
+
+/** Creates a socket, and loads the part that connects it. */
+export function createSocket(
+  create: (offered: readonly string[]) => object,
+  prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
+  on: OnEnd,
+): TokenSocket {
+  const socket: OpenSocket = Object.assign(new EventTarget(), {
+    readyState: CONNECTING,
+    send() {
+      throw new TokenClientError('SOCKET_NOT_OPEN', 'send')
+    },
+    close() {
+      socket.readyState = CLOSED
+    },
+  })
+  import('./socket.js').then(
+    ({ keepConnected }) => keepConnected(socket, create, prepare, on),
+    () => socket.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })),
+  )
+  return socket
+}
