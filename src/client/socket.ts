@@ -7,7 +7,7 @@ import {
   STABLE_MS,
   UNAUTHORIZED,
 } from './socket-limits.js'
-import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './token-socket.js'
+import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './socket-types.js'
 
 // RFC 6455 §7.4.1 and its registry: the server goes away, the connection is lost, the server has an error, restarts or
 // is overloaded. With every other code, the server means what it says.

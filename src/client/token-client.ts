@@ -1,30 +1,21 @@
 import { isRefusal, toClientError, TokenClientError } from './errors.js'
-import {
-  addDefaults,
-  assertOption,
-  globals,
-  parseOptions,
-  type SocketConstructor,
-  type TokenClientOptions,
-} from './options.js'
+import { addDefaults, assertOption, globals, parseOptions } from './options.js'
+import type { SocketConstructor, TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { createSocket, type OnEnd } from './token-socket.js'
+import type { OnEnd } from './socket-types.js'
+import { createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
 import { createRouteRequest, now, readJson, readRetryAfter, unlessAborted } from './responses.js'
 
 /**
  * Creates a client for the session routes of a server. Nothing is sent until it is used.
- *
- * @example
- * const client = createTokenClient({ path: '/auth' })
- * await client.logIn({ name: 'ada', password })
- * const response = await client.fetch('/notes')
  */
 export function createTokenClient<Claims = Record<string, unknown>>(
   options: TokenClientOptions = {},
 ): TokenClient<Claims> {
   type Session = TokenSession<Claims>
+  type Answer = TokenAnswer<Claims>
   type Change = 'loggedIn' | 'refreshed'
 
   const settings = parseOptions(options)
@@ -46,7 +37,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   let refreshes = 0
   let refreshing: Promise<void> | null = null
   // The log-in that is under way, and all calls that change the session.
-  let entering: Promise<unknown> | undefined
+  let entering: Promise<Session> | undefined
   let changing: Promise<unknown> | undefined
 
   // What depends on the page is read when it is needed: a server that renders the page has none.
@@ -91,10 +82,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     end()
   }
 
-  const accept = (
-    { session: next, access_token, refresh_token }: TokenAnswer<Claims>,
-    given: Change,
-  ): Session => {
+  const accept = ({ session: next, access_token, refresh_token }: Answer, given: Change): Session => {
     const name = isKnown(next) ? given : 'loggedIn'
     accessToken = access_token
     refreshToken = refresh_token
@@ -129,11 +117,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // Sends a request with the token of this moment; again when a 503 says when, if it can do no harm twice.
-  const deliver = async (
-    first: Request,
-    mayRepeat: boolean,
-    readToken: () => string | undefined,
-  ): Promise<Response> => {
+  const deliver = async (first: Request, mayRepeat: boolean, readToken: () => unknown): Promise<Response> => {
     const started = epoch
     for (let attempt = 1; ; attempt++) {
       const request = mayRepeat ? first.clone() : first
@@ -156,16 +140,16 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const call = async (
     method: string,
     route: string,
-    expected?: 'session' | 'sessions',
+    expected?: keyof Answer,
     body?: object,
-  ): Promise<TokenAnswer<Claims>> => {
+  ): Promise<Answer> => {
     const request = createRouteRequest(toRoute(route), method, !isBearer, body)
     const action = `${method} ${request.url}`
     try {
       const response = await (body
         ? deliver(request, route === 'refresh', () => refreshToken)
         : send(request))
-      const answer = await readJson<TokenAnswer<Claims>>(response)
+      const answer = await readJson<Answer>(response)
       if (expected ? response.ok && answer[expected] : response.status === 204) return answer
       throw toClientError(action, response, answer)
     } catch (cause) {
@@ -174,10 +158,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // The cookies of one answer must not overwrite those of a later call.
-  const callAfter = <Value>(
-    others: readonly (Promise<unknown> | null | undefined)[],
-    work: () => Promise<Value>,
-  ): Promise<Value> => {
+  const callAfter = <Value>(others: readonly unknown[], work: () => Promise<Value>): Promise<Value> => {
     const result = Promise.allSettled(others).then(work)
     changing = Promise.allSettled([changing, result])
     return result
@@ -201,10 +182,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     }
   }
 
-  const refresh = (): Promise<void> =>
-    (refreshing ??= refreshOnce().finally(() => {
-      refreshing = null
-    }))
+  const refresh = (): Promise<void> => (refreshing ??= refreshOnce().finally(() => void (refreshing = null)))
 
   const send = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const first = new Request(input, init)
@@ -226,7 +204,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const response = await deliver(request, SAFE_METHOD.test(method), () => accessToken)
       if (response.status !== 401 || hasRefreshed) return response
       // Of a copy: the response may be returned.
-      const { code = '' } = await readJson<TokenAnswer<Claims>>(response.clone())
+      const { code = '' } = await readJson<Answer>(response.clone())
       if (FINAL_CODE.test(code)) return response
       // If another refresh has finished meanwhile, the request is only repeated: once.
       if (refreshes === known || round > 1) {
@@ -266,9 +244,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         if (readCsrf() === null) throw new TokenClientError('COOKIES_MISSING', COOKIES_MISSING)
         return accept(answer, 'loggedIn')
       }
-      const result = callAfter([changing, refreshing], logIn)
-      entering = result
-      return result
+      return (entering = callAfter([changing, refreshing], logIn))
     },
     stepUp: (credentials) =>
       callAfter([changing, refreshing], async () => {
@@ -277,7 +253,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         if (epoch !== started) throw new TokenClientError('SESSION_CHANGED', 'stepUp')
         return accept(answer, 'refreshed')
       }),
-    // Waits for nothing but a log-in, which would otherwise come after it.
+    // Waits only for a log-in.
     logOut: () =>
       callAfter([entering], async () => {
         const ended = session

@@ -1,6 +1,6 @@
 import type { TokenClientError } from './errors.js'
 import type { FetchFunction } from './options.js'
-import type { TokenSocket } from './token-socket.js'
+import type { TokenSocket } from './socket-types.js'
 
 /** A session as the server describes it; times are in seconds from the moment of the answer, `null` for never. */
 export interface TokenSession<Claims = Record<string, unknown>> {
