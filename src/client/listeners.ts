@@ -12,7 +12,7 @@ export function createListeners<Events>(): [
     },
     (name, value) => {
       // Of a copy: who listens from now on hears the next event.
-      for (const [other, listener] of [...entries]) {
+      for (const [other, listener] of Array.from(entries)) {
         try {
           if (other === name) listener(value as never)
         } catch (error) {

@@ -3,7 +3,6 @@ import { addDefaults, assertOption, globals, parseOptions } from './options.js'
 import type { SocketConstructor, TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import type { OnEnd } from './socket-types.js'
 import { createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
 import { createRouteRequest, now, readJson, readRetryAfter, unlessAborted } from './responses.js'
@@ -16,6 +15,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 ): TokenClient<Claims> {
   type Session = TokenSession<Claims>
   type Answer = TokenAnswer<Claims>
+  type Token = string | undefined
   type Change = 'loggedIn' | 'refreshed'
 
   const settings = parseOptions(options)
@@ -117,7 +117,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // Sends a request with the token of this moment; again when a 503 says when, if it can do no harm twice.
-  const deliver = async (first: Request, mayRepeat: boolean, readToken: () => unknown): Promise<Response> => {
+  const deliver = async (first: Request, mayRepeat: boolean, readToken: () => Token): Promise<Response> => {
     const started = epoch
     for (let attempt = 1; ; attempt++) {
       const request = mayRepeat ? first.clone() : first
@@ -288,7 +288,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         if (epoch !== started) return null
         return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
-      return createSocket(create, prepare, on as OnEnd)
+      return createSocket(create, prepare, on)
     },
     on,
     close() {
