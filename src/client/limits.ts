@@ -14,4 +14,4 @@ export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
 export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/
 
 /** What a log-in says after which the CSRF cookie cannot be read: nothing would work, and nothing else would say why. */
-export const COOKIES_MISSING = 'JWT_COOKIE_SECURE needs https, csrfCookie is JWT_REFRESH_CSRF_COOKIE_NAME'
+export const COOKIES_MISSING = 'JWT_COOKIE_SECURE needs https, csrfCookie JWT_REFRESH_CSRF_COOKIE_NAME'

@@ -42,7 +42,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
   // What depends on the page is read when it is needed: a server that renders the page has none.
   const toUrl = (address: string): URL => new URL(address, location?.href)
-  const toRoute = (route: string): URL => toUrl(`${settings.path.replace(/\/+$/, '')}/${route}`)
+  const toRoute = (route: string): URL => toUrl(`${settings.path.replace(/\/$/, '')}/${route}`)
   const isAllowed = ({ origin }: URL): boolean =>
     [location?.origin, toRoute('').origin, ...settings.origins].includes(origin)
 

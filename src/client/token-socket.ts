@@ -11,7 +11,7 @@ export function createSocket(
   const socket: OpenSocket = Object.assign(new EventTarget(), {
     readyState: CONNECTING,
     send() {
-      throw new TokenClientError('SOCKET_NOT_OPEN', 'send')
+      throw new TokenClientError('SOCKET_NOT_OPEN', 'socket')
     },
     close() {
       socket.readyState = CLOSED
