@@ -1,8 +1,10 @@
+import { FINAL_CODE } from './limits.js'
 import { readRetryAfter } from './responses.js'
 
 /** What `code` can be: one of these, or the code of the server's answer. */
 export type TokenClientErrorCode =
   | 'ANSWER_INVALID'
+  | 'COOKIES_MISSING'
   | 'CREDENTIALS_INVALID'
   | 'RATE_LIMITED'
   | 'SESSION_CHANGED'
@@ -31,15 +33,21 @@ export class TokenClientError extends Error {
 
 /** The error for an answer that is no success; what fails on the side of the server is `UNAVAILABLE`. */
 export function toClientError(
-  route: string,
+  action: string,
   response: Response,
-  body: { readonly code?: string },
+  body: { readonly code?: unknown },
 ): TokenClientError {
   const { status } = response
-  const code = status >= 500 ? 'UNAVAILABLE' : (body.code ?? 'ANSWER_INVALID')
-  return new TokenClientError(code, route, {
+  const code = typeof body.code === 'string' ? body.code : 'ANSWER_INVALID'
+  return new TokenClientError(status >= 500 ? 'UNAVAILABLE' : code, `${action} answered ${status}`, {
     status,
     body,
     retryAfter: readRetryAfter(response) || undefined,
   })
+}
+
+/** Whether the server says that there is no session. A 401 without a code is that of a proxy. */
+export function isRefusal(error: unknown): boolean {
+  const { status, code } = error as TokenClientError
+  return status === 401 && !FINAL_CODE.test(code)
 }

@@ -3,19 +3,18 @@ export function createListeners<Events>(): [
   on: <Name extends keyof Events>(name: Name, listener: (value: Events[Name]) => void) => () => void,
   emit: <Name extends keyof Events>(name: Name, value: Events[Name]) => void,
 ] {
-  // Lists that are replaced and never changed: who listens from now on hears the next event.
-  const listeners: { [Name in keyof Events]?: ((value: Events[Name]) => void)[] } = {}
+  const entries = new Set<readonly [name: keyof Events, listener: (value: never) => void]>()
   return [
     (name, listener) => {
-      listeners[name] = [...(listeners[name] ?? []), listener]
-      return () => {
-        listeners[name] = listeners[name]?.filter((other) => other !== listener) ?? []
-      }
+      const entry = [name, listener] as const
+      entries.add(entry)
+      return () => void entries.delete(entry)
     },
     (name, value) => {
-      for (const listener of listeners[name] ?? []) {
+      // Of a copy: who listens from now on hears the next event.
+      for (const [other, listener] of Array.from(entries)) {
         try {
-          listener(value)
+          if (other === name) listener(value as never)
         } catch (error) {
           console.error(error)
         }

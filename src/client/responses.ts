@@ -1,24 +1,39 @@
+import { CALL_TIMEOUT_MS } from './limits.js'
+
 /** The time of the machine in epoch milliseconds: unlike a monotonic clock, it goes on while a laptop sleeps. */
 export function now(): number {
   return Date.now()
 }
 
-/** The seconds that `Retry-After` asks for (RFC 9110 §10.2.3), or `NaN` without a valid one. */
+/** The seconds that `Retry-After` asks for, or `NaN`; dates, which only few servers send, are not read. */
 export function readRetryAfter({ headers }: Response): number {
-  const value = headers.get('retry-after') ?? ''
-  return /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - now()) / 1000
+  return parseFloat(headers.get('retry-after') ?? '')
 }
 
 /** The outcome of a promise that others may wait for too, or a rejection with the reason of `signal`. */
 export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
+    // First: nobody else may handle its rejection.
+    promise.then(resolve, reject)
     signal.throwIfAborted()
     signal.addEventListener('abort', () => reject(signal.reason))
-    promise.then(resolve, reject)
   })
 }
 
 /** The JSON of an answer; an empty object if it has none. */
 export async function readJson<Body>(response: Response): Promise<Body> {
   return Object(await response.json().catch(() => null)) as Body
+}
+
+/** A request to a session route. The routes never redirect, and nothing must follow. */
+export function createRouteRequest(url: URL, method: string, hasCookies: boolean, body?: object): Request {
+  return new Request(url, {
+    method,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    // Also for a `path` on another origin. Workers do not know the member.
+    ...(hasCookies && { credentials: 'include' }),
+    headers: body ? { 'content-type': 'application/json' } : {},
+    body: body ? JSON.stringify(body) : null,
+  })
 }

@@ -1,105 +1,99 @@
-import { TokenClientError } from './errors.js'
-import { CLOSED, CONNECTING, MAX_DELAY_MS, OPEN, STABLE_MS, UNAUTHORIZED } from './limits.js'
-import { now } from './responses.js'
-
-/** What a socket can send. */
-export type TokenSocketData = string | ArrayBuffer | ArrayBufferView | Blob
-
-/**
- * A WebSocket that reconnects: `open` is dispatched for every connection, `close` once, when it is closed for good.
- *
- * `message` events have `data`, `close` events `code` and `reason`.
- */
-export interface TokenSocket extends EventTarget {
-  /** 0 while it connects for the first time or again, 1 when it is open, 3 when it is closed for good. */
-  readonly readyState: number
-  /** Throws `SOCKET_NOT_OPEN` unless the socket is open: nothing is kept for later. */
-  send(data: TokenSocketData): void
-  close(code?: number, reason?: string): void
-}
-
-interface Connection {
-  onopen: () => void
-  onmessage: (event: { readonly data: unknown }) => void
-  onclose: (event: { readonly code: number; readonly reason: string }) => void
-  send(data: TokenSocketData): void
-  close(code?: number, reason?: string): void
-}
+import {
+  CLOSED,
+  CONNECTING,
+  MAX_DELAY_MS,
+  MAX_REFUSALS,
+  OPEN,
+  STABLE_MS,
+  UNAUTHORIZED,
+} from './socket-limits.js'
+import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './socket-types.js'
 
 // RFC 6455 §7.4.1 and its registry: the server goes away, the connection is lost, the server has an error, restarts or
 // is overloaded. With every other code, the server means what it says.
 const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013]
 
-/** Opens a socket that is closed for good when the session is over or another one begins. */
-export function openSocket(
-  /** Creates a connection with the access token of this moment. */
-  createConnection: () => object,
-  /** Renews the access token if the last connection was refused or it is known to have expired. */
-  prepare: (isRefused: boolean) => Promise<unknown>,
-  /** Registers what is called when the session ends or another begins; returns functions that undo it. */
-  onEnd: (listener: () => void) => (() => void)[],
-): TokenSocket {
+/** Connects a socket, and again until it is closed. Loaded with the first socket: many pages have none. */
+export function keepConnected(
+  socket: OpenSocket,
+  /** Creates a connection that offers these subprotocols, and those of the application. */
+  createConnection: (offered: readonly string[]) => object,
+  /** Renews the access token if it has expired or was refused; resolves to what to offer, or `null` without a session. */
+  prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
+  on: OnEnd,
+): void {
+  const { send: refuse } = socket
   let connection: Connection | undefined
   let timer: ReturnType<typeof setTimeout>
   let failures = 0
+  let refusals = 0
 
-  const finish = (code = 1000, reason = ''): void => {
+  const dispatch = (type: string, members?: object): unknown =>
+    socket.dispatchEvent(Object.assign(new Event(type), members))
+  // It was closed before this part was loaded.
+  if (socket.readyState === CLOSED) return void dispatch('close', { code: 1000, reason: '' })
+
+  const close = (code = 1000, reason = ''): void => {
     if (socket.readyState === CLOSED) return
+    // First: it throws for a code that cannot be sent.
+    connection?.close(code, reason)
     socket.readyState = CLOSED
     clearTimeout(timer)
     for (const remove of removals) remove()
-    connection?.close(code, reason)
     dispatch('close', { code, reason })
   }
-  const removals = onEnd(() => finish(UNAUTHORIZED))
+  const send = (data: TokenSocketData): void =>
+    socket.readyState === OPEN ? connection?.send(data) : refuse(data)
+  const stop = (): void => close(UNAUTHORIZED)
+  const removals = [on('loggedIn', stop), on('loggedOut', stop)]
 
-  const socket: { -readonly [Name in keyof TokenSocket]: TokenSocket[Name] } = Object.assign(
-    new EventTarget(),
-    {
-      readyState: CONNECTING,
-      send(data: TokenSocketData) {
-        if (socket.readyState !== OPEN) throw new TokenClientError('SOCKET_NOT_OPEN', 'socket')
-        connection?.send(data)
-      },
-      close: finish,
-    },
-  )
-  const dispatch = (type: string, details?: object): unknown =>
-    socket.dispatchEvent(Object.assign(new Event(type), details))
-
-  // Later, also for the first time: whoever opens a socket must be able to listen first.
-  const connectLater = (isRefused = false): void => {
+  const connectLater = (isRefused: boolean): void => {
     // At random below a limit that doubles with each failure: many tabs may have seen the same one.
-    const delay = failures && Math.min(MAX_DELAY_MS, 500 * 2 ** failures) * Math.random()
+    const delay = Math.min(MAX_DELAY_MS, 500 * 2 ** ++failures) * Math.random()
     timer = setTimeout(() => void connect(isRefused), delay)
-    failures++
   }
 
   const connect = async (isRefused: boolean): Promise<void> => {
+    let offered: readonly string[] | null
     try {
-      await prepare(isRefused)
+      offered = await prepare(isRefused)
     } catch {
-      return connectLater(isRefused)
+      // An outage, which is no refusal.
+      if (socket.readyState !== CLOSED) connectLater(isRefused)
+      return
     }
     if (socket.readyState === CLOSED) return
-    const startedAt = now()
-    connection = createConnection() as Connection
+    if (!offered) return socket.close(UNAUTHORIZED)
+    try {
+      connection = createConnection(offered) as Connection
+    } catch (error) {
+      // Subprotocols, for example, that are not valid: another attempt would fail too.
+      return socket.close(1006, String(error))
+    }
     connection.onopen = () => {
+      timer = setTimeout(() => {
+        failures = refusals = 0
+      }, STABLE_MS)
       socket.readyState = OPEN
       dispatch('open')
     }
     connection.onmessage = ({ data }) => dispatch('message', { data })
+    // `close` follows. With `ws`, an error that nobody listens for ends the process.
+    connection.onerror = () => {}
     connection.onclose = ({ code, reason }) => {
-      if (!TRANSIENT.includes(code)) finish(code, reason)
+      connection = undefined
+      clearTimeout(timer)
+      // A refused handshake looks like a lost connection.
+      const mayBeRefused = code === UNAUTHORIZED || socket.readyState === CONNECTING
+      if (mayBeRefused) refusals++
+      if (!TRANSIENT.includes(code) || refusals > MAX_REFUSALS) socket.close(code, reason)
       if (socket.readyState === CLOSED) return
-      // A refused handshake looks like a lost connection: the first time, the token may be the reason.
-      const mayBeRefused = code === UNAUTHORIZED || (socket.readyState === CONNECTING && failures === 1)
       socket.readyState = CONNECTING
-      if (now() - startedAt > STABLE_MS) failures = 0
-      connectLater(mayBeRefused)
+      // The token may be the reason: of handshakes, the first time only.
+      connectLater(code === UNAUTHORIZED || (mayBeRefused && refusals === 1))
     }
   }
 
-  connectLater()
-  return socket
+  Object.assign(socket, { send, close })
+  void connect(false)
 }

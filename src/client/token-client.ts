@@ -1,35 +1,21 @@
-import { toClientError, TokenClientError } from './errors.js'
-import {
-  addDefaults,
-  assertOption,
-  globals,
-  parseOptions,
-  type SocketConstructor,
-  type TokenClientOptions,
-} from './options.js'
-import { CALL_TIMEOUT_MS, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
+import { isRefusal, toClientError, TokenClientError } from './errors.js'
+import { addDefaults, assertOption, globals, parseOptions } from './options.js'
+import type { SocketConstructor, TokenClientOptions } from './options.js'
+import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { openSocket } from './socket.js'
-import type { SessionPage, TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { now, readJson, readRetryAfter, unlessAborted } from './responses.js'
+import { createSocket } from './token-socket.js'
+import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
+import { createRouteRequest, now, readJson, readRetryAfter, unlessAborted } from './responses.js'
 
-/**
- * Creates a client for the session routes of a server. Nothing is sent until it is used.
- *
- * @example
- * const client = createTokenClient({ path: '/auth' })
- * await client.logIn({ name: 'ada', password })
- * const response = await client.fetch('/notes')
- */
+/** Creates a client for the session routes of a server. Nothing is sent until it is used. */
 export function createTokenClient<Claims = Record<string, unknown>>(
   options: TokenClientOptions = {},
 ): TokenClient<Claims> {
   type Session = TokenSession<Claims>
-  type Change = 'loggedIn' | 'refreshed'
   type Answer = TokenAnswer<Claims>
+  type Change = 'loggedIn' | 'refreshed'
 
   const settings = parseOptions(options)
-  const { csrfCookie } = settings
   const { location } = globals
   const isBearer = settings.transport === 'bearer'
   const [on, emit] = createListeners<TokenClientEvents<Claims>>()
@@ -45,24 +31,26 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   let epoch = 0
   // Changes with every refresh, here or in another tab.
   let refreshes = 0
-  let refreshing: Promise<boolean> | null = null
-  let asking: Promise<Session | null> | null = null
+  let refreshing: Promise<void> | null = null
+  // The log-in that is under way, and all calls that change the session.
+  let entering: Promise<Session> | undefined
+  let changing: Promise<unknown> | undefined
 
   // What depends on the page is read when it is needed: a server that renders the page has none.
   const toUrl = (address: string): URL => new URL(address, location?.href)
-  const toRoute = (route: string): URL => toUrl(`${settings.path}/${route}`)
+  const toRoute = (route: string): URL => toUrl(`${settings.path.replace(/\/$/, '')}/${route}`)
   const isAllowed = ({ origin }: URL): boolean =>
     [location?.origin, toRoute('').origin, ...settings.origins].includes(origin)
 
   // `null` for no cookie, which is no session; `undefined` where nobody can tell.
   const readCsrf = (): string | null | undefined =>
-    isBearer || !csrfCookie ? undefined : settings.readCookie?.(csrfCookie)
+    isBearer || !settings.csrfCookie ? undefined : settings.readCookie?.(settings.csrfCookie)
   const canRefresh = (): unknown => session !== null && (isBearer ? refreshToken : readCsrf() !== null)
   const isExpired = (): unknown => session && now() >= expiresAt && canRefresh()
   const isKnown = (other: Session): boolean => session === undefined || session?.id === other.id
 
   // Bearer tokens are in the memory of one tab: its session is not that of the others.
-  const channel =
+  let channel =
     !isBearer && location && globals.BroadcastChannel
       ? new globals.BroadcastChannel(`tokenlib ${toRoute('').href}`)
       : null
@@ -77,24 +65,23 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     emit(name, next)
   }
 
-  // The CSRF value stays: cookies of this session that come back late are not those of a new one.
-  const end = (isNews = true): void => {
+  // The CSRF value stays: cookies of this session that come back late are not those of a new one. Those of a session that
+  // this tab did not know are no news: a page that reloads itself at `loggedOut` would never stop.
+  const end = (): void => {
+    const known = session
     epoch++
     session = null
+    sessionCsrf ??= readCsrf()
     accessToken = refreshToken = undefined
-    if (isNews) emit('loggedOut', undefined)
+    if (known !== undefined) emit('loggedOut', undefined)
   }
 
-  // Cookies that are left of a session which nobody here knew are no news: a page that reloads itself at `loggedOut`
-  // would never stop.
   const endEverywhere = (ended = session): void => {
-    const isNews = ended !== undefined
-    if (isNews) channel?.postMessage({ name: 'loggedOut', session: ended })
-    end(isNews)
+    channel?.postMessage({ name: 'loggedOut', session: ended })
+    end()
   }
 
   const accept = ({ session: next, access_token, refresh_token }: Answer, given: Change): Session => {
-    if (!next) throw new TokenClientError('ANSWER_INVALID', given)
     const name = isKnown(next) ? given : 'loggedIn'
     accessToken = access_token
     refreshToken = refresh_token
@@ -105,10 +92,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
   if (channel) {
     channel.onmessage = ({ data }) => {
-      const { name, session: other } = data as { name: Change | 'loggedOut'; session: Session }
+      const { name, session: other } = Object(data) as { name: Change | 'loggedOut'; session?: Session }
       if (name === 'loggedOut') {
         if (session !== null && (!other || isKnown(other))) end()
-      } else if (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken) {
+      } else if (other && (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken)) {
         // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
         accessToken = undefined
         hold(other, name)
@@ -128,105 +115,100 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return false
   }
 
-  // Sends a request, and again as long as the server is out of order and has not begun with it.
+  // Sends a request with the token of this moment; again when a 503 says when, if it can do no harm twice.
   const deliver = async (
-    create: () => Request,
-    withRefreshToken: boolean,
-    mayRepeat = true,
-  ): Promise<[Response, code: string]> => {
+    first: Request,
+    mayRepeat: boolean,
+    readToken: () => string | undefined,
+  ): Promise<Response> => {
     const started = epoch
     for (let attempt = 1; ; attempt++) {
-      const request = create()
-      const isSafe = SAFE_METHOD.test(request.method)
-      const token = withRefreshToken ? refreshToken : accessToken
+      const request = mayRepeat ? first.clone() : first
+      const token = readToken()
       const csrf = readCsrf()
       // Set on the request: `fetch(request, { headers })` would reset its referrer.
       if (token) request.headers.set('authorization', `Bearer ${token}`)
-      if (csrf && !isSafe) request.headers.set(settings.csrfHeader, csrf)
+      if (csrf && !SAFE_METHOD.test(request.method)) request.headers.set(settings.csrfHeader, csrf)
       const response = await settings.fetch(request)
-
-      const { status, headers } = response
-      if (status !== 401 && status !== 503) return [response, '']
-      // Of a copy: the response may be returned.
-      const { code = '' } = await readJson<Answer>(response.clone())
-      // This code: refused before any handler ran. Other answers leave that open.
-      const isRefused = code === 'REVOCATION_UNAVAILABLE' || (isSafe && headers.has('retry-after'))
-      const seconds = readRetryAfter(response) || 1
-      const isLast = !mayRepeat || attempt === MAX_ATTEMPTS || seconds > MAX_WAIT_SECONDS
-      if (status === 401 || !isRefused || isLast) return [response, code]
-      await unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), request.signal)
-      if (epoch !== started) return [response, code]
+      const seconds = readRetryAfter(response)
+      const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
+      if (response.status !== 503 || !mayWait) return response
+      await unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), first.signal)
+      if (isReplaced() || epoch !== started) return response
     }
   }
 
-  // A request to a session route; anything but success rejects. The routes never redirect, and nothing must follow.
-  // With a body it is neither refreshed nor repeated.
-  const call = async <Result = Answer>(method: string, route: string, body?: object): Promise<Result> => {
-    const init = {
-      method,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-      // Also for a `path` on another origin. Workers do not know the member.
-      ...(!isBearer && ({ credentials: 'include' } as const)),
-    } as const
-    const headers = { 'content-type': 'application/json' }
-    const create = (): Request =>
-      new Request(toRoute(route), { ...init, headers, body: JSON.stringify(body) })
-    // The cookies of another refresh that is under way must not overwrite those of a log-in.
-    if (body) await refreshing?.catch(() => {})
+  // A request to a session route; anything but the `expected` member, or 204 without one, rejects. The routes never
+  // redirect, and nothing must follow. With a body it has the refresh token, and a 401 is final.
+  const call = async (
+    method: string,
+    route: string,
+    expected?: keyof Answer,
+    body?: object,
+  ): Promise<Answer> => {
+    const request = createRouteRequest(toRoute(route), method, !isBearer, body)
+    const action = `${method} ${request.url}`
     try {
-      const response = body ? (await deliver(create, true))[0] : await send(toRoute(route), init)
+      const response = await (body
+        ? deliver(request, route === 'refresh', () => refreshToken)
+        : send(request))
       const answer = await readJson<Answer>(response)
-      if (response.ok) return answer as Result
-      throw toClientError(route, response, answer)
+      if (expected ? response.ok && answer[expected] : response.status === 204) return answer
+      throw toClientError(action, response, answer)
     } catch (cause) {
-      throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', route, { cause })
+      throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', action, { cause })
     }
   }
 
-  const refreshOnce = async (): Promise<boolean> => {
+  // The cookies of one answer must not overwrite those of a later call.
+  const callAfter = <Value>(others: readonly unknown[], work: () => Promise<Value>): Promise<Value> => {
+    const result = Promise.allSettled(others).then(work)
+    changing = Promise.allSettled([changing, result])
+    return result
+  }
+
+  const refreshOnce = async (): Promise<void> => {
     const started = epoch
-    const csrf = readCsrf()
+    const known = refreshes
+    await changing
+    // After a log-in or a step-up the tokens are new, and after a log-out there are none.
+    if (epoch !== started || refreshes !== known) return
     try {
-      const answer = await call('POST', 'refresh', {})
+      const answer = await call('POST', 'refresh', 'session', {})
       // Whoever has logged out or in meanwhile must not get the old session back.
       if (epoch === started) accept(answer, 'refreshed')
     } catch (error) {
-      const { status, code } = error as TokenClientError
-      if (epoch === started) {
-        if (status !== 401 || FINAL_CODE.test(code)) {
-          emit('offline', error as TokenClientError)
-          throw error
-        }
-        sessionCsrf ??= csrf
-        endEverywhere()
-      }
+      if (epoch !== started) return
+      if (isRefusal(error)) return endEverywhere()
+      emit('offline', error as TokenClientError)
+      throw error
     }
-    return epoch === started
   }
 
-  const refresh = (): Promise<boolean> =>
-    (refreshing ??= refreshOnce().finally(() => {
-      refreshing = null
-    }))
+  const refresh = (): Promise<void> => (refreshing ??= refreshOnce().finally(() => void (refreshing = null)))
 
-  const send = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const create = (): Request => new Request(input instanceof Request ? input.clone() : input, init)
-    const first = create()
-    const { headers, keepalive, signal, url } = first
-    if (headers.has('authorization') || !isAllowed(toUrl(url))) return settings.fetch(first)
-    if (isReplaced()) throw new TokenClientError('SESSION_CHANGED', 'fetch')
+  const send = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const first = new Request(input, init)
+    const { headers, keepalive, method, signal, url } = first
+    if (headers.has('authorization') || !isAllowed(new URL(url))) return settings.fetch(first)
+    const started = epoch
     // A page that is being left has no time to wait. An outage is told when the request is refused.
     if (isExpired() && !keepalive) await unlessAborted(refresh(), signal).catch(() => {})
+    if (isReplaced() || (session && epoch !== started)) {
+      throw new TokenClientError('SESSION_CHANGED', `${method} ${url}`)
+    }
 
-    const started = epoch
     // A stream is gone once it was sent; the Fetch standard requires `duplex` for it.
-    const mayRepeat = !('duplex' in init)
+    const mayRepeat = !(init && 'duplex' in init)
     let hasRefreshed = false
     for (let round = 1; ; round++) {
       const known = refreshes
-      const [response, code] = await deliver(mayRepeat ? create : () => first, false, mayRepeat)
-      if (response.status !== 401 || FINAL_CODE.test(code) || hasRefreshed) return response
+      const request = mayRepeat ? first.clone() : first
+      const response = await deliver(request, SAFE_METHOD.test(method), () => accessToken)
+      if (response.status !== 401 || hasRefreshed) return response
+      // Of a copy: the response may be returned.
+      const { code = '' } = await readJson<Answer>(response.clone())
+      if (FINAL_CODE.test(code)) return response
       // If another refresh has finished meanwhile, the request is only repeated: once.
       if (refreshes === known || round > 1) {
         if (!canRefresh()) return response
@@ -234,69 +216,85 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         await unlessAborted(refresh(), signal)
       }
       // Nothing is repeated in the name of another session.
-      if (!mayRepeat || epoch !== started) return response
+      if (!mayRepeat || isReplaced() || epoch !== started) return response
     }
   }
 
-  const askOnce = async (): Promise<Session | null> => {
+  const ask = async (): Promise<Session | null> => {
     // The one call that does not rely on what this tab knows: a log-out may not have reached the server.
     isReplaced()
     session ??= undefined
     if (!canRefresh() && !accessToken) return null
     const started = epoch
     try {
-      const answer = await call('GET', 'session')
-      if (epoch === started && answer.session)
-        hold(answer.session, isKnown(answer.session) ? undefined : 'loggedIn')
+      const { session: next } = await call('GET', 'session', 'session')
+      if (epoch === started) hold(next, isKnown(next) ? undefined : 'loggedIn')
     } catch (error) {
-      if ((error as TokenClientError).status !== 401) throw error
+      if (!isRefusal(error)) throw error
       if (epoch === started) endEverywhere()
     }
     return session ?? null
   }
 
-  const ask = (): Promise<Session | null> =>
-    (asking ??= askOnce().finally(() => {
-      asking = null
-    }))
-
   return {
     fetch: send,
     session: ask,
-    async logIn(credentials, given = {}) {
-      addDefaults(given, { remember: false })
-      const { transport } = settings
-      return accept(await call('POST', 'login', { ...credentials, ...given, transport }), 'loggedIn')
-    },
-    stepUp: async (credentials) => accept(await call('POST', 'step-up', credentials), 'refreshed'),
-    logOut() {
-      const ended = session
-      epoch++
-      session = null
-      return call<void>('POST', 'logout').finally(() => endEverywhere(ended ?? null))
-    },
-    logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere(session ?? null)),
-    sessions: () => call<SessionPage>('GET', 'sessions'),
+    logIn: (credentials, given = {}) =>
+      (entering = callAfter([changing, refreshing], async () => {
+        addDefaults(given, { remember: false })
+        const body = { ...credentials, ...given, transport: settings.transport }
+        const answer = await call('POST', 'login', 'session', body)
+        if (readCsrf() === null) throw new TokenClientError('COOKIES_MISSING', COOKIES_MISSING)
+        return accept(answer, 'loggedIn')
+      })),
+    stepUp: (credentials) =>
+      callAfter([changing, refreshing], async () => {
+        const started = epoch
+        const answer = await call('POST', 'step-up', 'session', credentials)
+        if (epoch !== started) throw new TokenClientError('SESSION_CHANGED', 'stepUp')
+        return accept(answer, 'refreshed')
+      }),
+    // Waits only for a log-in.
+    logOut: () =>
+      callAfter([entering], async () => {
+        const ended = session
+        const started = ++epoch
+        session = null
+        sessionCsrf ??= readCsrf()
+        try {
+          await call('POST', 'logout', undefined, {})
+        } finally {
+          // Unless another tab has logged in meanwhile.
+          if (epoch === started) endEverywhere(ended)
+        }
+      }),
+    logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
+    sessions: () => call('GET', 'sessions', 'sessions'),
     async endSession(id) {
+      // Paths without an id are other routes.
+      assertOption('id', /[^.]/.test(id))
       await call('DELETE', `sessions/${encodeURIComponent(id)}`)
       if (id === session?.id) endEverywhere()
     },
     socket(address, protocols = []) {
-      const url = toUrl(String(address).replace(/^ws/, 'http'))
+      const url = toUrl(String(address).replace(/^ws(?=s?:)/, 'http'))
       const { WebSocket } = settings
       assertOption('WebSocket', WebSocket)
       assertOption('origins', isAllowed(url))
-      let known = refreshes
-      const connect = (): object => {
-        known = refreshes
-        const offered = (accessToken ? ['bearer', accessToken] : []).concat(protocols)
-        return new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered)
+      const create = (offered: readonly string[]): object =>
+        new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered.concat(protocols))
+      const started = epoch
+      const prepare = async (isRefused: boolean): Promise<readonly string[] | null> => {
+        if (isExpired() || (isRefused && canRefresh())) await refresh()
+        if (epoch !== started) return null
+        return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
-      const prepare = async (isRefused: boolean): Promise<unknown> =>
-        (isExpired() || (isRefused && known === refreshes && canRefresh())) && refresh()
-      return openSocket(connect, prepare, (listener) => [on('loggedIn', listener), on('loggedOut', listener)])
+      return createSocket(create, prepare, on)
     },
     on,
-    close: () => channel?.close(),
+    close() {
+      channel?.close()
+      channel = null
+    },
   }
 }

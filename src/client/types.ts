@@ -1,6 +1,6 @@
 import type { TokenClientError } from './errors.js'
 import type { FetchFunction } from './options.js'
-import type { TokenSocket } from './socket.js'
+import type { TokenSocket } from './socket-types.js'
 
 /** A session as the server describes it; times are in seconds from the moment of the answer, `null` for never. */
 export interface TokenSession<Claims = Record<string, unknown>> {
@@ -17,9 +17,9 @@ export interface TokenSession<Claims = Record<string, unknown>> {
   readonly expiresIn: number | null
 }
 
-/** What a session route answers: the session, the tokens that are not in cookies, or the code of an error. */
-export interface TokenAnswer<Claims> {
-  readonly session?: TokenSession<Claims>
+/** What a session route answers; which members there are depends on the route. */
+export interface TokenAnswer<Claims> extends SessionPage {
+  readonly session: TokenSession<Claims>
   readonly access_token?: string
   readonly refresh_token?: string
   readonly code?: string

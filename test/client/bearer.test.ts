@@ -1,6 +1,21 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createTokenClient, TokenClientError } from '../../src/client/index.js'
-import { ADA, BOB, EXPIRED, openLoggedIn, openServer, readNote, unavailable } from './open-server.js'
+import { ADA, BOB, createSignal, hold, openServer, unavailable } from './open-server.js'
+
+const EXPIRED = 16 * 60
+
+async function openLoggedIn() {
+  const server = await openServer()
+  const client = server.createClient()
+  const events: string[] = []
+  for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'] as const) {
+    client.on(name, () => events.push(name))
+  }
+  const session = await client.logIn(ADA)
+  return { ...server, client, events, session, before: server.requests.length }
+}
+
+const readNote = async (response: Response): Promise<unknown> => [response.status, await response.json()]
 
 test('a log-in, a request, a list of sessions and a log-out', async () => {
   const { client, origin, session, events, tokens } = await openLoggedIn()
@@ -164,6 +179,7 @@ describe('an outage is no log-out', () => {
     ['404', () => new Response(null, { status: 404 })],
     ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://127.0.0.1:1/' } })],
     ['another page', () => new Response('<html>Log in to the Wi-Fi', { status: 200 })],
+    ['a 401 of a proxy', () => new Response('<html>Log in to the proxy', { status: 401 })],
     ['no answer', () => null],
   ])('a refresh that is answered with %s', async (_name, answer) => {
     const { client, clock, origin, plan, events } = await openLoggedIn()
@@ -175,26 +191,52 @@ describe('an outage is no log-out', () => {
     expect(events).toEqual(['loggedIn', 'offline', 'refreshed'])
   })
 
-  test('a request that the store could not check is sent again, after the date of Retry-After', async () => {
+  test.each(['GET /auth/session', 'GET /auth/sessions', 'POST /auth/logout'])(
+    '%s that is answered with another page rejects',
+    async (route) => {
+      const { client, plan, tokens } = await openLoggedIn()
+      plan(route, () => new Response('<html>Log in to the Wi-Fi', { status: 200 }))
+      const calls: Record<string, () => Promise<unknown>> = {
+        'GET /auth/session': () => client.session(),
+        'GET /auth/sessions': () => client.sessions(),
+        'POST /auth/logout': () => client.logOut(),
+      }
+      await expect(calls[route]?.()).rejects.toMatchObject({ code: 'ANSWER_INVALID', status: 200 })
+      expect(await tokens.listSessions('ada')).toHaveLength(1)
+    },
+  )
+
+  test('a refresh that is refused for a while is repeated', async () => {
+    const { client, clock, origin, plan, events } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    plan('POST /auth/refresh', unavailable(), unavailable())
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    expect(events).toEqual(['loggedIn', 'refreshed'])
+  })
+
+  test('a request that changes nothing waits as Retry-After says', async () => {
     const { client, origin, plan } = await openLoggedIn()
-    plan('POST /notes', unavailable({ 'retry-after': new Date(0).toUTCString() }))
-    const response = await client.fetch(`${origin}/notes`, { method: 'POST', body: 'milk' })
-    expect(await readNote(response)).toEqual([200, { body: 'milk', method: 'POST' }])
+    plan('GET /notes', unavailable())
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
   })
 
   test.each([
-    ['asks for too long a wait', 'POST', unavailable({ 'retry-after': '31' })],
-    [
-      'does not say whether the handler ran',
-      'POST',
-      () => new Response(null, { status: 503, headers: { 'retry-after': '0' } }),
-    ],
+    ['asks for too long a wait', 'GET', unavailable({ 'retry-after': '31' })],
+    ['may come after the work was done', 'POST', unavailable()],
     ['has no Retry-After', 'GET', () => new Response(null, { status: 503 })],
   ])('a 503 is returned if it %s', async (_name, method, answer) => {
     const { client, origin, plan, sent, before } = await openLoggedIn()
     plan(`${method} /notes`, answer)
     expect((await client.fetch(`${origin}/notes`, { method })).status).toBe(503)
     expect(sent(before)).toEqual([`${method} /notes`])
+  })
+
+  test('a 503 is returned after three attempts', async () => {
+    const { client, origin, plan, sent, before } = await openLoggedIn()
+    plan('GET /notes', ...Array.from({ length: 9 }, () => unavailable()))
+    const response = await client.fetch(`${origin}/notes`)
+    expect(await readNote(response)).toEqual([503, { code: 'REVOCATION_UNAVAILABLE' }])
+    expect(sent(before)).toHaveLength(3)
   })
 
   test('an abort ends the wait for Retry-After', async () => {
@@ -313,16 +355,117 @@ describe('log-in', () => {
   })
 })
 
+describe('a log-in or log-out while something else is under way', () => {
+  test('a step-up that is answered after a log-out does not log in', async () => {
+    const { client, plan, events } = await openLoggedIn()
+    const stepUp = hold(plan, 'POST /auth/step-up')
+    const outcome = expect(client.stepUp(ADA)).rejects.toMatchObject({ code: 'SESSION_CHANGED' })
+    await stepUp.reached
+    await client.logOut()
+    stepUp.release()
+    await outcome
+    expect(events).toEqual(['loggedIn', 'loggedOut'])
+  })
+
+  test('a log-in waits for a log-out', async () => {
+    const { client, plan, events, sent, before } = await openLoggedIn()
+    const logOut = hold(plan, 'POST /auth/logout')
+    const out = client.logOut()
+    const back = client.logIn(BOB)
+    await logOut.reached
+    logOut.release()
+    await Promise.all([out, back])
+    expect(sent(before)).toEqual(['POST /auth/logout', 'POST /auth/login'])
+    expect(events).toEqual(['loggedIn', 'loggedOut', 'loggedIn'])
+    expect((await client.session())?.sub).toBe('bob')
+  })
+
+  test('a log-out waits for a log-in', async () => {
+    const { client, plan, sent, before } = await openLoggedIn()
+    const logIn = hold(plan, 'POST /auth/login')
+    const back = client.logIn(BOB)
+    const out = client.logOut()
+    await logIn.reached
+    logIn.release()
+    await Promise.all([out, back])
+    expect(sent(before)).toEqual(['POST /auth/login', 'POST /auth/logout'])
+    expect(await client.session()).toBeNull()
+  })
+
+  test('a refresh waits for a log-in, and is not needed then', async () => {
+    const { client, clock, origin, plan, sent, before } = await openLoggedIn()
+    clock.seconds += EXPIRED
+    const logIn = hold(plan, 'POST /auth/login')
+    const back = client.logIn(BOB)
+    await logIn.reached
+    const refused = createSignal()
+    plan('GET /notes', async (_request, next) => {
+      const response = await next()
+      refused.send()
+      return response
+    })
+    const note = client.fetch(`${origin}/notes`)
+    await refused.sent
+    logIn.release()
+    await back
+    expect((await note).status).toBe(401)
+    expect(sent(before)).toEqual(['POST /auth/login', 'GET /notes'])
+  })
+})
+
+describe('a request is what it was when it was passed', () => {
+  test.each([
+    ['known to have expired', EXPIRED * 1000],
+    ['refused', 0],
+  ])('also after a refresh, the token %s', async (_name, milliseconds) => {
+    const { client, clock, origin, requests, before } = await openLoggedIn()
+    const other = await openServer()
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds })
+    onTestFinished(() => void vi.useRealTimers())
+    clock.seconds += EXPIRED
+    const url = new URL(`${origin}/notes?page=1`)
+    const body = new URLSearchParams({ note: 'first' })
+    const response = client.fetch(url, { method: 'POST', body })
+    url.port = new URL(other.origin).port
+    url.search = ''
+    body.set('note', 'second')
+    expect(await readNote(await response)).toEqual([200, { body: 'note=first', method: 'POST' }])
+    expect(other.requests).toEqual([])
+    expect(requests.slice(before).filter(({ url: sentTo }) => sentTo.endsWith('/notes'))).toEqual([])
+  })
+})
+
+test('an aborted request whose refresh fails leaves no rejection unhandled', async () => {
+  const { client, clock, origin, plan } = await openLoggedIn()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + EXPIRED * 1000 })
+  onTestFinished(() => void vi.useRealTimers())
+  clock.seconds += EXPIRED
+  plan('POST /auth/refresh', () => new Response(null, { status: 502 }))
+  const offline = new Promise((resolve) => client.on('offline', resolve))
+  await expect(client.fetch(`${origin}/notes`, { signal: AbortSignal.abort() })).rejects.toThrow('abort')
+  // Vitest fails the run for an unhandled rejection, which is reported before the next task.
+  await offline
+  await new Promise((resolve) => setImmediate(resolve))
+})
+
+test('a path may end with a slash, and errors name the address', async () => {
+  const { createClient, origin, plan } = await openServer()
+  const client = createClient({ path: `${origin}/auth/` })
+  await client.logIn(ADA)
+  plan('POST /auth/login', () => new Response(null, { status: 404 }))
+  await expect(client.logIn(ADA)).rejects.toThrow(`POST ${origin}/auth/login answered 404`)
+})
+
+test.each(['', '.', '..'])('%o is no id of a session', async (id) => {
+  const { client, sent, before } = await openLoggedIn()
+  await expect(client.endSession(id)).rejects.toThrow(TypeError)
+  expect(sent(before)).toEqual([])
+})
+
 test('nobody is logged in: no request is sent to find that out', async () => {
   const { createClient, sent } = await openServer()
   expect(await createClient().session()).toBeNull()
   expect(sent()).toEqual([])
-})
-
-test('calls of session() at the same time share one request', async () => {
-  const { client, sent, before } = await openLoggedIn()
-  await Promise.all([client.session(), client.session()])
-  expect(sent(before)).toEqual(['GET /auth/session'])
 })
 
 test('a listener that throws has no effect on the others, and one that was removed hears nothing', async () => {

@@ -4,10 +4,10 @@ import { ADA, openServer } from './open-server.js'
 /** A page whose cookies are those of a session that was revoked, as it is when it is loaded. */
 async function openWithDeadCookies() {
   const server = await openServer({ JWT_TOKEN_LOCATION: 'cookies' })
-  const { client: before, jar } = server.createCookieClient()
+  const { client: before, reload } = server.createCookieClient()
   await before.logIn(ADA)
   await server.tokens.revokeUser('ada')
-  const { client } = server.createCookieClient({}, jar)
+  const client = reload()
   const events: string[] = []
   client.on('loggedOut', () => void events.push('loggedOut'))
   client.on('loggedIn', () => void events.push('loggedIn'))

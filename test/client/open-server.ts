@@ -29,6 +29,7 @@ export async function openServer(config: TokenConfigOptions = {}) {
   )
   const application = mount(routes, handleErrors({ config: tokens.config })(notes))
   const server = createAdaptorServer({
+    // Other tests of the thread rely on the globals.
     overrideGlobalObjects: false,
     fetch: async (request: Request) => {
       requests.push(request)
@@ -66,22 +67,25 @@ export async function openServer(config: TokenConfigOptions = {}) {
     createClient: (options: TokenClientOptions = {}) =>
       createTokenClient({ path: `${origin}/auth`, ...options }),
     /** A client with the cookies of a browser, as far as Node can. */
-    createCookieClient: (options: TokenClientOptions = {}, jar = createCookieJar()) => {
-      const client = createTokenClient({
-        path: `${origin}/auth`,
-        transport: 'cookies',
-        readCookie: (name) => jar.read(name) ?? null,
-        fetch: async (input, init) => {
-          const request = new Request(input, init)
-          const cookies = jar.headers(new URL(request.url).pathname)
-          for (const [name, value] of Object.entries(cookies)) request.headers.set(name, value)
-          const response = await fetch(request)
-          jar.store(response.headers.getSetCookie())
-          return response
-        },
-        ...options,
-      })
-      return { client, jar }
+    createCookieClient: (options: TokenClientOptions = {}) => {
+      const jar = createCookieJar()
+      const create = () =>
+        createTokenClient({
+          path: `${origin}/auth`,
+          transport: 'cookies',
+          readCookie: (name) => jar.read(name) ?? null,
+          fetch: async (input, init) => {
+            const request = new Request(input, init)
+            const cookies = jar.headers(new URL(request.url).pathname)
+            for (const [name, value] of Object.entries(cookies)) request.headers.set(name, value)
+            const response = await fetch(request)
+            jar.store(response.headers.getSetCookie())
+            return response
+          },
+          ...options,
+        })
+      // What a page has that is loaded again: the same cookies.
+      return { client: create(), jar, reload: create }
     },
   }
 }
@@ -89,26 +93,30 @@ export async function openServer(config: TokenConfigOptions = {}) {
 export const ADA = { name: 'ada', password: 'secret' }
 export const BOB = { name: 'bob', password: 'secret' }
 
-/** Seconds after which an access token has expired, and its session not. */
-export const EXPIRED = 16 * 60
-
-/** A server, and a client that is logged in there; `before` is the number of requests that this took. */
-export async function openLoggedIn() {
-  const server = await openServer()
-  const client = server.createClient()
-  const events: string[] = []
-  for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'] as const) {
-    client.on(name, () => events.push(name))
-  }
-  const session = await client.logIn(ADA)
-  return { ...server, client, events, session, before: server.requests.length }
+/** A promise, and what resolves it. */
+export function createSignal(): { readonly sent: Promise<void>; send(): void } {
+  let send = (): void => {}
+  const sent = new Promise<void>((resolve) => {
+    send = resolve
+  })
+  return { sent, send }
 }
 
-/** The status and the body of a response. */
-export const readNote = async (response: Response): Promise<unknown> => [
-  response.status,
-  await response.json(),
-]
+/** Answers a route when `release` is called; `reached` resolves when the application has answered. */
+export function hold(
+  plan: (route: string, ...answers: Answer[]) => void,
+  route: string,
+  answer?: Response,
+): { readonly reached: Promise<void>; release(): void } {
+  const [reached, released] = [createSignal(), createSignal()]
+  plan(route, async (_request, next) => {
+    const response = answer ?? (await next())
+    reached.send()
+    await released.sent
+    return response
+  })
+  return { reached: reached.sent, release: released.send }
+}
 
 /** The answer of a server whose store is gone. */
 export const unavailable =

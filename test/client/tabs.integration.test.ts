@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
-import { EXPIRED } from './open-server.js'
 import { addNote, logIn, openTabs } from './open-tabs.js'
+
+// Seconds after which an access token has expired, and its session not.
+const EXPIRED = 16 * 60
 
 // tabs.long.test.ts has more.
 describeWithChromium('tabs of one browser', (browser) => {

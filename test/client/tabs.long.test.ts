@@ -1,13 +1,76 @@
 import { once } from 'node:events'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
-import { EXPIRED } from './open-server.js'
-import { addNote, logIn, openTabs } from './open-tabs.js'
+import { openServer } from './open-server.js'
 
-describeWithChromium('tabs of one browser', (browser) => {
+const EXPIRED = 16 * 60
+
+/** A tab with a client, as the page of an application has it. */
+async function openTab(context: BrowserContext, origin: string, options = '{}'): Promise<Tab> {
+  const page = await context.newPage()
+  const run = <Value>(body: string): Promise<Value> =>
+    page.evaluate(`(async () => { const { client } = window; ${body} })()`)
+  const load = async (): Promise<void> => {
+    await page.goto(`${origin}/page`)
+    await page.evaluate(`import('/client.js').then(({ createTokenClient }) => {
+      window.client = createTokenClient(${options})
+      window.events = []
+      for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'])
+        client.on(name, (value) => events.push(name + ' ' + (value?.sub ?? '')))
+    })`)
+  }
+  await load()
+  const heard = async (count: number): Promise<readonly string[]> => {
+    await page.waitForFunction(`events.length >= ${count}`)
+    return page.evaluate<string[]>('events')
+  }
+  return { page, run, load, heard }
+}
+
+interface Tab {
+  readonly page: Page
+  run<Value>(body: string): Promise<Value>
+  load(): Promise<void>
+  /** The events so far, once there are this many. */
+  heard(count: number): Promise<readonly string[]>
+}
+
+const logIn = (name: string): string =>
+  `return (await client.logIn({ name: '${name}', password: 'secret' })).sub`
+const addNote = `return (await client.fetch('/notes', { method: 'POST', body: 'milk' })).status`
+
+describeWithChromium('tabs of one browser', (browser: () => Browser) => {
+  async function open(config: Parameters<typeof openServer>[0] = { JWT_TOKEN_LOCATION: 'cookies' }) {
+    const server = await openServer(config)
+    const context = await browser().newContext()
+    onTestFinished(() => context.close())
+    return { ...server, context, openTab: (options?: string) => openTab(context, server.origin, options) }
+  }
+
+  test('a log-in, a refresh and a log-out reach every tab', async () => {
+    const { openTab, clock, sent, requests } = await open()
+    const [first, second] = [await openTab(), await openTab()]
+    const before = requests.length
+    expect(await first.run('return client.session()')).toBeNull()
+    expect(sent(before)).toEqual([])
+    expect(await first.run(logIn('ada'))).toBe('ada')
+    expect(await second.heard(1)).toEqual(['loggedIn ada'])
+    expect(await second.run(addNote)).toBe(200)
+    clock.seconds += EXPIRED
+    expect(await second.run(addNote)).toBe(200)
+    expect(await first.heard(2)).toEqual(['loggedIn ada', 'refreshed ada'])
+    expect(await first.run(addNote)).toBe(200)
+    expect(sent().filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
+    await first.run('await client.logOut()')
+    expect(await second.heard(3)).toEqual(['loggedIn ada', 'refreshed ada', 'loggedOut '])
+    expect(await second.run(addNote)).toBe(401)
+    expect(sent().filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
+  })
+
   test('another user logs in in another tab: each tab knows who it is', async () => {
-    const { openTab } = await openTabs(browser())
+    const { openTab } = await open()
     const [first, second] = [await openTab(), await openTab()]
     await first.run(logIn('ada'))
     await second.heard(1)
@@ -17,7 +80,7 @@ describeWithChromium('tabs of one browser', (browser) => {
   })
 
   test('without a BroadcastChannel, the CSRF cookie shows it', async () => {
-    const { openTab, context } = await openTabs(browser())
+    const { openTab, context } = await open()
     await context.addInitScript('delete window.BroadcastChannel')
     const [first, second] = [await openTab(), await openTab()]
     await first.run(logIn('ada'))
@@ -31,7 +94,7 @@ describeWithChromium('tabs of one browser', (browser) => {
   })
 
   test('many tabs whose token has expired: no request is refused', async () => {
-    const { openTab, clock } = await openTabs(browser())
+    const { openTab, clock } = await open()
     const tabs = await Promise.all(Array.from({ length: 5 }, () => openTab()))
     await tabs[0]?.run(logIn('ada'))
     for (let round = 0; round < 3; round++) {
@@ -41,10 +104,7 @@ describeWithChromium('tabs of one browser', (browser) => {
   })
 
   test('a page that is loaded again has its session, also where the access token was in memory', async () => {
-    const { openTab } = await openTabs(browser(), {
-      JWT_TOKEN_LOCATION: 'headers',
-      JWT_REFRESH_TOKEN_LOCATION: 'cookies',
-    })
+    const { openTab } = await open({ JWT_TOKEN_LOCATION: 'headers', JWT_REFRESH_TOKEN_LOCATION: 'cookies' })
     const tab = await openTab()
     await tab.run(logIn('ada'))
     expect(await tab.run(addNote)).toBe(200)
@@ -54,7 +114,7 @@ describeWithChromium('tabs of one browser', (browser) => {
   })
 
   test('a socket reconnects when its token has expired, and a log-out in another tab closes it', async () => {
-    const { openTab, server, tokens, origin } = await openTabs(browser())
+    const { openTab, server, tokens, origin } = await open()
     const sockets = new WebSocketServer({ noServer: true })
     onTestFinished(() => sockets.close())
     server.on('upgrade', (request, socket, head) => {
@@ -87,5 +147,29 @@ describeWithChromium('tabs of one browser', (browser) => {
     expect(await first.page.evaluate('[messages[2], socket.readyState]')).toEqual([4401, 3])
     const sending = `try { socket.send('late') } catch (error) { return error.code }`
     expect(await first.run(sending)).toBe('SOCKET_NOT_OPEN')
+  })
+
+  test('a socket that the server closes with a code that only servers may use is closed', async () => {
+    const { openTab, server } = await open()
+    const sockets = new WebSocketServer({ server })
+    onTestFinished(() => sockets.close())
+    sockets.on('connection', (connection) => connection.close(1008))
+    const tab = await openTab()
+    await tab.run(logIn('ada'))
+    const closing = `return new Promise((resolve) => {
+      client.socket('/live').addEventListener('close', ({ code }) => resolve(code))
+    })`
+    expect(await tab.run(closing)).toBe(1008)
+  })
+
+  test('a client that has left the channel still refreshes, logs out and logs in', async () => {
+    const { openTab, clock } = await open()
+    const tab = await openTab()
+    await tab.run(logIn('ada'))
+    await tab.run('client.close()')
+    clock.seconds += EXPIRED
+    expect(await tab.run(addNote)).toBe(200)
+    await tab.run('await client.logOut()')
+    expect(await tab.run(logIn('bob'))).toBe('bob')
   })
 })

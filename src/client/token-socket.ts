@@ -1,0 +1,25 @@
+import { TokenClientError } from './errors.js'
+import { CLOSED, CONNECTING } from './socket-limits.js'
+import type { OnEnd, OpenSocket, TokenSocket } from './socket-types.js'
+
+/** Creates a socket, and loads the part that connects it. */
+export function createSocket(
+  create: (offered: readonly string[]) => object,
+  prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
+  on: OnEnd,
+): TokenSocket {
+  const socket: OpenSocket = Object.assign(new EventTarget(), {
+    readyState: CONNECTING,
+    send() {
+      throw new TokenClientError('SOCKET_NOT_OPEN', 'socket')
+    },
+    close() {
+      socket.readyState = CLOSED
+    },
+  })
+  import('./socket.js').then(
+    ({ keepConnected }) => keepConnected(socket, create, prepare, on),
+    () => socket.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })),
+  )
+  return socket
+}

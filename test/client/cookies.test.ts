@@ -1,0 +1,59 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { ADA, BOB, hold, openServer } from './open-server.js'
+
+describe('a log-in after which the CSRF cookie cannot be read', () => {
+  test.each([
+    { JWT_COOKIE_SECURE: true },
+    { JWT_REFRESH_CSRF_COOKIE_NAME: 'other' },
+    { JWT_CSRF_IN_COOKIES: false },
+  ])('%o', async (config) => {
+    const { createCookieClient } = await openServer({ JWT_TOKEN_LOCATION: 'cookies', ...config })
+    const { client } = createCookieClient(
+      // As browsers do with secure cookies of a page without https.
+      'JWT_COOKIE_SECURE' in config ? { readCookie: () => null } : {},
+    )
+    await expect(client.logIn(ADA)).rejects.toMatchObject({ code: 'COOKIES_MISSING' })
+  })
+
+  test('is fine if the client expects none', async () => {
+    const { createCookieClient } = await openServer({
+      JWT_TOKEN_LOCATION: 'cookies',
+      JWT_COOKIE_CSRF_PROTECT: false,
+    })
+    const { client } = createCookieClient({ csrfCookie: '' })
+    expect((await client.logIn(ADA)).sub).toBe('ada')
+  })
+})
+
+test('a log-out of a page that knew nothing, and that is not confirmed: nothing is refreshed', async () => {
+  const { createCookieClient, origin, plan, clock, sent } = await openServer({
+    JWT_TOKEN_LOCATION: 'cookies',
+  })
+  const { client, reload } = createCookieClient()
+  await client.logIn(ADA)
+  const loaded = reload()
+  plan('POST /auth/logout', () => new Response(null, { status: 502 }))
+  await expect(loaded.logOut()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  clock.seconds += 16 * 60
+  expect((await loaded.fetch(`${origin}/notes`)).status).toBe(401)
+  expect(sent()).not.toContain('POST /auth/refresh')
+})
+
+test('a request that waits for a refresh is not sent as a user who logs in meanwhile in another tab', async () => {
+  const { createCookieClient, origin, plan, clock, sent } = await openServer({
+    JWT_TOKEN_LOCATION: 'cookies',
+  })
+  const { client, reload } = createCookieClient()
+  await client.logIn(ADA)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 16 * 60 * 1000 })
+  onTestFinished(() => void vi.useRealTimers())
+  clock.seconds += 16 * 60
+  const refresh = hold(plan, 'POST /auth/refresh', new Response(null, { status: 503 }))
+  const note = client.fetch(`${origin}/notes`, { method: 'POST', body: 'of ada' })
+  const outcome = expect(note).rejects.toMatchObject({ code: 'SESSION_CHANGED' })
+  await refresh.reached
+  await reload().logIn(BOB)
+  refresh.release()
+  await outcome
+  expect(sent()).not.toContain('POST /notes')
+})
