@@ -1,73 +1,18 @@
 import { once } from 'node:events'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer, type WebSocket } from 'ws'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
-import { openServer } from './open-server.js'
+import type { openServer } from './open-server.js'
+import { addNote, logIn, openTabs } from './open-tabs.js'
 
 const EXPIRED = 16 * 60
 
-/** A tab with a client, as the page of an application has it. */
-async function openTab(context: BrowserContext, origin: string, options = '{}'): Promise<Tab> {
-  const page = await context.newPage()
-  const run = <Value>(body: string): Promise<Value> =>
-    page.evaluate(`(async () => { const { client } = window; ${body} })()`)
-  const load = async (): Promise<void> => {
-    await page.goto(`${origin}/page`)
-    await page.evaluate(`import('/client.js').then(({ createTokenClient }) => {
-      window.client = createTokenClient(${options})
-      window.events = []
-      for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'])
-        client.on(name, (value) => events.push(name + ' ' + (value?.sub ?? '')))
-    })`)
-  }
-  await load()
-  const heard = async (count: number): Promise<readonly string[]> => {
-    await page.waitForFunction(`events.length >= ${count}`)
-    return page.evaluate<string[]>('events')
-  }
-  return { page, run, load, heard }
-}
+type Config = Parameters<typeof openServer>[0]
 
-interface Tab {
-  readonly page: Page
-  run<Value>(body: string): Promise<Value>
-  load(): Promise<void>
-  /** The events so far, once there are this many. */
-  heard(count: number): Promise<readonly string[]>
-}
-
-const logIn = (name: string): string =>
-  `return (await client.logIn({ name: '${name}', password: 'secret' })).sub`
-const addNote = `return (await client.fetch('/notes', { method: 'POST', body: 'milk' })).status`
-
+// The main flow is in tabs.integration.test.ts.
 describeWithChromium('tabs of one browser', (browser: () => Browser) => {
-  async function open(config: Parameters<typeof openServer>[0] = { JWT_TOKEN_LOCATION: 'cookies' }) {
-    const server = await openServer(config)
-    const context = await browser().newContext()
-    onTestFinished(() => context.close())
-    return { ...server, context, openTab: (options?: string) => openTab(context, server.origin, options) }
-  }
-
-  test('a log-in, a refresh and a log-out reach every tab', async () => {
-    const { openTab, clock, sent, requests } = await open()
-    const [first, second] = [await openTab(), await openTab()]
-    const before = requests.length
-    expect(await first.run('return client.session()')).toBeNull()
-    expect(sent(before)).toEqual([])
-    expect(await first.run(logIn('ada'))).toBe('ada')
-    expect(await second.heard(1)).toEqual(['loggedIn ada'])
-    expect(await second.run(addNote)).toBe(200)
-    clock.seconds += EXPIRED
-    expect(await second.run(addNote)).toBe(200)
-    expect(await first.heard(2)).toEqual(['loggedIn ada', 'refreshed ada'])
-    expect(await first.run(addNote)).toBe(200)
-    expect(sent().filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
-    await first.run('await client.logOut()')
-    expect(await second.heard(3)).toEqual(['loggedIn ada', 'refreshed ada', 'loggedOut '])
-    expect(await second.run(addNote)).toBe(401)
-    expect(sent().filter((route) => route === 'POST /auth/refresh')).toHaveLength(1)
-  })
+  const open = (config?: Config) => openTabs(browser(), config)
 
   test('another user logs in in another tab: each tab knows who it is', async () => {
     const { openTab } = await open()
