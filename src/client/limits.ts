@@ -14,4 +14,4 @@ export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
 export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/
 
 /** What a log-in says after which the CSRF cookie cannot be read: nothing would work, and nothing else would say why. */
-export const COOKIES_MISSING = 'JWT_COOKIE_SECURE needs https, or csrfCookie is wrong'
+export const COOKIES_MISSING = 'csrfCookie is missing: use https'

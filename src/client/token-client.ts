@@ -205,12 +205,12 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const known = refreshes
       const request = mayRepeat ? first.clone() : first
       const response = await deliver(request, SAFE_METHOD.test(method), () => accessToken)
-      if (response.status !== 401 || hasRefreshed) return response
-      // Of a copy: the response may be returned.
+      if (response.status !== 401 || round > MAX_ATTEMPTS) return response
+      // Of a copy: the response may be returned. A token may have expired again while the request waited for the server.
       const { code = '' } = await readJson<Answer>(response.clone())
-      if (FINAL_CODE.test(code)) return response
-      // If another refresh has finished meanwhile, the request is only repeated: once.
-      if (refreshes === known || round > 1) {
+      if (FINAL_CODE.test(code) || (hasRefreshed && code !== 'TOKEN_EXPIRED')) return response
+      // If another refresh has finished meanwhile, the request is only repeated.
+      if (refreshes === known) {
         if (!canRefresh()) return response
         hasRefreshed = true
         await unlessAborted(refresh(), signal)
