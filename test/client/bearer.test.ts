@@ -231,6 +231,17 @@ describe('an outage is no log-out', () => {
     expect(sent(before)).toEqual([`${method} /notes`])
   })
 
+  test('a token that expires again before the repeated request arrives is renewed again, and not for ever', async () => {
+    const { client, origin, plan, sent, before } = await openLoggedIn()
+    const expired = () => Response.json({ code: 'TOKEN_EXPIRED' }, { status: 401 })
+    plan('GET /notes', expired, expired)
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    expect(sent(before).filter((route) => route === 'POST /auth/refresh')).toHaveLength(2)
+    plan('GET /notes', ...Array.from({ length: 9 }, () => expired))
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(401)
+    expect(sent(before).filter((route) => route === 'POST /auth/refresh')).toHaveLength(5)
+  })
+
   test('a 503 is returned after three attempts', async () => {
     const { client, origin, plan, sent, before } = await openLoggedIn()
     plan('GET /notes', ...Array.from({ length: 9 }, () => unavailable()))
