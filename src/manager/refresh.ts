@@ -1,6 +1,6 @@
 import type { CreateTokenOptions, ClaimsInput } from '../claims/create.js'
 import { type TokenPayload, extraClaims } from '../claims/payload.js'
-import { RevokedTokenError } from '../errors.js'
+import { isTokenError, RevokedTokenError } from '../errors.js'
 import { assertOptions } from '../options.js'
 import { settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
@@ -66,6 +66,7 @@ export async function refreshPair(
   try {
     return await pair
   } catch (error) {
+    if (isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE') sessions.forgive(verified)
     reportRejection(authenticator, error, verified.claims)
     throw error
   }

@@ -12,6 +12,7 @@ import type { StoreClient } from '../revocation/store-client.js'
 import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
+import { createUnansweredRefreshes } from './unanswered-refreshes.js'
 import { parseFound, parseList, parsePresentation, parseRotation, readReuseClient } from './parse-answers.js'
 
 /** A live session of a user. */
@@ -48,6 +49,11 @@ export interface Sessions {
   ): Promise<SessionClaims>
   /** The successor of a verified refresh token, or the error that ends it. */
   rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
+  /**
+   * Says that the refresh of a token failed because of the store. Its client got no other token, whatever the store has
+   * done: it can try again after the grace too, at this process.
+   */
+  forgive(token: CheckedToken): void
   /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
   assertCurrent(token: CheckedToken, from: SessionClientOptions): Promise<void>
   /** The live sessions of a user, newest first. */
@@ -102,6 +108,13 @@ export function createSessions(
     },
   })
 
+  const unanswered = createUnansweredRefreshes()
+  // Without a grace, a token is good once, whatever became of the answer.
+  const toGrace = (sid: string, generation: number): number => {
+    const age = graceMs === 0 ? 0 : unanswered.readAge(sid, generation)
+    return age === 0 ? graceMs : graceMs + age + client.timeoutMs
+  }
+
   const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
     const { sid, gen: presented, sub } = payload
     if (sid === undefined || presented === undefined) {
@@ -111,7 +124,7 @@ export function createSessions(
     }
     const used = readSessionClient(from)
     const rotation = await client.call('rotate', async (target) => {
-      const limits = { graceMs, idleMs, ...used }
+      const limits = { graceMs: toGrace(sid, presented), idleMs, ...used }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
       const parsed = parseRotation(answer, presented)
       if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
@@ -120,6 +133,7 @@ export function createSessions(
     if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
     if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
     const { generation } = rotation
+    unanswered.remove(sid, presented)
     emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
     return toClaims(sid, generation, toSeconds(rotation.expiresAt))
   }
@@ -149,13 +163,19 @@ export function createSessions(
     },
 
     rotate,
+    forgive({ payload: { sid, gen } }) {
+      if (sid !== undefined && gen !== undefined) unanswered.add(sid, gen)
+    },
     async assertCurrent({ header, payload }, from) {
       const { sid, gen: presented } = payload
       // Made without a session that anybody keeps: no rotation has used it up.
       if (sid === undefined || presented === undefined) return
       const used = readSessionClient(from)
       const { outcome } = await client.call('present', async (target) => {
-        const answer = await sessionsOf(target).present(toStoredId(sid), presented, { graceMs, idleMs })
+        const answer = await sessionsOf(target).present(toStoredId(sid), presented, {
+          graceMs: toGrace(sid, presented),
+          idleMs,
+        })
         const parsed = parsePresentation(answer)
         if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
         return parsed
