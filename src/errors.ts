@@ -231,6 +231,16 @@ export class RevocationUnavailableError extends TokenError {
   }
 }
 
+/** The keys of the issuer could not be loaded, or the signer of a key failed; `cause` has the reason. */
+export class KeysUnavailableError extends TokenError {
+  override readonly name = 'KeysUnavailableError'
+  readonly code = 'KEYS_UNAVAILABLE'
+
+  constructor(cause: unknown, message = 'Keys of the issuer unavailable') {
+    super(message, { cause })
+  }
+}
+
 /** The token is genuine, but its subject does not exist, or no longer. */
 export class SubjectNotFoundError extends TokenError {
   override readonly name = 'SubjectNotFoundError'
@@ -261,6 +271,7 @@ export type AnyTokenError =
   | RefreshTokenReusedError
   | SessionLimitError
   | RevocationUnavailableError
+  | KeysUnavailableError
   | SubjectNotFoundError
 
 /** Every `code` a `TokenError` can have. */

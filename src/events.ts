@@ -88,6 +88,19 @@ export interface TokenEvents {
   readonly replicaFresh: ReplicaEvent
   /** The store has another history: the replica goes on with what it knows, and restores what the store lacks. */
   readonly replicaReset: ReplicaEvent
+  /** The keys of an issuer were loaded, for the first time or again. */
+  readonly keysLoaded: {
+    readonly issuer: string
+    /** The `kid` of each key that is accepted now; empty text for a key without one. */
+    readonly kids: readonly string[]
+    /** The keys of the set that are not accepted, and why. */
+    readonly refused: readonly { readonly kid: string | null; readonly reason: string }[]
+  }
+  /** The keys of an issuer could not be loaded; those loaded before stay in use until they are too old. */
+  readonly keysFailed: {
+    readonly issuer: string
+    readonly cause: unknown
+  }
   /** The store failed, did not answer in time, or returned something invalid. */
   readonly storeUnavailable: {
     readonly operation: string
@@ -135,6 +148,8 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   replicaStale: true,
   replicaFresh: true,
   replicaReset: true,
+  keysLoaded: true,
+  keysFailed: true,
   storeUnavailable: true,
 }
 

@@ -26,6 +26,7 @@ export {
   InsufficientScopeError,
   isConfigurationError,
   isTokenError,
+  KeysUnavailableError,
   MissingCsrfTokenError,
   MissingTokenError,
   RefreshTokenRequiredError,

@@ -11,6 +11,7 @@ const LAYERS = [
   'base',
   'claims',
   'jws',
+  'issuers',
   'request',
   'revocation',
   'sessions',
@@ -28,7 +29,7 @@ const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
   .map((path) => ({ path, text: readFileSync(join(SOURCE, path), 'utf8') }))
 
 function layerOf(path: string): string {
-  if (['index.ts', 'store-kit.ts', 'adapter-kit.ts'].includes(path)) return 'index'
+  if (['index.ts', 'store-kit.ts', 'adapter-kit.ts', 'providers.ts'].includes(path)) return 'index'
   return path.includes(sep) ? (path.split(sep)[0] as string) : 'base'
 }
 

@@ -58,6 +58,7 @@ test('the hierarchy is the documented one', () => {
     RefreshTokenReusedError: 'RevokedTokenError',
     SessionLimitError: 'TokenError',
     RevocationUnavailableError: 'TokenError',
+    KeysUnavailableError: 'TokenError',
     SubjectNotFoundError: 'TokenError',
     ConfigurationError: 'Error',
   })

@@ -48,6 +48,7 @@ export function listEntries(root) {
   return [
     'index',
     'errors',
+    'providers',
     'store-kit',
     'adapter-kit',
     ...FOLDERS.flatMap((folder) => entriesOf(join(root, 'src'), folder)),

@@ -146,9 +146,14 @@ export function parseScopes(text: string): string[] {
 export interface ClaimRules {
   /** Seconds of clock difference tolerated in `exp`, `nbf` and `iat`. */
   readonly leeway: number
-  readonly issuer: string | null
+  /** A token of any of these passes; empty means the issuer is not checked. */
+  readonly issuers: readonly string[]
   /** A token for any of these passes; empty means the audience is not checked. */
   readonly audience: readonly string[]
+  /** Claims that every token must have. */
+  readonly requiredClaims: readonly string[]
+  /** The most seconds since `iat`, which is required then; `null` for no limit. */
+  readonly maxAge: number | null
   readonly allowExpired?: boolean
 }
 
@@ -177,7 +182,8 @@ function readInvalidClaim(
   if (exp !== undefined && now >= exp + rules.leeway && rules.allowExpired !== true) return 'exp'
   if (nbf !== undefined && now < nbf - rules.leeway) return 'nbf'
   if (iat !== undefined && now < iat - rules.leeway) return 'iat'
-  if (rules.issuer !== null && claims.iss !== rules.issuer) return 'iss'
+  if (rules.issuers.length > 0 && (claims.iss === undefined || !rules.issuers.includes(claims.iss)))
+    return 'iss'
   if (rules.audience.length > 0 && !isForAudience(claims.aud, rules.audience)) return 'aud'
   return null
 }

@@ -91,6 +91,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   SESSION_LIMIT_REACHED: { status: 403, isFinal: true },
   // Not 401: a client must not throw its session away because a store is down.
   REVOCATION_UNAVAILABLE: { status: 503 },
+  KEYS_UNAVAILABLE: { status: 503 },
 }
 
 // A newer copy of this package may throw a code that this one has never heard of.

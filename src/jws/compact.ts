@@ -11,8 +11,17 @@ export interface VerifiedJws {
   readonly header: JwsHeader
   /** As text; `null` if it is not UTF-8. */
   readonly payload: string | null
-  /** The ids of the key that made the signature: its `kid`, and the one derived from the key where that is another. */
-  readonly kids: readonly string[]
+  /** The key that made the signature. */
+  readonly signer: BoundKey
+}
+
+/** The segments of a compact JWS (RFC 7515 §7.1), not decoded. */
+export interface CompactJws {
+  readonly header: string
+  readonly payload: string
+  readonly signature: string
+  /** Header and payload, as they were signed. */
+  readonly signingInput: string
 }
 
 /** The longest encoded header that is accepted; real ones have less than a quarter of it. */
@@ -37,27 +46,47 @@ export function createJwsVerifier(ring: KeyRing, maxLength: number): (token: str
   let last: ParsedHeader | null = null
 
   return (token) => {
-    if (typeof token !== 'string') throw new TokenDecodeError('Token is not a string')
-    if (token.length > maxLength) throw new TokenDecodeError(`Token is longer than ${maxLength} characters`)
-    // Not split(), which would take seconds for megabytes of dots.
-    const first = token.indexOf('.')
-    const second = token.indexOf('.', first + 1)
-    if (first < 1 || second <= first + 1 || second === token.length - 1 || token.includes('.', second + 1)) {
-      throw new TokenDecodeError('Token does not have three segments')
-    }
-    const encodedHeader = token.slice(0, first)
-    const parsed = last?.encoded === encodedHeader ? last : parseHeader(ring, encodedHeader)
-    const signer = findSigner(parsed.keys, token.slice(0, second), token.slice(second + 1))
+    const jws = parseCompact(token, maxLength)
+    const parsed = last?.encoded === jws.header ? last : parseOwnHeader(ring, jws.header)
+    const signer = findSigner(parsed.keys, jws)
     last = parsed
     // Not before the signature is verified.
-    const encodedPayload = token.slice(first + 1, second)
-    const payload = readBase64urlText(encodedPayload)
-    if (payload === null && readBase64url(encodedPayload) === null) throw notCanonical()
-    return { header: parsed.header, payload, kids: signer.ids }
+    return { header: parsed.header, payload: decodePayload(jws), signer }
   }
 }
 
-function findSigner(keys: readonly BoundKey[], signingInput: string, signature: string): BoundKey {
+function parseOwnHeader(ring: KeyRing, encoded: string): ParsedHeader {
+  const header = parseHeader(encoded, TOKEN_TYPE)
+  return { encoded: copyText(encoded), header, keys: selectKeys(ring.verifying, header) }
+}
+
+/** The segments of a compact JWS of at most `maxLength` characters, or `TokenDecodeError`. */
+export function parseCompact(token: unknown, maxLength: number): CompactJws {
+  if (typeof token !== 'string') throw new TokenDecodeError('Token is not a string')
+  if (token.length > maxLength) throw new TokenDecodeError(`Token is longer than ${maxLength} characters`)
+  // Not split(), which would take seconds for megabytes of dots.
+  const first = token.indexOf('.')
+  const second = token.indexOf('.', first + 1)
+  if (first < 1 || second <= first + 1 || second === token.length - 1 || token.includes('.', second + 1)) {
+    throw new TokenDecodeError('Token does not have three segments')
+  }
+  return {
+    header: token.slice(0, first),
+    payload: token.slice(first + 1, second),
+    signature: token.slice(second + 1),
+    signingInput: token.slice(0, second),
+  }
+}
+
+/** The text of a payload, `null` if it is not UTF-8, or `TokenDecodeError` if it is not canonical base64url. */
+export function decodePayload({ payload }: CompactJws): string | null {
+  const text = readBase64urlText(payload)
+  if (text === null && readBase64url(payload) === null) throw notCanonical()
+  return text
+}
+
+/** The key that made the signature of a JWS, or `TokenSignatureError`. */
+export function findSigner(keys: readonly BoundKey[], { signingInput, signature }: CompactJws): BoundKey {
   for (const key of keys) if (isSignature(key, signingInput, signature)) return key
   throw readBase64url(signature) === null ? notCanonical() : new TokenSignatureError()
 }
@@ -66,7 +95,8 @@ function notCanonical(): TokenDecodeError {
   return new TokenDecodeError('Token is not canonical base64url')
 }
 
-function parseHeader(ring: KeyRing, encoded: string): ParsedHeader {
+/** The header in base64url, or `TokenDecodeError`; a `typ` must match the pattern, but may be left out. */
+export function parseHeader(encoded: string, acceptedType: RegExp): JwsHeader {
   if (encoded.length > MAX_HEADER_LENGTH) {
     throw new TokenDecodeError(`Token header is longer than ${MAX_HEADER_LENGTH} characters`)
   }
@@ -83,20 +113,21 @@ function parseHeader(ring: KeyRing, encoded: string): ParsedHeader {
   if (kid !== undefined && (typeof kid !== 'string' || kid.length > MAX_KID_LENGTH)) {
     throw new TokenDecodeError('Token header has a malformed "kid"')
   }
-  if (typ !== undefined && (typeof typ !== 'string' || !TOKEN_TYPE.test(typ))) {
+  if (typ !== undefined && (typeof typ !== 'string' || !acceptedType.test(typ))) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
-  const parsed = header as JwsHeader
-  return { encoded: copyText(encoded), header: parsed, keys: selectKeys(ring, parsed) }
+  return header as JwsHeader
 }
 
-// RFC 8725 §3.11: a JWT of another kind, signed with the same key, is not accepted. RFC 7515 §4.1.9 lets a media type be
-// written in any case, and without "application/".
-const TOKEN_TYPE = /^(?:application\/)?(?:at\+)?jwt$/i
+/**
+ * The `typ` of our tokens. RFC 8725 §3.11: a JWT of another kind, signed with the same key, is not accepted. RFC 7515
+ * §4.1.9 lets a media type be written in any case, and without "application/".
+ */
+export const TOKEN_TYPE: RegExp = /^(?:application\/)?(?:at\+)?jwt$/i
 
-// The header selects among keys that are bound to their algorithms; it never decides how a key is used.
-function selectKeys(ring: KeyRing, header: JwsHeader): readonly BoundKey[] {
-  const allowed = ring.verifying.filter((key) => key.algorithm === header.alg)
+/** The keys a header may mean. It selects among keys that are bound to their algorithms; it never decides how one is used. */
+export function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly BoundKey[] {
+  const allowed = keys.filter((key) => key.algorithm === header.alg)
   if (allowed.length === 0) throw new TokenDecodeError('Token algorithm is not allowed')
   if (header.kid === undefined) return allowed
   const named = allowed.filter((key) => key.kid === header.kid)

@@ -32,8 +32,10 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
       leeway: parseDuration(config.JWT_DECODE_LEEWAY),
-      issuer: config.JWT_DECODE_ISSUER,
+      issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
+      requiredClaims: [],
+      maxAge: null,
     },
     reading: resolveReading(config),
     schema,

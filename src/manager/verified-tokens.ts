@@ -43,9 +43,9 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
   const open = (token: string): VerifiedToken => {
-    const { header, payload: text, kids } = verifyJws(token)
+    const { header, payload: text, signer } = verifyJws(token)
     const payload = parseClaims(text, identityClaim)
-    return { header, payload, claims: payload, kids }
+    return { header, payload, claims: payload, kids: signer.ids }
   }
 
   // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.

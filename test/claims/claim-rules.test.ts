@@ -13,7 +13,7 @@ import {
 } from '../../src/index.js'
 import { createManager, NOW } from '../helpers/manager.js'
 
-const RULES: ClaimRules = { leeway: 10, issuer: null, audience: [] }
+const RULES: ClaimRules = { leeway: 10, issuers: [], audience: [], requiredClaims: [], maxAge: null }
 const check = (claims: object, rules: Partial<ClaimRules> = {}) =>
   assertClaims({ sub: 'u', type: 'access', ...claims }, { ...RULES, ...rules }, NOW)
 
@@ -45,8 +45,10 @@ describe('isCurrent', () => {
     .map((values): StandardClaims => ({ sub: 'u', type: 'access', ...JSON.parse(JSON.stringify(values)) }))
   const rules: fc.Arbitrary<ClaimRules> = fc.record({
     leeway: fc.constantFrom(0, 0.5, 10),
-    issuer: fc.constantFrom(null, 'a', 'b'),
+    issuers: fc.array(name, { maxLength: 2 }),
     audience: fc.array(name, { maxLength: 2 }),
+    requiredClaims: fc.constant([]),
+    maxAge: fc.constant(null),
     allowExpired: fc.boolean(),
   })
   const now = fc.integer({ min: -300, max: 300 }).map((tenths) => NOW + tenths / 10)
@@ -80,9 +82,9 @@ describe('isCurrent', () => {
     ['an expired token where that is allowed', { exp: NOW - 60 }, { allowExpired: true }, true],
     ['nbf beyond the leeway', { nbf: NOW + 11 }, {}, false],
     ['iat beyond the leeway', { iat: NOW + 11 }, {}, false],
-    ['the issuer', { iss: 'me' }, { issuer: 'me' }, true],
-    ['another issuer', { iss: 'you' }, { issuer: 'me' }, false],
-    ['no issuer', {}, { issuer: 'me' }, false],
+    ['the issuer', { iss: 'me' }, { issuers: ['me'] }, true],
+    ['another issuer', { iss: 'you' }, { issuers: ['me'] }, false],
+    ['no issuer', {}, { issuers: ['me'] }, false],
     ['one of the audiences', { aud: ['b', 'a'] }, { audience: ['a', 'c'] }, true],
     ['other audiences', { aud: ['b'] }, { audience: ['a', 'c'] }, false],
     ['no audience', {}, { audience: ['a'] }, false],

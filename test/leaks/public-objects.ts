@@ -181,6 +181,7 @@ function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly E
     RefreshTokenRequiredError: [new tokenlib.RefreshTokenRequiredError(payload.type)],
     RefreshTokenReusedError: [new tokenlib.RefreshTokenReusedError(payload, header)],
     RevocationUnavailableError: [new tokenlib.RevocationUnavailableError(new Error('no answer'))],
+    KeysUnavailableError: [new tokenlib.KeysUnavailableError(new Error('no answer'))],
     RevokedTokenError: [new tokenlib.RevokedTokenError(payload, header)],
     SessionLimitError: [new tokenlib.SessionLimitError(3)],
     SubjectNotFoundError: [new tokenlib.SubjectNotFoundError()],

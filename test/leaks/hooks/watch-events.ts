@@ -16,6 +16,8 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   replicaStale: true,
   replicaFresh: true,
   replicaReset: true,
+  keysLoaded: true,
+  keysFailed: true,
   storeUnavailable: true,
 }
 

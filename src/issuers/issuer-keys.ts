@@ -1,0 +1,20 @@
+import type { BoundKey } from '../jws/algorithms.js'
+import type { JwsHeader } from '../jws/jose.js'
+
+/** The public keys of one issuer, each bound to one algorithm. */
+export interface IssuerKeys {
+  /**
+   * The keys that may have signed a JWT with this header: empty if the issuer has none. `null` when they have to be loaded
+   * first. Starts a reload in the background when the keys are due for one.
+   */
+  find(header: JwsHeader): readonly BoundKey[] | null
+  /**
+   * Loads what `find` lacks for a header, together with every other call that waits for the same. Then `find` answers.
+   * Rejects with `KeysUnavailableError` when there is nothing to answer with.
+   */
+  load(header: JwsHeader): Promise<void>
+  /** Whether a key that `find` returned earlier is still one of the issuer's. Starts a reload like `find`. */
+  isTrusted(key: BoundKey): boolean
+  /** Resolves once the keys are there; rejects with `KeysUnavailableError`. */
+  ready(): Promise<void>
+}
