@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,6 +7,7 @@ import type { TokenEvents } from '../../src/index.js'
 import { createIssuerKeys, type KeySource } from '../../src/issuers/key-source.js'
 import type { IssuerKeys } from '../../src/issuers/issuer-keys.js'
 import type { Algorithm, Jwk, JwsHeader } from '../../src/jws/jose.js'
+import { createKeyPair, keyPairFor } from './keys.js'
 
 /** Answers one request of a key server. */
 export type Answer = (response: ServerResponse, request: IncomingMessage) => void
@@ -54,19 +55,13 @@ export function json(document: unknown, status = 200): Answer {
     void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(document))
 }
 
-const KINDS = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' } as Record<string, string>
-
-/** A private key, and its public JWK with a `kid` and an `alg`. */
+/** A private key, and its public JWK with a `kid` and an `alg`; all RSA keys are the same one. */
 export function createJwk(
   kid: string,
   alg: Algorithm = 'ES256',
 ): { readonly privateKey: KeyObject; readonly jwk: Jwk } {
-  const { publicKey, privateKey } =
-    alg in KINDS
-      ? generateKeyPairSync('ec', { namedCurve: KINDS[alg] as string })
-      : alg.startsWith('E')
-        ? generateKeyPairSync('ed25519')
-        : generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const isRsa = alg.startsWith('RS') || alg.startsWith('PS')
+  const { publicKey, privateKey } = isRsa ? keyPairFor(alg) : createKeyPair(alg)
   return { privateKey, jwk: { ...(publicKey.export({ format: 'jwk' }) as Jwk), kid, alg, use: 'sig' } }
 }
 
@@ -136,9 +131,4 @@ export async function until(isTrue: () => boolean): Promise<void> {
 /** The message of an error and of its causes. */
 export function messagesOf(error: unknown): string {
   return error instanceof Error ? `${error.message} | ${messagesOf(error.cause)}` : ''
-}
-
-/** The signature of a text, to show that a key is the one it should be. */
-export function signWith(key: KeyObject, text: string): string {
-  return sign('sha256', Buffer.from(text), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')
 }
