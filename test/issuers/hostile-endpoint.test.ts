@@ -7,7 +7,6 @@ import {
   createJwk,
   createTestedKeys,
   headerOf,
-  json,
   type KeyServer,
   messagesOf,
   startKeyServer,
@@ -140,7 +139,7 @@ describe('an endpoint that', () => {
     let isClosed = false
     server.answer((response, request) => {
       response.once('close', () => (isClosed = true))
-      answer(response, request)
+      ;(answer as Answer)(response, request)
     })
     const keys = createKeys(server, { timeout: '50ms' })
     await expect(keys.load(headerOf('good'))).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { BoundKey } from '../../src/jws/algorithms.js'
 import {
   createJwk,
   createTestedKeys,
@@ -83,7 +84,7 @@ describe('a reload', () => {
     await keys.ready()
     const [key] = keys.find(headerOf('a')) ?? []
     keys.advance(601)
-    expect(keys.isTrusted(key as never)).toBe(true)
+    expect(keys.isTrusted(key as BoundKey)).toBe(true)
     await until(() => keys.loaded.length === 2)
     keys.advance(601)
     await keys.ready()
@@ -94,14 +95,14 @@ describe('a reload', () => {
     const server = await startKeyServer(a.jwk, b.jwk, c.jwk)
     const keys = createKeys(server)
     await keys.ready()
-    const [keyA, keyB, keyC] = ['a', 'b', 'c'].map((kid) => keys.find(headerOf(kid))?.[0] as never)
+    const [keyA, keyB, keyC] = ['a', 'b', 'c'].map((kid) => keys.find(headerOf(kid))?.[0] as BoundKey)
     // Other members and another order do not make it another key.
     server.publish({ ...createJwk('c').jwk }, { x5t: 'new', ...a.jwk })
     keys.advance(601)
     keys.find(headerOf('a'))
     await until(() => keys.loaded.length === 2)
     expect(keys.find(headerOf('a'))?.[0]).toBe(keyA)
-    expect([keyA, keyB, keyC].map(keys.isTrusted)).toEqual([true, false, false])
+    expect([keyA, keyB, keyC].map((key) => keys.isTrusted(key as BoundKey))).toEqual([true, false, false])
     expect(keys.find(headerOf('b'))).toEqual(expect.not.arrayContaining([keyB]))
   })
 
@@ -116,10 +117,10 @@ describe('a reload', () => {
       if (minute > 10) await until(() => keys.failed.length === minute - 10)
       keys.advance(60)
     }
-    expect(keys.isTrusted(key as never)).toBe(true)
+    expect(keys.isTrusted(key as BoundKey)).toBe(true)
     await until(() => keys.failed.length === 60)
     keys.advance(1)
-    expect(keys.isTrusted(key as never)).toBe(false)
+    expect(keys.isTrusted(key as BoundKey)).toBe(false)
     expect(keys.find(headerOf('a'))).toBeNull()
     keys.advance(60)
     await expect(keys.load(headerOf('a'))).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })
