@@ -63,7 +63,8 @@ export interface BoundKey {
   readonly key: NodeKey
 }
 
-type EcdsaSpec = Extract<AlgorithmSpec, { family: 'ecdsa' }>
+/** How an ECDSA algorithm signs. */
+export type EcdsaSpec = Extract<AlgorithmSpec, { family: 'ecdsa' }>
 type PublicKeySpec = Exclude<AlgorithmSpec, { family: 'hmac' }>
 
 /** The signature of `input` by a key (RFC 7518 §3) in base64url; ECDSA signatures are low-s. */
@@ -148,7 +149,8 @@ function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
   return bytes.length === 2 * size && Buffer.compare(bytes.subarray(size), highestS) <= 0
 }
 
-function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
+/** The low-s form of an ECDSA signature of the right length whose s is below the order; changes the bytes it is given. */
+export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
   if (isLowS(signature, spec)) return signature
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
   signature.set(toInteger(spec.order - s, spec.size), spec.size)

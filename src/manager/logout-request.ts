@@ -94,9 +94,9 @@ async function readPlace(
   return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
 }
 
-function openToken({ verifier }: Authenticator, found: RequestToken): GenuineToken | null {
+function openToken({ verifier, now }: Authenticator, found: RequestToken): GenuineToken | null {
   try {
-    const { claims } = verifier.open(found.token)
+    const { claims } = verifier.open(found.token, now())
     // A header or query has one place for both types; cookies and bodies have a name for each.
     const isNamed = found.location === 'cookies' || found.location === 'json'
     return isNamed && claims.type !== found.type ? null : { found, claims }

@@ -2,7 +2,9 @@ import type { CreationRules } from '../claims/create.js'
 import { type ClaimRules, RESERVED_CLAIMS } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
-import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
+import { createEmptyRing, createKeyRing, type KeyRing } from '../jws/key-ring.js'
+import { createScheduledRing } from '../jws/key-schedule.js'
+import type { OwnKey } from '../jws/own-key.js'
 import type { PerType, ReadingRules } from '../request/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../sessions/connect-store.js'
@@ -12,6 +14,8 @@ import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 /** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
 export interface Settings {
   readonly keys: KeyRing
+  /** Replaces the keys at `now`, in epoch milliseconds; `null` where the configuration has them. */
+  readonly setKeys: ((list: readonly OwnKey[], now: number) => void) | null
   readonly creation: PerType<CreationRules>
   readonly claims: ClaimRules
   readonly reading: ReadingRules
@@ -22,13 +26,27 @@ export interface Settings {
   readonly verifiedCacheSize: number
 }
 
+/** The options of a manager that concern its own keys. */
+export interface KeyOptions {
+  readonly keys?: readonly OwnKey[] | undefined
+  readonly signTimeout?: Duration | undefined
+  /** Whether tokens of other issuers are accepted: then own keys are not required. */
+  readonly hasIssuers?: boolean | undefined
+  /** Which keys are in use is decided at this moment; epoch milliseconds. */
+  readonly now?: number | undefined
+}
+
 /** The settings a configuration stands for, or `ConfigurationError`; the configuration is frozen. */
-export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null): Settings {
+export function resolveSettings(
+  config: TokenConfig,
+  schema: ClaimsSchema | null,
+  options: KeyOptions = {},
+): Settings {
   assertFields(config)
   assertCookies(config)
   assertNames(config)
   const settings: Settings = {
-    keys: createKeyRing(config),
+    ...resolveKeys(config, options),
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
       leeway: parseDuration(config.JWT_DECODE_LEEWAY),
@@ -46,6 +64,55 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
   }
   freezeConfig(config)
   return settings
+}
+
+function resolveKeys(config: TokenConfig, options: KeyOptions): Pick<Settings, 'keys' | 'setKeys'> {
+  const { keys: list, signTimeout, hasIssuers = false, now = 0 } = options
+  const configured = KEY_FIELDS.find((name) => config[name] !== null)
+  if (signTimeout !== undefined && list === undefined) {
+    throw new ConfigurationError('signTimeout needs the option keys')
+  }
+  if (list === undefined) {
+    const isEmpty = hasIssuers && configured === undefined
+    return { keys: isEmpty ? createEmptyRing() : createKeyRing(config), setKeys: null }
+  }
+  const conflict = configured ?? (config.JWT_DECODE_ALGORITHMS === null ? undefined : 'JWT_DECODE_ALGORITHMS')
+  if (conflict !== undefined) {
+    throw new ConfigurationError(`Set ${conflict} or the option keys, not both`)
+  }
+  const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES]
+  const isEndless = lifetimes.includes(false)
+  const longest = Math.max(...lifetimes.map(toMilliseconds)) + toMilliseconds(config.JWT_DECODE_LEEWAY)
+  const rules = {
+    allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
+    signTimeoutMs: parseSignTimeout(signTimeout),
+    longestLifetimeMs: isEndless ? Number.POSITIVE_INFINITY : longest,
+  }
+  const ring = createScheduledRing(list, rules, now)
+  return { keys: ring, setKeys: ring.replace }
+}
+
+const KEY_FIELDS = [
+  'JWT_SECRET_KEY',
+  'JWT_PREVIOUS_SECRET_KEY',
+  'JWT_PRIVATE_KEY',
+  'JWT_PRIVATE_KEY_PASSPHRASE',
+  'JWT_PUBLIC_KEY',
+  'JWT_PREVIOUS_PUBLIC_KEY',
+] as const
+
+// The longest delay that a timer takes is 24 days; nobody waits an hour for a token.
+const MAX_SIGN_TIMEOUT_MS = 3_600_000
+
+function parseSignTimeout(timeout: Duration = '5s'): number {
+  let milliseconds = 0
+  try {
+    milliseconds = toMilliseconds(timeout)
+  } catch {
+    // Reported below, like every other bad value.
+  }
+  if (milliseconds > 0 && milliseconds <= MAX_SIGN_TIMEOUT_MS) return milliseconds
+  throw new ConfigurationError('signTimeout must be a duration above zero, at most one hour')
 }
 
 function resolveCreation(

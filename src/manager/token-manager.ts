@@ -11,6 +11,8 @@ import {
   type TokenEventName,
   type TokenListener,
 } from '../events.js'
+import { type JwkSet, toJwkSet } from '../jws/jwks.js'
+import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
@@ -82,6 +84,10 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Own keys that take turns by the clock, instead of those in the configuration. */
+  readonly keys?: readonly OwnKey[] | undefined
+  /** How long the `sign` of a key may take; default `'5s'`. */
+  readonly signTimeout?: Duration | undefined
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
 }
@@ -91,6 +97,8 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   claims: true,
   revocation: true,
   subjectGetter: true,
+  keys: true,
+  signTimeout: true,
   clock: true,
   randomBytes: true,
 }
@@ -110,8 +118,6 @@ export class TokenManager<
 > {
   /** The configuration, frozen. */
   readonly config: TokenConfig
-  /** The `kid` of new tokens, or `null` for a manager that only verifies. */
-  readonly keyId: string | null
   /** The clock that every check reads. */
   readonly clock: Clock
   readonly #authenticator: Authenticator
@@ -146,17 +152,18 @@ export class TokenManager<
       claims = null,
       revocation = null,
       subjectGetter = null,
+      keys,
+      signTimeout,
       clock = systemClock,
       randomBytes = systemRandom,
     } = options
-    const settings = resolveSettings(config, claims)
     const now = createCheckedClock(clock)
+    const settings = resolveSettings(config, claims, { keys, signTimeout, ...(keys && { now: now() }) })
     const blocklist = new Blocklist()
     this.#emitter = createEmitter()
     const parts = { now, random: randomBytes, emit: this.#emitter.emit }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
-    this.keyId = settings.keys.signing?.kid ?? null
     this.clock = now
     this.#store = store
     this.#issuer = createIssuer({
@@ -184,6 +191,27 @@ export class TokenManager<
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
   }
 
+  /** The `kid` of new tokens at this moment, or `null` for a manager that only verifies. */
+  get keyId(): string | null {
+    const { settings, now } = this.#authenticator
+    return settings.keys.signingKey(now())?.kid ?? null
+  }
+
+  /** Replaces the keys of the option `keys`. A bad list throws, and changes nothing. */
+  setKeys(keys: readonly OwnKey[]): void {
+    const { settings, now } = this.#authenticator
+    if (settings.setKeys === null) {
+      throw new ConfigurationError('setKeys() needs the option keys: new TokenManager({ config, keys })')
+    }
+    settings.setKeys(keys, now())
+  }
+
+  /** The public keys that verify the tokens of this manager, as a JWK Set; those that sign later are in it already. */
+  jwks(): JwkSet {
+    const { settings, now } = this.#authenticator
+    return toJwkSet(settings.keys, now())
+  }
+
   /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
   get keepsSessions(): boolean {
     return (this.#store?.sessions ?? null) !== null
@@ -200,6 +228,22 @@ export class TokenManager<
    */
   createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#issuer.createToken('refresh', claims, options)
+  }
+
+  /** Like `createAccessToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  async createAccessTokenAsync(
+    claims: { readonly uid: string } & Input,
+    options?: CreateTokenOptions,
+  ): Promise<string> {
+    return this.#issuer.createTokenAsync('access', claims, options)
+  }
+
+  /** Like `createRefreshToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  async createRefreshTokenAsync(
+    claims: { readonly uid: string } & Input,
+    options?: RefreshTokenOptions,
+  ): Promise<string> {
+    return this.#issuer.createTokenAsync('refresh', claims, options)
   }
 
   /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */

@@ -19,7 +19,7 @@ export interface TokenVerifier {
   /** Throws a `TokenDecodeError` unless every standard check holds at `now`, in epoch milliseconds. */
   verify(token: string, now: number, allowExpired?: boolean): VerifiedToken
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
-  open(token: string): VerifiedToken
+  open(token: string, now: number): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
   recall(header: string): VerifiedToken | undefined
 }
@@ -42,8 +42,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
   )
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
-  const open = (token: string): VerifiedToken => {
-    const { header, payload: text, signer } = verifyJws(token)
+  const open = (token: string, now: number): VerifiedToken => {
+    const { header, payload: text, signer } = verifyJws(token, now)
     const payload = parseClaims(text, identityClaim)
     return { header, payload, claims: payload, kids: signer.ids }
   }
@@ -61,7 +61,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
       // What is too long to be a token is not looked up either.
       const isShort = typeof token === 'string' && token.length <= maxTokenLength
       const known = isShort ? remembered.get(token) : undefined
-      const opened = known ?? open(token)
+      const opened = known ?? open(token, now)
       assertClaims(opened.claims, allowExpired ? lenient : rules, now / 1000)
       const verified =
         schema === null || (known !== undefined && isFinal(known))
