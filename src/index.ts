@@ -61,6 +61,9 @@ export {
   unsetCookies,
   unsetRefreshCookies,
 } from './http/set-cookies.js'
+export type { IssuerOptions } from './issuers/issuer.js'
+export type { KeySource } from './issuers/key-source.js'
+export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
 export type {
   Algorithm,
   Jwk,
@@ -83,6 +86,7 @@ export type {
   PayloadOf,
   TokenDependency,
 } from './manager/dependencies.js'
+export type { IssuedJwt, IssuedJwtOptions } from './manager/issued-jwt.js'
 export type { ReadTokenOptions, TokenPolicy, VerifyOptions } from './manager/policy.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'

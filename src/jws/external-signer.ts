@@ -1,5 +1,6 @@
 import { readBase64url, toBase64url } from '../encoding.js'
 import { KeysUnavailableError } from '../errors.js'
+import { withDeadline } from '../promises.js'
 import {
   ALGORITHMS,
   type BoundKey,
@@ -74,27 +75,20 @@ export async function signCompactAsync(key: SigningKey, input: string): Promise<
   return `${input}.${signature}`
 }
 
-async function callInTime(
+function callInTime(
   source: SignFunction,
   input: Uint8Array,
   { kid, algorithm }: BoundKey,
   timeoutMs: number,
 ): Promise<unknown> {
   const controller = new AbortController()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const reason = new Error(`The signer did not answer within ${timeoutMs} milliseconds`)
-      // First the promise: the signer may answer the signal with an error of its own.
-      reject(reason)
-      controller.abort(reason)
-    }, timeoutMs)
+  // In an async function: what is thrown at once is an answer like any other.
+  const answer = (async () => source(input, { kid, algorithm, signal: controller.signal }))()
+  return withDeadline<unknown>(answer, timeoutMs, () => {
+    const reason = new Error(`The signer did not answer within ${timeoutMs} milliseconds`)
+    controller.abort(reason)
+    return reason
   })
-  try {
-    return await Promise.race([source(input, { kid, algorithm, signal: controller.signal }), tooLate])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 function toBytes(answer: unknown): Buffer {

@@ -2,22 +2,21 @@ import type { CreationRules } from '../claims/create.js'
 import { type ClaimRules, RESERVED_CLAIMS } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
-import { createEmptyRing, createKeyRing, type KeyRing } from '../jws/key-ring.js'
-import { createScheduledRing } from '../jws/key-schedule.js'
-import type { OwnKey } from '../jws/own-key.js'
+import type { TokenEmitter } from '../events.js'
+import { createCanonicalizer } from '../issuers/canonical.js'
+import { createIssuers, type IssuerOptions, type Issuers } from '../issuers/issuer.js'
 import type { PerType, ReadingRules } from '../request/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../sessions/connect-store.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
+import { type KeyOptions, type ResolvedKeys, resolveKeys } from './resolve-keys.js'
 
 /** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
-export interface Settings {
-  readonly keys: KeyRing
-  /** Replaces the keys at `now`, in epoch milliseconds; `null` where the configuration has them. */
-  readonly setKeys: ((list: readonly OwnKey[], now: number) => void) | null
+export interface Settings extends ResolvedKeys {
   readonly creation: PerType<CreationRules>
   readonly claims: ClaimRules
+  readonly issuers: Issuers
   readonly reading: ReadingRules
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
@@ -26,93 +25,52 @@ export interface Settings {
   readonly verifiedCacheSize: number
 }
 
-/** The options of a manager that concern its own keys. */
-export interface KeyOptions {
-  readonly keys?: readonly OwnKey[] | undefined
-  readonly signTimeout?: Duration | undefined
-  /** Whether tokens of other issuers are accepted: then own keys are not required. */
-  readonly hasIssuers?: boolean | undefined
-  /** Which keys are in use is decided at this moment; epoch milliseconds. */
-  readonly now?: number | undefined
+/** What a manager is configured with beside its configuration. */
+export interface SettingsInput extends KeyOptions {
+  readonly schema: ClaimsSchema | null
+  readonly issuers: readonly IssuerOptions[]
+  readonly emit: TokenEmitter['emit']
 }
 
 /** The settings a configuration stands for, or `ConfigurationError`; the configuration is frozen. */
 export function resolveSettings(
   config: TokenConfig,
-  schema: ClaimsSchema | null,
-  options: KeyOptions = {},
+  { schema, issuers: list, emit, ...keyOptions }: SettingsInput,
 ): Settings {
   assertFields(config)
   assertCookies(config)
   assertNames(config)
+  const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
+  const { keys, setKeys } = resolveKeys(config, keyOptions, Array.isArray(list) && list.length > 0)
+  const issuers = createIssuers(
+    list,
+    { emit, leeway },
+    {
+      hasKeys: keys.verifying.length > 0,
+      issuers: toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? []),
+    },
+  )
   const settings: Settings = {
-    ...resolveKeys(config, options),
+    keys,
+    setKeys,
+    issuers,
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
-      leeway: parseDuration(config.JWT_DECODE_LEEWAY),
+      leeway,
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
       requiredClaims: [],
       maxAge: null,
     },
-    reading: resolveReading(config),
+    reading: resolveReading(config, issuers),
     schema,
     identityClaim: config.JWT_IDENTITY_CLAIM,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
-    store: resolveStore(config),
+    store: resolveStore(config, issuers),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)
   return settings
-}
-
-function resolveKeys(config: TokenConfig, options: KeyOptions): Pick<Settings, 'keys' | 'setKeys'> {
-  const { keys: list, signTimeout, hasIssuers = false, now = 0 } = options
-  const configured = KEY_FIELDS.find((name) => config[name] !== null)
-  if (signTimeout !== undefined && list === undefined) {
-    throw new ConfigurationError('signTimeout needs the option keys')
-  }
-  if (list === undefined) {
-    const isEmpty = hasIssuers && configured === undefined
-    return { keys: isEmpty ? createEmptyRing() : createKeyRing(config), setKeys: null }
-  }
-  const conflict = configured ?? (config.JWT_DECODE_ALGORITHMS === null ? undefined : 'JWT_DECODE_ALGORITHMS')
-  if (conflict !== undefined) {
-    throw new ConfigurationError(`Set ${conflict} or the option keys, not both`)
-  }
-  const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES]
-  const isEndless = lifetimes.includes(false)
-  const longest = Math.max(...lifetimes.map(toMilliseconds)) + toMilliseconds(config.JWT_DECODE_LEEWAY)
-  const rules = {
-    allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
-    signTimeoutMs: parseSignTimeout(signTimeout),
-    longestLifetimeMs: isEndless ? Number.POSITIVE_INFINITY : longest,
-  }
-  const ring = createScheduledRing(list, rules, now)
-  return { keys: ring, setKeys: ring.replace }
-}
-
-const KEY_FIELDS = [
-  'JWT_SECRET_KEY',
-  'JWT_PREVIOUS_SECRET_KEY',
-  'JWT_PRIVATE_KEY',
-  'JWT_PRIVATE_KEY_PASSPHRASE',
-  'JWT_PUBLIC_KEY',
-  'JWT_PREVIOUS_PUBLIC_KEY',
-] as const
-
-// The longest delay that a timer takes is 24 days; nobody waits an hour for a token.
-const MAX_SIGN_TIMEOUT_MS = 3_600_000
-
-function parseSignTimeout(timeout: Duration = '5s'): number {
-  let milliseconds = 0
-  try {
-    milliseconds = toMilliseconds(timeout)
-  } catch {
-    // Reported below, like every other bad value.
-  }
-  if (milliseconds > 0 && milliseconds <= MAX_SIGN_TIMEOUT_MS) return milliseconds
-  throw new ConfigurationError('signTimeout must be a duration above zero, at most one hour')
 }
 
 function resolveCreation(
@@ -135,9 +93,13 @@ function resolveCreation(
 // Another process on the same store may allow more leeway than this one.
 const MIN_RETENTION_MS = 300_000
 
-function resolveStore(config: TokenConfig): Settings['store'] {
-  const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS)
+function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
+  const foreign = [...issuers.values()].map(({ rules }) => rules)
+  const leeways = foreign.map(({ leeway }) => leeway * 1000)
+  const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
   const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
+  // A token that is older is refused, whenever it expires: no revocation has to be kept for it.
+  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + leeway) * 1000)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
@@ -151,7 +113,7 @@ function toMilliseconds(duration: Duration | false): number {
   return duration === false ? FOREVER : parseDuration(duration) * 1000
 }
 
-function resolveReading(config: TokenConfig): ReadingRules {
+function resolveReading(config: TokenConfig, issuers: Issuers): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)
   return {
     locations: { access, refresh: toList(config.JWT_REFRESH_TOKEN_LOCATION ?? access) },
@@ -162,6 +124,7 @@ function resolveReading(config: TokenConfig): ReadingRules {
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,
     maxLength: config.JWT_MAX_TOKEN_LENGTH + MAX_LENGTH_BESIDE_TOKEN,
+    toCanonical: createCanonicalizer(issuers, config.JWT_MAX_TOKEN_LENGTH),
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),

@@ -3,16 +3,16 @@ import { createLocalJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { type OwnKey, TokenConfig, TokenManager } from '../../src/index.js'
 import { createEmptyRing } from '../../src/jws/key-ring.js'
-import { resolveSettings } from '../../src/manager/settings.js'
+import { resolveKeys } from '../../src/manager/resolve-keys.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
-import { createClock, createManager, openToken, SECRET, withBearer } from '../helpers/manager.js'
+import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 import { createKeyManager, inSeconds } from '../helpers/own-keys.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
 const ada = { uid: 'ada' }
-const pairs = ['a', 'b', 'c'].map((kid) => ({ kid, algorithm: 'ES256' as const, ...createKeyPair('ES256') }))
-const [a, b, c] = pairs as [OwnKey, OwnKey, OwnKey]
+const createKey = (kid: string) => ({ kid, algorithm: 'ES256' as const, ...createKeyPair('ES256') })
+const [a, b, c] = [createKey('a'), createKey('b'), createKey('c')]
 
 // A signs until 100, B until 200, then C; each retires when the last of its tokens has expired.
 const SCHEDULE: readonly OwnKey[] = [
@@ -66,13 +66,13 @@ describe('new tokens take the newest key that has started', () => {
 
 describe('tokens are accepted', () => {
   test('of a key that starts later: another process may be ahead', async () => {
-    const ahead = createKeyManager(SCHEDULE, { clock: createClock(createClock().seconds + 101) })
+    const list = [a, { ...b, notBefore: inSeconds(2) }]
+    const fields = { JWT_DECODE_LEEWAY: 5 }
+    const ahead = createKeyManager(list, { fields, clock: createClock(NOW + 3) })
     const token = ahead.tokens.createAccessToken(ada)
     expect(openToken(token).header['kid']).toBe('b')
-    const { tokens } = createKeyManager(SCHEDULE, {
-      fields: { JWT_DECODE_LEEWAY: 120 },
-      clock: createClock(),
-    })
+    const { tokens } = createKeyManager(list, { fields })
+    expect(tokens.keyId).toBe('a')
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
   })
 
@@ -104,7 +104,7 @@ describe('tokens are accepted', () => {
 })
 
 describe('attacks', () => {
-  const { privateKey: keyA } = pairs[0] as { privateKey: ReturnType<typeof createKeyPair>['privateKey'] }
+  const { privateKey: keyA } = a
   const forge = (header: object, key: typeof keyA) => {
     const { clock, tokens } = createKeyManager(SCHEDULE)
     const [, payload] = tokens.createAccessToken(ada).split('.')
@@ -287,10 +287,12 @@ describe('jwks', () => {
 })
 
 describe('a manager without own keys', () => {
+  const settingsOf = (config: TokenConfig, hasIssuers: boolean) => resolveKeys(config, {}, hasIssuers)
+
   test('is for managers of other issuers', () => {
     const config = new TokenConfig()
-    expect(() => resolveSettings(config, null)).toThrow(naming('ConfigurationError', 'JWT_SECRET_KEY'))
-    const { keys } = resolveSettings(config, null, { hasIssuers: true })
+    expect(() => settingsOf(config, false)).toThrow(naming('ConfigurationError', 'JWT_SECRET_KEY'))
+    const { keys } = settingsOf(config, true)
     expect(keys.verifying).toEqual([])
     expect(keys.signingKey(0)).toBeNull()
     expect(keys.explainMissingKey(0)).toContain('JWT_SECRET_KEY')
@@ -299,7 +301,7 @@ describe('a manager without own keys', () => {
 
   test('has its keys where they are configured all the same', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    expect(resolveSettings(config, null, { hasIssuers: true }).keys.verifying).toHaveLength(1)
+    expect(settingsOf(config, true).keys.verifying).toHaveLength(1)
   })
 })
 
