@@ -1,4 +1,4 @@
-import type { TokenPayload } from '../claims/payload.js'
+import { toEnd, type TokenPayload } from '../claims/payload.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { startTimer, type Timer } from '../runtime.js'
 import { type Duration, parseDuration } from '../time.js'
@@ -84,6 +84,7 @@ function watchToken(
   return store?.watchToken(verifier.open(token), listener) ?? (() => undefined)
 }
 
-function untilExpiry({ settings }: Authenticator, { exp }: TokenPayload, now: number): number {
-  return exp === undefined ? FOREVER : Math.max(0, (exp + settings.claims.leeway) * 1000 - now)
+function untilExpiry({ settings }: Authenticator, payload: TokenPayload, now: number): number {
+  const end = toEnd(payload, settings.claims)
+  return end === null ? FOREVER : Math.max(0, (end + settings.claims.leeway) * 1000 - now)
 }

@@ -158,6 +158,7 @@ const timeout = duration(
   'a duration above zero, at most one hour',
   (seconds) => seconds > 0 && seconds <= 3600,
 )
+const atLeastOneSecond = duration('a duration of at least one second', (seconds) => seconds >= 1)
 // Within the grace a stolen token passes unnoticed: minutes are for lost answers, not hours.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
 const secret = key(SECRET_FORMS)
@@ -177,10 +178,12 @@ export const CONFIG_TABLE: {
   JWT_ACCESS_TOKEN_EXPIRES: field(lifetime, '15m'),
   JWT_REFRESH_TOKEN_EXPIRES: field(lifetime, '20d'),
   JWT_ENCODE_ISSUER: field(text(), null),
-  JWT_DECODE_ISSUER: field(text(), null),
+  JWT_DECODE_ISSUER: field(listOf(text()), null),
   JWT_ENCODE_AUDIENCE: field(listOf(text()), null),
   JWT_DECODE_AUDIENCE: field(listOf(text()), null),
   JWT_DECODE_LEEWAY: field(duration(), 0),
+  JWT_REQUIRED_CLAIMS: field(listOf(text()), null),
+  JWT_MAX_TOKEN_AGE: field(atLeastOneSecond, null),
   JWT_ENCODE_NBF: field(flag, true),
   JWT_TOKEN_LOCATION: field(location, ['headers']),
   JWT_REFRESH_TOKEN_LOCATION: field(location, null),
@@ -194,10 +197,7 @@ export const CONFIG_TABLE: {
   JWT_COOKIE_HTTP_ONLY: field(flag, true),
   JWT_COOKIE_SAMESITE: field(choice(['lax', 'strict', 'none']), 'lax'),
   JWT_COOKIE_DOMAIN: field(domain, null),
-  JWT_COOKIE_MAX_AGE: field(
-    duration('a duration of at least one second', (seconds) => seconds >= 1),
-    null,
-  ),
+  JWT_COOKIE_MAX_AGE: field(atLeastOneSecond, null),
   JWT_SESSION_COOKIE: field(flag, true),
   JWT_COOKIE_CSRF_PROTECT: field(flag, true),
   JWT_CSRF_IN_COOKIES: field(flag, true),

@@ -34,8 +34,8 @@ export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null
       leeway: parseDuration(config.JWT_DECODE_LEEWAY),
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
-      requiredClaims: [],
-      maxAge: null,
+      requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
+      maxAge: config.JWT_MAX_TOKEN_AGE === null ? null : parseDuration(config.JWT_MAX_TOKEN_AGE),
     },
     reading: resolveReading(config),
     schema,
@@ -62,6 +62,7 @@ function resolveCreation(
     encodeNbf: config.JWT_ENCODE_NBF,
     csrf: config.JWT_COOKIE_CSRF_PROTECT && config.hasLocation('cookies'),
     schema,
+    requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
   }
 }
 
