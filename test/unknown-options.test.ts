@@ -56,6 +56,7 @@ const CALLS: readonly (readonly [
   ],
   ['refresh', 'claim', 'claims', (given) => tokens.refresh('a.b.c', given)],
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
+  ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
   ['verifyToken', 'optional', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],

@@ -25,6 +25,8 @@ export interface TokenPolicy {
   readonly fresh?: boolean
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
+  /** At least one of these is needed, beside all of `scopes`. */
+  readonly anyScope?: readonly string[]
   /** Where to look, instead of the configured locations. */
   readonly locations?: TokenLocation | readonly TokenLocation[]
   /** `false` leaves the CSRF check out for this route. */
@@ -56,6 +58,7 @@ export function parsePolicy<Policy extends TokenPolicy>(
   return {
     ...policy,
     ...(policy.scopes && { scopes: [...policy.scopes] }),
+    ...(policy.anyScope && { anyScope: [...policy.anyScope] }),
     ...(policy.locations && { locations: [policy.locations].flat() }),
   }
 }
@@ -81,10 +84,16 @@ export function compilePolicy(
 }
 
 /** The fields of a policy for a token that did not come from a request. */
-export const TOKEN_POLICY_NAMES = { type: true, fresh: true, scopes: true, skipRevocation: true } as const
+export const TOKEN_POLICY_NAMES = {
+  type: true,
+  fresh: true,
+  scopes: true,
+  anyScope: true,
+  skipRevocation: true,
+} as const
 
 /** What a token that did not come from a request must satisfy. */
-export interface VerifyOptions extends Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> {
+export interface VerifyOptions extends Pick<TokenPolicy, keyof typeof TOKEN_POLICY_NAMES> {
   /** The `position` of a revocation that the answer must include, wherever it was made. */
   readonly atLeast?: Position | undefined
 }
@@ -106,17 +115,20 @@ export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions {
 
 const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
 
+const scopeList = {
+  // An empty list would demand nothing.
+  isValid: (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isScope),
+  expected: 'a list of at least one scope, each a non-empty string without spaces',
+}
+
 const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
   type: {
     isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
     expected: 'access, refresh or any',
   },
   fresh: flag,
-  scopes: {
-    // An empty list would demand nothing.
-    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isScope),
-    expected: 'a list of at least one scope, each a non-empty string without spaces',
-  },
+  scopes: scopeList,
+  anyScope: scopeList,
   locations: {
     isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),
     expected: `one or more of ${TOKEN_LOCATIONS.join(', ')}`,
@@ -128,7 +140,7 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {
-  return hasType(claims, policy) && isFresh(claims, policy, now) && hasEveryScope(claims, policy)
+  return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
 }
 
 /** Throws unless the token has the type that the policy demands. */
@@ -141,9 +153,10 @@ export function assertFresh(claims: StandardClaims, policy: TokenPolicy, now: nu
   if (!isFresh(claims, policy, now)) throw new FreshTokenRequiredError()
 }
 
-/** Throws unless the token carries every scope that the policy demands. */
+/** Throws unless the token carries the scopes that the policy demands. */
 export function assertScopes(claims: StandardClaims, policy: TokenPolicy): void {
-  if (!hasEveryScope(claims, policy)) throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes)
+  if (hasPolicyScopes(claims, policy)) return
+  throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes, policy.anyScope)
 }
 
 /** Throws unless a token is where its own type is looked for; for policies that take either type. */
@@ -166,8 +179,11 @@ function isFresh({ fresh }: StandardClaims, policy: TokenPolicy, now: number): b
   return typeof fresh === 'number' && now / 1000 < fresh
 }
 
-function hasEveryScope(claims: StandardClaims, { scopes }: TokenPolicy): boolean {
-  return scopes === undefined || hasScopes(claims, ...scopes)
+function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: TokenPolicy): boolean {
+  return (
+    (scopes === undefined || hasScopes(claims, ...scopes)) &&
+    (anyScope === undefined || anyScope.some((scope) => hasScopes(claims, scope)))
+  )
 }
 
 // The error names the type that was sent: the other one is required.

@@ -18,7 +18,7 @@ import {
 } from './policy.js'
 
 /** What a WebSocket handshake must bring. */
-export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
+export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'anyScope' | 'skipRevocation'> {
   /** Default `access`. */
   readonly type?: 'access' | 'refresh'
   /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */

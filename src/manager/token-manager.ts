@@ -258,6 +258,11 @@ export class TokenManager<
     return this.require({ type: 'access', scopes })
   }
 
+  /** A dependency for an access token that carries at least one of the scopes. */
+  anyScopeRequired(...anyScope: readonly string[]): TokenDependency<TokenPayload<Output>> {
+    return this.require({ type: 'access', anyScope })
+  }
+
   /**
    * Checks a token that did not come from a request, revocation included. With `atLeast`, the `position` of a revocation,
    * the answer includes that revocation, wherever it was made.

@@ -124,6 +124,10 @@ describe('no authority is remembered', () => {
     expect(await ask(tokens.scopesRequired('read', 'write'), bearer(token))).toEqual(
       slow('INSUFFICIENT_SCOPE'),
     )
+    expect(await ask(tokens.anyScopeRequired('write', 'read'), bearer(token))).toEqual(PASSES)
+    expect(await ask(tokens.anyScopeRequired('write', 'admin'), bearer(token))).toEqual(
+      slow('INSUFFICIENT_SCOPE'),
+    )
   })
 
   test('issuer and audience: what one manager knows, another one does not', async () => {

@@ -54,6 +54,10 @@ declare const request: Request
   void tokens.require(policy)
   const required = tokens.require({ fresh: true, scopes: ['a'] })
   same<Awaited<ReturnType<typeof required>>, TokenPayload>()
+  const some = tokens.anyScopeRequired('a', 'b')
+  same<Awaited<ReturnType<typeof some>>, TokenPayload>()
+  // @ts-expect-error a list of scopes, not a text
+  tokens.require({ anyScope: 'a' })
   const optional = tokens.require({ optional: true })
   same<Awaited<ReturnType<typeof optional>>, TokenPayload | null>()
 }
