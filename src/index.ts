@@ -72,7 +72,13 @@ export type {
   PayloadOf,
   TokenDependency,
 } from './manager/dependencies.js'
-export type { ReadTokenOptions, TokenPolicy, VerifyOptions } from './manager/policy.js'
+export type {
+  ReadTokenOptions,
+  TokenPolicy,
+  TokenWithHeader,
+  VerifyOptions,
+  WithHeader,
+} from './manager/policy.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
 export {

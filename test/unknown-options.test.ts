@@ -56,6 +56,8 @@ const CALLS: readonly (readonly [
   ],
   ['refresh', 'claim', 'claims', (given) => tokens.refresh('a.b.c', given)],
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
+  ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
+  ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
   ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],

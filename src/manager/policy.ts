@@ -1,10 +1,17 @@
-import { hasScopes, isScope, type StandardClaims, type TokenType } from '../claims/payload.js'
+import {
+  hasScopes,
+  isScope,
+  type StandardClaims,
+  type TokenPayload,
+  type TokenType,
+} from '../claims/payload.js'
 import {
   AccessTokenRequiredError,
   FreshTokenRequiredError,
   InsufficientScopeError,
   RefreshTokenRequiredError,
 } from '../errors.js'
+import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import {
   type PerType,
@@ -37,18 +44,45 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
+/** Asks for the header of the token beside its payload. */
+export interface WithHeader {
+  readonly withHeader: true
+}
+
+/** A verified payload and the JOSE header of its token, frozen. */
+export interface TokenWithHeader<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly header: JwsHeader
+}
+
+/** What a dependency gives for a token, depending on `withHeader`. */
+export type PolicyValue<Payload> = Payload | TokenWithHeader<Payload>
+
+/** The fields of a policy for `require`, those among them that change the type of the value included. */
+export interface RequirePolicy extends TokenPolicy {
+  readonly withHeader?: boolean
+}
+
+/** What a dependency of a policy gives for a verified token: its payload, or that and its header. */
+export function toPolicyValue<Payload>(
+  { payload, header }: TokenWithHeader<Payload>,
+  policy: RequirePolicy,
+): PolicyValue<Payload> {
+  return policy.withHeader === true ? Object.freeze({ payload, header }) : payload
+}
+
 /**
  * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
  *
  * `names` are the fields that `owner` takes.
  */
-export function parsePolicy<Policy extends TokenPolicy>(
+export function parsePolicy<Policy extends RequirePolicy>(
   policy: Policy,
   owner = 'require()',
-  names: Readonly<Partial<Record<keyof TokenPolicy, unknown>>> = POLICY_FIELDS,
+  names: Readonly<Partial<Record<keyof RequirePolicy, unknown>>> = POLICY_FIELDS,
 ): Policy {
   assertOptions(owner, policy, names)
-  for (const name of Object.keys(policy) as (keyof TokenPolicy)[]) {
+  for (const name of Object.keys(policy) as (keyof RequirePolicy)[]) {
     const field = POLICY_FIELDS[name]
     if (policy[name] !== undefined && !field.isValid(policy[name])) {
       throw new TypeError(`${name} must be ${field.expected}`)
@@ -64,7 +98,7 @@ export function parsePolicy<Policy extends TokenPolicy>(
 }
 
 /** A policy with the places that it looks in; made once, so that no request has to. */
-export interface CompiledPolicy extends TokenPolicy {
+export interface CompiledPolicy extends RequirePolicy {
   readonly locationsOf: PerType<readonly TokenLocation[]>
   readonly places: readonly TokenPlace[]
   /** Whether the caller presents a refresh token to its session itself, by rotating it. */
@@ -73,7 +107,7 @@ export interface CompiledPolicy extends TokenPolicy {
 
 /** A parsed policy, compiled; `configured` are the locations for policies that name none. */
 export function compilePolicy(
-  policy: TokenPolicy,
+  policy: RequirePolicy,
   configured: PerType<readonly TokenLocation[]>,
 ): CompiledPolicy {
   const { type = 'access' } = policy
@@ -98,8 +132,14 @@ export interface VerifyOptions extends Pick<TokenPolicy, keyof typeof TOKEN_POLI
   readonly atLeast?: Position | undefined
 }
 
-/** The names of `VerifyOptions`. */
-export const VERIFY_OPTIONS: OptionNames<VerifyOptions> = { ...TOKEN_POLICY_NAMES, atLeast: true }
+/** The fields of the policy in `VerifyOptions`. */
+export const VERIFY_POLICY_NAMES = { ...TOKEN_POLICY_NAMES, withHeader: true } as const
+
+/** The names of `VerifyOptions`, and `withHeader`. */
+export const VERIFY_OPTIONS: OptionNames<VerifyOptions & WithHeader> = {
+  ...VERIFY_POLICY_NAMES,
+  atLeast: true,
+}
 
 /** Which token of a request is read. */
 export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
@@ -121,7 +161,7 @@ const scopeList = {
   expected: 'a list of at least one scope, each a non-empty string without spaces',
 }
 
-const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
+const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
   type: {
     isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
     expected: 'access, refresh or any',
@@ -136,6 +176,7 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
   csrf: flag,
   optional: flag,
   skipRevocation: flag,
+  withHeader: flag,
 }
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */

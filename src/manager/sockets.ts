@@ -16,6 +16,7 @@ import {
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
+import type { VerifiedToken } from './verified-tokens.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'anyScope' | 'skipRevocation'> {
@@ -170,7 +171,7 @@ export function readUpgrade(authenticator: Authenticator, view: RequestView): Au
 }
 
 /**
- * The payload for a message of a socket.
+ * The token for a message of a socket.
  *
  * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
  * remains is what the policy demands of the token itself.
@@ -179,7 +180,7 @@ export function checkMessage(
   authenticator: Authenticator,
   policy: TokenPolicy,
   upgrade: AuthenticatedUpgrade,
-): TokenPayload {
+): VerifiedToken {
   const { token, location } = upgrade.token
   try {
     if (policy.locations !== undefined && !policy.locations.includes(location)) {
@@ -187,7 +188,8 @@ export function checkMessage(
     }
     const { verifier, settings } = authenticator
     const now = authenticator.now()
-    const { payload, claims } = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const verified = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const { payload, claims } = verified
     assertType(payload, policy)
     assertFresh(payload, policy, now)
     // A token is fresh until it expires at the latest, also where the socket outlives it.
@@ -195,7 +197,7 @@ export function checkMessage(
       throw new FreshTokenRequiredError()
     }
     assertScopes(payload, policy)
-    return payload
+    return verified
   } catch (error) {
     reportRejection(authenticator, error, upgrade.payload)
     throw error

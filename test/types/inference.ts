@@ -11,6 +11,7 @@ import {
   TokenManager,
   type TokenPayload,
   type TokenPolicy,
+  type TokenWithHeader,
 } from 'tokenlib'
 import { inject as injectFetch } from 'tokenlib/fetch'
 import { inject } from 'tokenlib/hono'
@@ -54,6 +55,16 @@ declare const request: Request
   void tokens.require(policy)
   const required = tokens.require({ fresh: true, scopes: ['a'] })
   same<Awaited<ReturnType<typeof required>>, TokenPayload>()
+  const both = tokens.require({ withHeader: true, fresh: true })
+  same<Awaited<ReturnType<typeof both>>, TokenWithHeader>()
+  const bothOrNull = tokens.require({ withHeader: true, optional: true })
+  same<Awaited<ReturnType<typeof bothOrNull>>, TokenWithHeader | null>()
+  const verified = await tokens.verifyToken('', { withHeader: true })
+  same<typeof verified, TokenWithHeader>()
+  // @ts-expect-error the header is read-only
+  verified.header.alg = 'none'
+  // @ts-expect-error a flag
+  tokens.require({ withHeader: 'yes' })
   const some = tokens.anyScopeRequired('a', 'b')
   same<Awaited<ReturnType<typeof some>>, TokenPayload>()
   // @ts-expect-error a list of scopes, not a text
@@ -77,6 +88,8 @@ declare const request: Request
   const zod = await byZod.accessTokenRequired(request)
   const valibot = await byValibot.freshTokenRequired(request)
   const arktype = await byArktype.scopesRequired('a')(request)
+  const { payload: checked, header } = await byZod.require({ withHeader: true })(request)
+  same<[typeof checked.age, typeof header.alg], [number, string]>()
   same<[typeof zod.age, typeof valibot.age, typeof arktype.age], [number, number, number]>()
   same<[typeof zod.foo, typeof valibot.foo, typeof arktype.foo], [string, string, string]>()
   // @ts-expect-error there is no such claim
