@@ -94,6 +94,7 @@ export type { RequestView } from './request/view.js'
 export type {
   RegisterTokenBlocklist,
   RevocationContext,
+  RevocationRequest,
   TokenBlocklistCallback,
 } from './revocation/blocklist.js'
 export type { RevocationKind } from './revocation/revocation.js'

@@ -131,7 +131,7 @@ export async function recheckToken(
     const now = authenticator.now()
     const verified = authenticator.verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
-    await assertUnrevoked(authenticator, token, verified, location)
+    await assertUnrevoked(authenticator, token, verified, { location, view: null })
     followed?.setChecked(now)
     await followed?.assertAlive(verified, anew)
   })

@@ -7,6 +7,7 @@ import {
   type Dependency,
   type JsonValue,
   type RequestToken,
+  type RevocationRequest,
   TokenConfig,
   TokenManager,
   type TokenPayload,
@@ -118,10 +119,13 @@ declare const request: Request
 // The callback sees the typed payload, and a registration returns what it was given.
 {
   const tokens = new TokenManager({ config, claims: z.object({ age: z.number() }) })
-  const callback = tokens.setCallbackTokenBlocklist(async (token, { payload, signal }) => {
+  const callback = tokens.setCallbackTokenBlocklist(async (token, { payload, signal, request: from }) => {
     same<typeof token, string>()
     same<typeof payload.age, number>()
     same<typeof signal, AbortSignal>()
+    same<typeof from, RevocationRequest | null>()
+    // @ts-expect-error a callback reads a request, and changes nothing
+    if (from !== null) from.url = '/'
     return payload.age < 0
   })
   void callback
