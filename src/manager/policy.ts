@@ -1,5 +1,6 @@
 import {
   hasScopes,
+  isNonEmptyString,
   isScope,
   type StandardClaims,
   type TokenPayload,
@@ -10,6 +11,7 @@ import {
   FreshTokenRequiredError,
   InsufficientScopeError,
   RefreshTokenRequiredError,
+  TokenIssuerError,
 } from '../errors.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
@@ -34,6 +36,8 @@ export interface TokenPolicy {
   readonly scopes?: readonly string[]
   /** At least one of these is needed, beside all of `scopes`. */
   readonly anyScope?: readonly string[]
+  /** Whose tokens are accepted: `own`, or the `issuer` of one or more of the manager's issuers. Default: all of them. */
+  readonly issuer?: string | readonly string[]
   /** Where to look, instead of the configured locations. */
   readonly locations?: TokenLocation | readonly TokenLocation[]
   /** `false` leaves the CSRF check out for this route. */
@@ -93,6 +97,7 @@ export function parsePolicy<Policy extends RequirePolicy>(
     ...policy,
     ...(policy.scopes && { scopes: [...policy.scopes] }),
     ...(policy.anyScope && { anyScope: [...policy.anyScope] }),
+    ...(policy.issuer !== undefined && { issuer: [policy.issuer].flat() }),
     ...(policy.locations && { locations: [policy.locations].flat() }),
   }
 }
@@ -123,6 +128,7 @@ export const TOKEN_POLICY_NAMES = {
   fresh: true,
   scopes: true,
   anyScope: true,
+  issuer: true,
   skipRevocation: true,
 } as const
 
@@ -169,6 +175,13 @@ const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown
   fresh: flag,
   scopes: scopeList,
   anyScope: scopeList,
+  issuer: {
+    isValid: (value) => {
+      const names: readonly unknown[] = Array.isArray(value) ? value : [value]
+      return names.length > 0 && names.every(isNonEmptyString)
+    },
+    expected: "'own', an issuer or a list of these",
+  },
   locations: {
     isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),
     expected: `one or more of ${TOKEN_LOCATIONS.join(', ')}`,
@@ -182,6 +195,19 @@ const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {
   return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
+}
+
+/** The name of our own tokens among the issuers of a policy. */
+export const OWN = 'own'
+
+/** Whether a token of this issuer, `null` for our own, is accepted by the policy. */
+export function isFrom(issuer: string | null, policy: TokenPolicy): boolean {
+  return policy.issuer === undefined || policy.issuer.includes(issuer ?? OWN)
+}
+
+/** Throws unless a token of this issuer, `null` for our own, is accepted by the policy. */
+export function assertIssuer(issuer: string | null, policy: TokenPolicy): void {
+  if (!isFrom(issuer, policy)) throw new TokenIssuerError()
 }
 
 /** Throws unless the token has the type that the policy demands. */

@@ -2,11 +2,10 @@ import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { RevocationUnavailableError } from '../errors.js'
 import { inspectAsJson } from '../json.js'
 import type { JwsHeader } from '../jws/jose.js'
-import { isPromise } from '../promises.js'
+import { isPromise, withDeadline } from '../promises.js'
 import type { TokenLocation } from '../request/read-token.js'
 import type { RequestView } from '../request/view.js'
 import { monotonicNow } from '../time.js'
-import { withDeadline } from './call-limit.js'
 
 /** What a revocation callback is told beside the raw token; the token has passed every other check. */
 export interface RevocationContext<Payload = TokenPayload> {
