@@ -64,6 +64,7 @@ export {
 export type { IssuerOptions } from './issuers/issuer.js'
 export type { KeySource } from './issuers/key-source.js'
 export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
+export { type DecodedToken, decodeWithoutVerifying, type UnverifiedClaims } from './jws/decode.js'
 export type { Algorithm, Jwk, JwsHeader, KeyMaterial, NodeKey, SecretMaterial } from './jws/jose.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'

@@ -2,6 +2,7 @@ import { KeyObject } from 'node:crypto'
 import { type Duration, parseDuration } from '../time.js'
 import { type Algorithm, isJwk, KEY_FORMS, SECRET_FORMS } from '../jws/jose.js'
 import { ALGORITHMS } from '../jws/algorithms.js'
+import { DEFAULT_MAX_TOKEN_LENGTH } from '../jws/compact.js'
 import { isOrigin } from '../request/csrf.js'
 import { TOKEN_LOCATIONS } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'
@@ -217,7 +218,7 @@ export const CONFIG_TABLE: {
   JWT_REFRESH_JSON_KEY: field(text(), 'refresh_token'),
   JWT_IDENTITY_CLAIM: field(text(), 'sub'),
   JWT_ERROR_MESSAGE_KEY: field(text(), 'message'),
-  JWT_MAX_TOKEN_LENGTH: field(count(1), 8192),
+  JWT_MAX_TOKEN_LENGTH: field(count(1), DEFAULT_MAX_TOKEN_LENGTH),
   JWT_REVOCATION_TIMEOUT: field(timeout, '250ms'),
   JWT_REFRESH_GRACE: field(grace, '10s'),
   JWT_REFRESH_IDLE_EXPIRES: field(lifetime, false),

@@ -4,7 +4,9 @@ import * as v from 'valibot'
 import { z } from 'zod'
 import { Hono } from 'hono'
 import {
+  decodeWithoutVerifying,
   type Dependency,
+  hasScopes,
   type JsonValue,
   type RequestToken,
   type RevocationRequest,
@@ -72,6 +74,22 @@ declare const request: Request
   tokens.require({ anyScope: 'a' })
   const optional = tokens.require({ optional: true })
   same<Awaited<ReturnType<typeof optional>>, TokenPayload | null>()
+}
+
+// What is decoded without verifying is no payload, and cannot be passed as one.
+{
+  const { header, payload } = decodeWithoutVerifying('')
+  same<typeof header, Readonly<Record<string, unknown>>>()
+  same<[typeof payload.sub, typeof payload.team], [unknown, unknown]>()
+  // @ts-expect-error its claims may have any type
+  const verified: TokenPayload = payload
+  // @ts-expect-error nobody has verified its scopes
+  hasScopes(payload, 'admin')
+  // @ts-expect-error nor its subject
+  void new TokenManager({ config }).logout(payload)
+  // @ts-expect-error and nobody changes it
+  payload.sub = 'eve'
+  void verified
 }
 
 // With a schema of any library, payload.age is a number, and a wrong claim does not compile.
