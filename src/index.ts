@@ -66,6 +66,12 @@ export type { KeySource } from './issuers/key-source.js'
 export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
 export { type DecodedToken, decodeWithoutVerifying, type UnverifiedClaims } from './jws/decode.js'
 export type { Algorithm, Jwk, JwsHeader, KeyMaterial, NodeKey, SecretMaterial } from './jws/jose.js'
+export {
+  type ChoosableManager,
+  chooseManager,
+  type ManagerChoice,
+  type RequireToken,
+} from './manager/choose-manager.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {
