@@ -272,6 +272,16 @@ export class TokenManager<
     return payload as TokenPayload<Output>
   }
 
+  /**
+   * Checks a token of any type as `verifyToken` does, but does not use it: a used refresh token is refused as revoked, and
+   * its session goes on. For introspection, where somebody else asks about a token.
+   */
+  async inspectToken(token: string): Promise<TokenPayload<Output>> {
+    const { locations } = this.#authenticator.settings.reading
+    const policy = { ...compilePolicy({ type: 'any' }, locations), isInspection: true }
+    return (await authenticateToken(this.#authenticator, token, policy, null)).payload as TokenPayload<Output>
+  }
+
   /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
   verifyTokenWithoutRevocation(
     token: string,

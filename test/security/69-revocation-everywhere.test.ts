@@ -45,6 +45,10 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
     (tokens, { accessToken }) =>
       tokens.verifyToken(accessToken, { type: 'any', fresh: true, scopes: ['read'] }),
   ],
+  inspectToken: [
+    (tokens, { accessToken }) => tokens.inspectToken(accessToken),
+    (tokens, { refreshToken }) => tokens.inspectToken(refreshToken),
+  ],
   authenticateUpgrade: [
     (tokens, { accessToken }) => tokens.authenticateUpgrade(withBearer(accessToken)),
     (tokens, { accessToken }) =>
