@@ -6,6 +6,8 @@ import { rememberView } from '../request/view.js'
 export interface MountableRoutes {
   /** Where they are, without a slash at the end: `/auth`. */
   readonly path: string
+  /** The paths of all of them; left out where that is everything below `path`. */
+  readonly paths?: readonly string[]
   /** The response to a request, or `null` for one that is none of theirs; then its body has not been read. */
   handle(request: Request): Promise<Response | null>
 }
@@ -14,6 +16,14 @@ export interface MountableRoutes {
 export interface MountOptions<Source> {
   /** The address of the client, for the list of sessions; the default is what the framework knows. */
   readonly ip?: (source: Source) => string | null | undefined
+}
+
+/**
+ * The paths to register at a router, with a wildcard for everything below. Where the paths are known, only they are
+ * registered: what else is below, `/.well-known/security.txt` for example, belongs to the application.
+ */
+export function toRouterPaths({ path, paths }: MountableRoutes): readonly string[] {
+  return paths ?? [path, `${path}/*`]
 }
 
 /** Whether a path, or a URL without an origin, is that of mounted routes or below it. */
