@@ -94,6 +94,16 @@ async function readPlace(
   return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
 }
 
+/** The claims of a genuine token, whatever its time, issuer and audience, or `null`: enough to take its rights away. */
+export function readRevocableClaims({ verifier }: Authenticator, token: string): TokenPayload | null {
+  try {
+    return verifier.open(token).claims
+  } catch (error) {
+    if (isDecodeError(error)) return null
+    throw error
+  }
+}
+
 function openToken({ verifier }: Authenticator, found: RequestToken): GenuineToken | null {
   try {
     const { claims } = verifier.open(found.token)

@@ -39,7 +39,7 @@ import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
-import { logoutRequest } from './logout-request.js'
+import { logoutRequest, readRevocableClaims } from './logout-request.js'
 import {
   assertType,
   compilePolicy,
@@ -187,6 +187,11 @@ export class TokenManager<
   /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
   get keepsSessions(): boolean {
     return (this.#store?.sessions ?? null) !== null
+  }
+
+  /** Whether a store keeps the revocations of this manager: everything that revokes needs one. */
+  get keepsRevocations(): boolean {
+    return this.#store !== null
   }
 
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
@@ -430,6 +435,14 @@ export class TokenManager<
     const end = (revoker: Revoker, origin: EventOrigin): Promise<StandardClaims | null> =>
       logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
     return this.#revoke('logoutRequest', options, end, request)
+  }
+
+  /**
+   * The claims of a genuine token, or `null`. Time, issuer, audience and revocation are not checked, so this is only good
+   * for taking rights away: pass the claims to `logout` or `revokeToken`.
+   */
+  async readRevocableToken(token: string): Promise<TokenPayload | null> {
+    return readRevocableClaims(this.#authenticator, token)
   }
 
   async #revoke<Answer>(

@@ -112,11 +112,12 @@ class Refusal extends Error {
   }
 }
 
-// What makes tokens, ends them or looks on takes none; the last two say in their documentation that they do not ask.
+// What makes tokens, ends them or looks on takes none; the last three say in their documentation that they do not ask.
 const NO_ENTRIES = [
   [
     'config',
     'clock',
+    'keepsRevocations',
     'keepsSessions',
     'keyId',
     'ready',
@@ -137,7 +138,7 @@ const NO_ENTRIES = [
     'revokeKey',
     'revokeAll',
   ],
-  ['getTokenFromRequest', 'verifyTokenWithoutRevocation'],
+  ['getTokenFromRequest', 'readRevocableToken', 'verifyTokenWithoutRevocation'],
 ].flat()
 
 /** How a log-in can end. */
