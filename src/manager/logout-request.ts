@@ -23,7 +23,12 @@ export async function logoutRequest(
 ): Promise<TokenPayload | null> {
   const found = await readLogoutClaims(authenticator, view)
   const sessions = new Map(found.map((claims) => [claims.sid ?? claims.jti, claims]))
-  for (const claims of sessions.values()) await revoker.logout(claims, origin)
+  const { issuers } = authenticator.settings
+  for (const claims of sessions.values()) {
+    await revoker.logout(claims, origin, [
+      claims.iss !== undefined && issuers.has(claims.iss) ? claims.iss : null,
+    ])
+  }
   return found[0] ?? null
 }
 
@@ -45,7 +50,8 @@ async function readLogoutClaims(
       ...(await findTokens(view, 'access', reading)),
       ...(await findTokens(view, 'refresh', reading)),
     ]
-    genuine = found.flatMap((token) => openToken(authenticator, token) ?? [])
+    const opened = await Promise.all(found.map((token) => openToken(authenticator, token)))
+    genuine = opened.filter((token) => token !== null)
     await assertOwnRequest(view, genuine, reading)
     return genuine.map(({ claims }) => claims)
   } catch (error) {
@@ -91,12 +97,19 @@ async function readPlace(
   }
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[type])
   const csrf = view.header(reading.csrf.headerName[type].toLowerCase())
-  return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
+  return values
+    .slice(0, MAX_COOKIE_VALUES)
+    .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))
 }
 
 /** The claims of a genuine token, whatever its time, issuer and audience, or `null`: enough to take its rights away. */
-export function readRevocableClaims({ verifier }: Authenticator, token: string): TokenPayload | null {
+export async function readRevocableClaims(
+  { verifier, now, settings }: Authenticator,
+  text: string,
+): Promise<TokenPayload | null> {
+  const token = settings.reading.toCanonical(text)
   try {
+    if (verifier.needsKeys(token, now())) await verifier.loadKeys(token)
     return verifier.open(token).claims
   } catch (error) {
     if (isDecodeError(error)) return null
@@ -104,16 +117,11 @@ export function readRevocableClaims({ verifier }: Authenticator, token: string):
   }
 }
 
-function openToken({ verifier }: Authenticator, found: RequestToken): GenuineToken | null {
-  try {
-    const { claims } = verifier.open(found.token)
-    // A header or query has one place for both types; cookies and bodies have a name for each.
-    const isNamed = found.location === 'cookies' || found.location === 'json'
-    return isNamed && claims.type !== found.type ? null : { found, claims }
-  } catch (error) {
-    if (isDecodeError(error)) return null
-    throw error
-  }
+async function openToken(authenticator: Authenticator, found: RequestToken): Promise<GenuineToken | null> {
+  const claims = await readRevocableClaims(authenticator, found.token)
+  // A header or query has one place for both types; cookies and bodies have a name for each.
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  return claims === null || (isNamed && claims.type !== found.type) ? null : { found, claims }
 }
 
 // No page of another site can send a header or a JSON body to us, nor a CSRF value; it can send a query, and the browser
