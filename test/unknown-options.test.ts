@@ -10,6 +10,12 @@ import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
 import { createConsole } from '../src/routes/console.js'
+import {
+  clientCredentials,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../src/routes/oauth-routes.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -27,6 +33,7 @@ const { tokens } = createRevocable()
 const uid = { uid: 'ada' }
 const payload = { sub: 'ada', sid: 's', jti: 'j' }
 const request = new Request('http://localhost/')
+const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
 
 // Each names the unknown option, and the one that was meant.
 const CALLS: readonly (readonly [
@@ -183,6 +190,38 @@ const CALLS: readonly (readonly [
     'alow',
     'allow',
     (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
+  ],
+  [
+    'createIntrospectionRoute',
+    'claim',
+    'claims',
+    (given) => createIntrospectionRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  [
+    'createIntrospectionRoute',
+    'authenticate',
+    'client',
+    (given) => createIntrospectionRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  [
+    'createRevocationRoute',
+    'sessions',
+    'session',
+    (given) => createRevocationRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  ['clientCredentials', 'verfy', 'verify', (given) => clientCredentials(given)],
+  ['createMetadataRoutes', 'isuer', 'issuer', (given) => createMetadataRoutes(METADATA, given)],
+  [
+    'server of createMetadataRoutes',
+    'token_endpiont',
+    'token_endpoint',
+    (given) => createMetadataRoutes(METADATA, { issuer: 'https://id.example', server: given }),
+  ],
+  [
+    'resource of createMetadataRoutes',
+    'resource_names',
+    'resource_name',
+    (given) => createMetadataRoutes(METADATA, { resource: given }),
   ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]
