@@ -2,7 +2,7 @@ import { assertOptions } from '../options.js'
 import { AddressedView } from '../request/fetch-view.js'
 import { rememberView } from '../request/view.js'
 
-/** Routes of this package that every adapter can mount: `createSessionRoutes` and `createConsole` return them. */
+/** Routes of this package that every adapter can mount: `createSessionRoutes`, `createConsole` and others return them. */
 export interface MountableRoutes {
   /** Where they are, without a slash at the end: `/auth`. */
   readonly path: string
@@ -23,7 +23,9 @@ export interface MountOptions<Source> {
  * registered: what else is below, `/.well-known/security.txt` for example, belongs to the application.
  */
 export function toRouterPaths({ path, paths }: MountableRoutes): readonly string[] {
-  return paths ?? [path, `${path}/*`]
+  // Routers take other characters for patterns, or compare them decoded.
+  const isPlain = paths?.every((each) => /^[\w/.~-]+$/.test(each)) ?? false
+  return paths !== undefined && isPlain ? paths : [path, `${path}/*`]
 }
 
 /** Whether a path, or a URL without an origin, is that of mounted routes or below it. */
@@ -51,5 +53,5 @@ export function assertMount(routes: MountableRoutes, options: MountOptions<never
   if (options.ip !== undefined && typeof options.ip !== 'function')
     throw new TypeError('ip must be a function')
   if (typeof routes?.handle === 'function' && typeof routes.path === 'string') return
-  throw new TypeError('mount() takes what createSessionRoutes() or createConsole() returns')
+  throw new TypeError('mount() takes routes: what createSessionRoutes(), createConsole() or the like returns')
 }

@@ -20,11 +20,11 @@ import { MOUNTS } from './mounted.js'
 const ISSUER = 'https://id.example/tenant'
 const KEYS = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AAAA', kid: 'a' }] }
 
-function createMetadata(): MountableRoutes {
+function createMetadata(issuer = ISSUER): MountableRoutes {
   const { config } = createRevocable().tokens
   const server = { response_types_supported: ['none'] }
   const resource = { resource: 'https://id.example/api' }
-  return createMetadataRoutes({ config, jwks: () => KEYS }, { issuer: ISSUER, server, resource })
+  return createMetadataRoutes({ config, jwks: () => KEYS }, { issuer, server, resource })
 }
 
 const postForm = (
@@ -160,3 +160,16 @@ test('Express: a form that a parser with nested fields has read is the same form
     expect((await postForm(url, body)).status).toBe(400)
   }
 })
+
+test.each(['https://id.example/a:b', 'https://id.example/a%20b/*'])(
+  'the path of %s is no pattern of a router',
+  async (issuer) => {
+    for (const name of ['Fastify', 'Elysia'] as const) {
+      const app = await MOUNTS[name]!(createMetadata(issuer))
+      onTestFinished(() => app.close())
+      const path = `/.well-known/oauth-authorization-server${new URL(issuer).pathname}`
+      expect(await (await fetch(app.url + path)).json()).toMatchObject({ issuer })
+      expect((await fetch(`${app.url}/.well-known/oauth-authorization-server/axb`)).status).toBe(404)
+    }
+  },
+)

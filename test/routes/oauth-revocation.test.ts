@@ -10,13 +10,13 @@ const DONE = [200, null]
 
 test.each(['accessToken', 'refreshToken'] as const)('the %s of a session ends the session', async (name) => {
   const { tokens } = createRevocable()
-  const routes = createRevocationRoute(tokens, { client })
+  const routes = createRevocationRoute(tokens, { client, actor: ({ id }) => id })
   const pair = await tokens.createTokenPair({ uid: 'ada' })
   const other = await tokens.createTokenPair({ uid: 'ada' })
   const events: object[] = []
   tokens.on('loggedOut', (event) => events.push(event))
   expect(await send(routes, { token: pair[name] }, { 'user-agent': 'Test/1' })).toEqual(DONE)
-  expect(events).toMatchObject([{ sub: 'ada', userAgent: 'Test/1' }])
+  expect(events).toMatchObject([{ sub: 'ada', userAgent: 'Test/1', actor: 'orders' }])
   expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
   expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
   expect(await outcomeOf(tokens.verifyToken(other.accessToken))).toBe('ok')
@@ -129,7 +129,13 @@ test('an endpoint that could not revoke, or that anybody could use, cannot be ma
     expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
   )
   const { tokens } = createRevocable()
-  for (const options of [{}, { client: null }, { client, session: 'no' }, { client, path: '/oauth/' }]) {
+  for (const options of [
+    {},
+    { client: null },
+    { client, session: 'no' },
+    { client, actor: 'x' },
+    { client, path: '/oauth/' },
+  ]) {
     expect(() => createRevocationRoute(tokens, options as never)).toThrow(TypeError)
   }
 })

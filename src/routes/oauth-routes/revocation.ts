@@ -3,6 +3,7 @@ import { ConfigurationError } from '../../errors.js'
 import type { MountableRoutes } from '../../http/mountable-routes.js'
 import type { TokenManager } from '../../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../../options.js'
+import type { RevokeOptions } from '../../sessions/options.js'
 import { OAuthError } from './oauth-error.js'
 import {
   assertEndpointOptions,
@@ -17,6 +18,8 @@ export interface RevocationRouteOptions<Client> extends TokenEndpointOptions<Cli
   readonly path?: string
   /** Whether an access token takes its session with it, as a log-out does; a refresh token always does. Default `true`. */
   readonly session?: boolean
+  /** The name that revocations of a client are recorded under, in events. */
+  readonly actor?: (client: Client) => string
 }
 
 const OPTIONS: OptionNames<RevocationRouteOptions<unknown>> = {
@@ -24,6 +27,7 @@ const OPTIONS: OptionNames<RevocationRouteOptions<unknown>> = {
   path: true,
   isAllowed: true,
   session: true,
+  actor: true,
 }
 const MEANT_OPTIONS = { authenticate: 'client', allow: 'client' }
 
@@ -45,19 +49,20 @@ export function createRevocationRoute<Client>(
   options: RevocationRouteOptions<Client>,
 ): MountableRoutes {
   assertOptions('createRevocationRoute()', options, OPTIONS, MEANT_OPTIONS)
-  const { path = '/oauth/revoke', client, isAllowed, session = true } = options
+  const { path = '/oauth/revoke', client, isAllowed, session = true, actor } = options
   assertEndpointOptions('createRevocationRoute()', options, path)
   if (typeof session !== 'boolean') throw new TypeError('session must be true or false')
+  if (actor !== undefined && typeof actor !== 'function') throw new TypeError('actor must be a function')
   if (!tokens.keepsRevocations) {
     throw new ConfigurationError(
       'createRevocationRoute needs a store: new TokenManager({ config, revocation: store })',
     )
   }
 
-  const revoke = async (payload: TokenPayload, request: Request): Promise<void> => {
+  const revoke = async (payload: TokenPayload, origin: RevokeOptions): Promise<void> => {
     const endsSession = payload.sid !== undefined && (payload.type === 'refresh' || session)
-    if (endsSession) await tokens.logout(payload, { request })
-    else if (payload.jti !== undefined) await tokens.revokeToken(payload, { request })
+    if (endsSession) await tokens.logout(payload, origin)
+    else if (payload.jti !== undefined) await tokens.revokeToken(payload, origin)
     // Not 200: the client would believe that the token is gone.
     else throw new OAuthError(400, 'unsupported_token_type', 'The token has no id to revoke it by')
   }
@@ -73,7 +78,7 @@ export function createRevocationRoute<Client>(
         if (!(await parseAllowed(isAllowed, payload, caller))) {
           throw new OAuthError(400, 'invalid_grant', 'The token was issued to another client')
         }
-        await revoke(payload, request)
+        await revoke(payload, { request, ...(actor !== undefined && { actor: actor(caller) }) })
       }
       // RFC 7009 §2.2: also for a token that is none, because there is nothing left to do.
       return new Response(null, { headers: { 'cache-control': 'no-store' } })
