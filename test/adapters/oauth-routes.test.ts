@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import express from 'express'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { serveNode } from '../../examples/server.js'
+import { serveFetch, serveNode } from '../../examples/server.js'
 import { mount as mountElysia } from '../../src/adapters/elysia.js'
 import { mount as mountExpress } from '../../src/adapters/express.js'
 import { mount as mountFastify } from '../../src/adapters/fastify.js'
@@ -128,10 +128,7 @@ describe('other files below /.well-known stay with a wildcard route of the appli
     const app = new Elysia({ adapter: elysiaNode() })
       .use(mountElysia(createMetadata()))
       .get('/*', () => 'own')
-    const server = await serveNode(
-      async (req, res) => res.end(await (await app.handle(new Request(`http://localhost${req.url}`))).text()),
-      0,
-    )
+    const server = await serveFetch((request) => app.handle(request), 0)
     onTestFinished(() => server.close())
     await check(server.url)
   })

@@ -37,7 +37,7 @@ function createRoutes(keys: IssuerOptions['keys']) {
 
 test('tokens of other issuers are introspected and revoked, the keys being loaded first', async () => {
   for (let count = 0; count < 8; count++) {
-    const { introspection, revocation } = createRoutes(() => jwk as never)
+    const { introspection, revocation } = createRoutes(() => jwk)
     const token = await createForeignToken()
     const [, body] = await send(introspection, { token })
     expect(body).toMatchObject({ active: true, iss: ISSUER, sub: 'kc:ada', scope: 'read' })
@@ -47,7 +47,7 @@ test('tokens of other issuers are introspected and revoked, the keys being loade
 })
 
 test('a token of another issuer is revoked before anybody has used it', async () => {
-  const { introspection, revocation } = createRoutes(() => jwk as never)
+  const { introspection, revocation } = createRoutes(() => jwk)
   const token = await createForeignToken()
   expect(await send(revocation, { token })).toEqual([200, null])
   expect(await send(introspection, { token })).toEqual([200, { active: false }])

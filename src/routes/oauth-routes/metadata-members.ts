@@ -58,7 +58,7 @@ export interface ResourceMetadata {
 
 interface Kind {
   readonly expected: string
-  isValid(value: unknown): boolean
+  readonly isValid: (value: unknown) => boolean
 }
 
 const url: Kind = { expected: 'an https URL without a fragment', isValid: isEndpointUrl }

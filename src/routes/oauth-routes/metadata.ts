@@ -20,7 +20,7 @@ export interface MetadataOptions {
   readonly server?: ServerMetadata
   /** Metadata of a protected resource (RFC 9728). */
   readonly resource?: ResourceMetadata
-  /** Whether the public keys are published. Default: if the manager signs with key pairs. */
+  /** Whether the public keys are published. Default: if none of the manager's keys is a secret. */
   readonly jwks?: boolean
   /** How long others may keep a response. Default 5 minutes. */
   readonly maxAge?: Duration

@@ -43,7 +43,7 @@ export interface TokenEndpoint<Client> {
   readonly path: string
   readonly config: TokenConfig
   readonly client: (request: Request) => Client | Promise<Client>
-  answer(token: string, client: Client, request: Request): Promise<Response>
+  readonly answer: (token: string, client: Client, request: Request) => Promise<Response>
 }
 
 /** The routes of an endpoint: one path, one method. */
