@@ -110,7 +110,7 @@ export async function readRevocableClaims(
   const token = settings.reading.toCanonical(text)
   try {
     if (verifier.needsKeys(token, now())) await verifier.loadKeys(token)
-    return verifier.open(token).claims
+    return verifier.open(token, now()).claims
   } catch (error) {
     if (isDecodeError(error)) return null
     throw error
