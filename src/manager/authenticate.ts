@@ -151,6 +151,7 @@ async function assertUnrevokedOnce(
   await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, atLeast))
   const sessions = store?.sessions ?? null
   if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
+  if (policy.isInspection === true) return sessions.assertNewest(verified)
   const client = origin === null ? {} : { request: origin.view }
   await (findings.presented ??= sessions.assertCurrent(verified, client))
 }

@@ -108,6 +108,8 @@ export interface CompiledPolicy extends RequirePolicy {
   readonly places: readonly TokenPlace[]
   /** Whether the caller presents a refresh token to its session itself, by rotating it. */
   readonly isRotation?: boolean
+  /** Whether a token is only looked at: a used refresh token is refused, and its session goes on. */
+  readonly isInspection?: boolean
 }
 
 /** A parsed policy, compiled; `configured` are the locations for policies that name none. */

@@ -44,7 +44,7 @@ import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
-import { logoutRequest } from './logout-request.js'
+import { logoutRequest, readRevocableToken } from './logout-request.js'
 import {
   assertType,
   compilePolicy,
@@ -238,6 +238,11 @@ export class TokenManager<
     return (this.#store?.sessions ?? null) !== null
   }
 
+  /** Whether a store keeps the revocations of this manager: everything that revokes needs one. */
+  get keepsRevocations(): boolean {
+    return this.#store !== null
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#issuer.createToken('access', claims, options)
@@ -360,6 +365,17 @@ export class TokenManager<
     const canonical = reading.toCanonical(token)
     const verified = await authenticateToken(this.#authenticator, canonical, compiled, null, atLeast)
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
+  }
+
+  /**
+   * Checks a token of any type as `verifyToken` does, but does not use it: a used refresh token is refused as revoked, and
+   * its session goes on. For introspection, where somebody else asks about a token.
+   */
+  async inspectToken(token: string): Promise<TokenPayload<Output>> {
+    const { locations, toCanonical } = this.#authenticator.settings.reading
+    const policy = { ...compilePolicy({ type: 'any' }, locations), isInspection: true }
+    const { payload } = await authenticateToken(this.#authenticator, toCanonical(token), policy, null)
+    return payload as TokenPayload<Output>
   }
 
   /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
@@ -541,6 +557,14 @@ export class TokenManager<
     const end = (revoker: Revoker, origin: EventOrigin): Promise<StandardClaims | null> =>
       logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
     return this.#revoke('logoutRequest', options, end, request)
+  }
+
+  /**
+   * The claims of a genuine token, or `null`. Time, issuer, audience and revocation are not checked, so this is only good
+   * for taking rights away: pass the claims to `logout` or `revokeToken`.
+   */
+  async readRevocableToken(token: string): Promise<TokenPayload | null> {
+    return (await readRevocableToken(this.#authenticator, token))?.claims ?? null
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
