@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { isUrlEncoded } from '../request/body.js'
 import { AddressedView } from '../request/fetch-view.js'
 import { readReplacedCookies } from '../request/read-token.js'
 import { toRequestView } from '../request/request-source.js'
@@ -151,7 +152,18 @@ function toBody(
   parsed: unknown,
 ): string | Uint8Array | ReadableStream<Uint8Array> {
   if (parsed === undefined || !req.readableDidRead) return toStream(req, res)
-  return typeof parsed === 'string' || parsed instanceof Uint8Array ? parsed : JSON.stringify(parsed)
+  if (typeof parsed === 'string' || parsed instanceof Uint8Array) return parsed
+  // As it came: the content type still says what it was.
+  return isUrlEncoded(req.headers['content-type'] ?? null) ? toForm(parsed) : JSON.stringify(parsed)
+}
+
+// Parsers make a list of a field that occurs more than once.
+function toForm(fields: unknown): string {
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    for (const each of [value as unknown].flat()) form.append(name, String(each))
+  }
+  return form.toString()
 }
 
 // Pulls, and not before it must: a request that is passed on keeps its body.

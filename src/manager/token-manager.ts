@@ -189,6 +189,11 @@ export class TokenManager<
     return (this.#store?.sessions ?? null) !== null
   }
 
+  /** Whether this manager has a store: every method that revokes needs one. */
+  get keepsRevocations(): boolean {
+    return this.#store !== null
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#issuer.createToken('access', claims, options)
