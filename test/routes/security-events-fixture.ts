@@ -1,0 +1,136 @@
+import { createHmac, sign as signBytes } from 'node:crypto'
+import type { MountableRoutes } from '../../src/routes/security-events.js'
+import { createKeyPair, type KeyPair } from '../helpers/keys.js'
+import { NOW } from '../helpers/manager.js'
+import { createSeam } from './security-events-seam.js'
+
+/** An identity provider with one key. */
+export interface Provider {
+  readonly issuer: string
+  readonly pair: KeyPair
+  readonly jwk: object
+  /** A JWT of this provider, issued now. */
+  sign(claims: object, header?: object): string
+}
+
+/** Two providers that the manager accepts, and one that it does not know. */
+export const ID = createProvider('https://id.example')
+export const OTHER = createProvider('https://other.example')
+export const STRANGER = createProvider('https://stranger.example')
+
+export const API = 'https://api.example'
+export const CLIENT = 'my-app'
+export const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout'
+export const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/'
+export const RISC = 'https://schemas.openid.net/secevent/risc/event-type/'
+
+/** A manager for the tokens of both providers, what it has revoked, and own tokens of the same users. */
+export function createReceiving() {
+  const { tokens, clock, store } = createSeam([ID, OTHER])
+  const revoked: { kind: string; id: string; actor: string | null; note: string | null }[] = []
+  tokens.on('revoked', ({ kind, id, actor, note }) => {
+    // Not the ids of the JWTs that were received.
+    if (kind !== 'token') revoked.push({ kind, id, actor, note })
+  })
+  return { tokens, clock, store, revoked }
+}
+
+/** An access token of a provider for a user, in a session. */
+export function accessToken(provider: Provider, sub: string, sid?: string): string {
+  return provider.sign({ aud: API, sub, sid, exp: NOW + 3600 }, { typ: 'at+jwt' })
+}
+
+let count = 0
+
+/** The claims of a logout token. */
+export function logoutClaims(changes: object = {}): object {
+  return {
+    aud: CLIENT,
+    exp: NOW + 120,
+    jti: `logout-${++count}`,
+    sub: 'ada',
+    sid: 'tablet',
+    events: { [LOGOUT]: {} },
+    ...changes,
+  }
+}
+
+/** A logout token. */
+export function logoutToken(changes: object = {}, provider = ID, header: object = {}): string {
+  return provider.sign(logoutClaims(changes), { typ: 'logout+jwt', ...header })
+}
+
+/** A security event token with one event. */
+export function eventToken(
+  type: string,
+  subject: unknown,
+  changes: object = {},
+  provider = ID,
+  header: object = {},
+): string {
+  const claims = { aud: API, jti: `event-${++count}`, sub_id: subject, events: { [type]: {} }, ...changes }
+  return provider.sign(claims, { typ: 'secevent+jwt', ...header })
+}
+
+/** The JWT of a Global Token Revocation request. */
+export function revocationJwt(changes: object = {}, provider = ID, header: object = {}): string {
+  const claims = {
+    aud: `${API}/global-token-revocation`,
+    exp: NOW + 300,
+    jti: `gtr-${++count}`,
+    sub: 'client',
+    ...changes,
+  }
+  return provider.sign(claims, { typ: 'global-token-revocation+jwt', ...header })
+}
+
+/** The status, headers and body of the response to a request. */
+export async function send(routes: MountableRoutes, init: RequestInit, path = routes.path) {
+  const response = await routes.handle(
+    new Request(`${API}${path}`, { method: 'POST', duplex: 'half', ...init } as RequestInit),
+  )
+  if (response === null) throw new Error('not a request of these routes')
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (text === '' ? null : JSON.parse(text)) as Record<string, unknown> | null,
+  }
+}
+
+/** Sends a logout token. */
+export const sendLogout = (routes: MountableRoutes, token: string) =>
+  send(routes, { body: new URLSearchParams({ logout_token: token }) })
+
+/** Sends a security event token. */
+export const sendEvent = (routes: MountableRoutes, token: string, headers: object = {}) =>
+  send(routes, { headers: { 'content-type': 'application/secevent+jwt', ...headers }, body: token })
+
+/** Sends a Global Token Revocation request. */
+export const sendRevocation = (routes: MountableRoutes, subject: unknown, jwt = revocationJwt()) =>
+  send(routes, {
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${jwt}` },
+    body: JSON.stringify({ sub_id: subject }),
+  })
+
+/** A JWT with a header that lies about how it is signed. */
+export function forge(claims: object, header: { alg: string }, secret: string | null): string {
+  const input = `${encode(header)}.${encode({ iss: ID.issuer, iat: NOW, ...claims })}`
+  const signature = secret === null ? '' : createHmac('sha256', secret).update(input).digest('base64url')
+  return `${input}.${signature}`
+}
+
+function createProvider(issuer: string): Provider {
+  const pair = createKeyPair('ES256')
+  const jwk = { ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' }
+  const sign: Provider['sign'] = (claims, header = {}) => {
+    const input = `${encode({ alg: 'ES256', kid: 'k1', ...header })}.${encode({ iss: issuer, iat: NOW, ...claims })}`
+    const key = { key: pair.privateKey, dsaEncoding: 'ieee-p1363' } as const
+    return `${input}.${signBytes('sha256', Buffer.from(input), key).toString('base64url')}`
+  }
+  return { issuer, pair, jwk, sign }
+}
+
+function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
