@@ -61,6 +61,9 @@ export {
   unsetCookies,
   unsetRefreshCookies,
 } from './http/set-cookies.js'
+export type { IssuerOptions } from './issuers/issuer.js'
+export type { KeySource } from './issuers/key-source.js'
+export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
 export type { Algorithm, Jwk, JwsHeader, KeyMaterial, NodeKey, SecretMaterial } from './jws/jose.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
@@ -72,6 +75,7 @@ export type {
   PayloadOf,
   TokenDependency,
 } from './manager/dependencies.js'
+export type { IssuedJwt, IssuedJwtOptions } from './manager/issued-jwt.js'
 export type { ReadTokenOptions, TokenPolicy, VerifyOptions } from './manager/policy.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'

@@ -71,3 +71,13 @@ export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | '
   if (token === null || token < Math.floor(issuedAt) || token > latest) return issuedAt
   return (sid === undefined ? null : readTimedId(sid)) ?? token
 }
+
+/**
+ * When a token of another issuer started, in epoch milliseconds: when it was made, since nothing is known of its session.
+ *
+ * The clock of the issuer may be ahead by `leeway` seconds, and `iat` is in whole seconds: a token made just after the
+ * revocation of its user may count as revoked, but one made before it never counts as new.
+ */
+export function readForeignStart({ iat }: Pick<StandardClaims, 'iat'>, leeway: number): number {
+  return iat === undefined ? 0 : (Math.floor(iat) - leeway) * 1000
+}

@@ -95,6 +95,14 @@ export const EMPTY_PROTOTYPE: object = Object.freeze(Object.create(null) as obje
 export function parseClaims(text: string | null, identityClaim: string): TokenPayload {
   const claims = text === null ? null : readJsonObject(text)
   if (claims === null) throw new TokenDecodeError('Token claims must be a JSON object')
+  return toTokenPayload(claims, identityClaim)
+}
+
+/** The payload of claims in the form of our own tokens, or `TokenDecodeError`. */
+export function toTokenPayload(
+  claims: Readonly<Record<string, unknown>>,
+  identityClaim: string,
+): TokenPayload {
   const draft: Record<string, unknown> = { __proto__: EMPTY_PROTOTYPE, ...claims }
   const mistyped = readMistypedClaim(draft)
   if (mistyped !== null) throw invalidClaim(mistyped)
@@ -106,9 +114,11 @@ export function parseClaims(text: string | null, identityClaim: string): TokenPa
   return toPayload(draft)
 }
 
-// The first standard claim that is there and has the wrong type, or `null`. One line for each claim: a loop over a table
-// of names takes three times as long.
-function readMistypedClaim(claims: Readonly<Record<string, unknown>>): keyof StandardClaims | null {
+/**
+ * The first standard claim that is there and has the wrong type, or `null`. One line for each claim: a loop over a table
+ * of names takes three times as long.
+ */
+export function readMistypedClaim(claims: Readonly<Record<string, unknown>>): keyof StandardClaims | null {
   const { sub, type, jti, iat, nbf, exp, iss, aud, fresh, csrf, scopes, sid, gen, remember } = claims
   if (sub !== undefined && !isNonEmptyString(sub)) return 'sub'
   if (type !== undefined && type !== 'access' && type !== 'refresh') return 'type'
@@ -133,7 +143,8 @@ export function toPayload(claims: Record<string, unknown>): TokenPayload {
   return Object.freeze(claims) as unknown as TokenPayload
 }
 
-function invalidClaim(name: string): TokenDecodeError {
+/** The error for a claim that is missing or has the wrong type. */
+export function invalidClaim(name: string): TokenDecodeError {
   return new TokenDecodeError(`Token claim "${name}" is missing or has the wrong type`)
 }
 
@@ -186,6 +197,13 @@ function readInvalidClaim(
     return 'iss'
   if (rules.audience.length > 0 && !isForAudience(claims.aud, rules.audience)) return 'aud'
   return null
+}
+
+/** The second from which on a token is expired or too old, `null` for never; epoch seconds. */
+export function readEnd({ exp, iat }: StandardClaims, { leeway, maxAge }: ClaimRules): number | null {
+  const oldest = maxAge === null || iat === undefined ? Number.POSITIVE_INFINITY : iat + maxAge
+  const end = Math.min(exp ?? Number.POSITIVE_INFINITY, oldest) + leeway
+  return end === Number.POSITIVE_INFINITY ? null : end
 }
 
 function isForAudience(aud: string | readonly string[] | undefined, accepted: readonly string[]): boolean {

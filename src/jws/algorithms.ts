@@ -148,6 +148,16 @@ function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
   return bytes.length === 2 * size && Buffer.compare(bytes.subarray(size), highestS) <= 0
 }
 
+/** The spelling of an ECDSA signature with the lower s; any other text as it is. */
+export function toLowSignature(algorithm: string, encoded: string): string {
+  const spec = Object.hasOwn(ALGORITHMS, algorithm) ? ALGORITHMS[algorithm as Algorithm] : null
+  const signature = spec?.family === 'ecdsa' ? readBase64url(encoded) : null
+  if (spec?.family !== 'ecdsa' || signature?.length !== 2 * spec.size) return encoded
+  const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
+  // An s that is no number of the group has no other spelling, and is no signature.
+  return s < spec.order ? toBase64url(toLowS(signature, spec)) : encoded
+}
+
 function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
   if (isLowS(signature, spec)) return signature
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)

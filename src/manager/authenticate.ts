@@ -8,7 +8,14 @@ import { callBlocklist, type Blocklist } from '../revocation/blocklist.js'
 import type { Position } from '../revocation/store.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import type { Clock } from '../time.js'
-import { assertFresh, assertPlace, assertScopes, assertType, type CompiledPolicy } from './policy.js'
+import {
+  assertFresh,
+  assertIssuer,
+  assertPlace,
+  assertScopes,
+  assertType,
+  type CompiledPolicy,
+} from './policy.js'
 import type { Settings } from './settings.js'
 import type { TokenVerifier, VerifiedToken } from './verified-tokens.js'
 
@@ -68,8 +75,10 @@ export async function authenticateToken(
   let verified: VerifiedToken | undefined
   try {
     const now = authenticator.now()
+    if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
     verified = verifier.verify(token, now)
     const { payload } = verified
+    assertIssuer(verified.source.issuer, policy)
     assertType(payload, policy)
     if (origin !== null && policy.type === 'any') {
       assertPlace(payload.type, origin.found, policy.locationsOf)

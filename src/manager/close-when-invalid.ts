@@ -1,4 +1,4 @@
-import type { TokenPayload } from '../claims/payload.js'
+import { type ClaimRules, readEnd, type TokenPayload } from '../claims/payload.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { startTimer, type Timer } from '../runtime.js'
 import { type Duration, parseDuration } from '../time.js'
@@ -32,6 +32,7 @@ export function closeWhenInvalid(
   const followed = known?.followed ?? null
   // A session is known to the manager that has authenticated the handshake.
   const authenticator = known !== null && followed !== null ? known.authenticator : manager
+  const { rules } = known ?? { rules: authenticator.settings.claims }
   let timer: Timer | undefined
   let stopped = false
   const stop = (): void => {
@@ -55,7 +56,7 @@ export function closeWhenInvalid(
   const schedule = (): void => {
     clearTimeout(timer)
     const now = authenticator.now()
-    const wait = followed?.untilLook(now) ?? untilExpiry(authenticator, upgrade.payload, now)
+    const wait = followed?.untilLook(now) ?? untilExpiry(rules, upgrade.payload, now)
     timer = startTimer(() => void check(true), Math.min(interval, wait))
   }
 
@@ -84,6 +85,7 @@ function watchToken(
   return store?.watchToken(verifier.open(token), listener) ?? (() => undefined)
 }
 
-function untilExpiry({ settings }: Authenticator, { exp }: TokenPayload, now: number): number {
-  return exp === undefined ? FOREVER : Math.max(0, (exp + settings.claims.leeway) * 1000 - now)
+function untilExpiry(rules: ClaimRules, payload: TokenPayload, now: number): number {
+  const end = readEnd(payload, rules)
+  return end === null ? FOREVER : Math.max(0, end * 1000 - now)
 }

@@ -1,7 +1,7 @@
 import { type TokenPayload, isCurrent } from '../claims/payload.js'
 import type { RequestView } from '../request/view.js'
 import type { Authenticator } from './authenticate.js'
-import { type CompiledPolicy, satisfies } from './policy.js'
+import { type CompiledPolicy, isFrom, satisfies } from './policy.js'
 
 /** Lets a request pass at once whose header was seen before. */
 export interface FastLane {
@@ -39,8 +39,10 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       // A refresh token has to be presented to its session.
       if (known === undefined || known.payload.type !== 'access') return null
       const now = clock()
-      if (!isCurrent(known.claims, settings.claims, now / 1000)) return null
-      if (!satisfies(known.payload, policy, now)) return null
+      const { source } = known
+      if (!source.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
+        return null
+      if (!isFrom(source.issuer, policy) || !satisfies(known.payload, policy, now)) return null
       if (policy.skipRevocation === true) return known.payload
       // A callback is asked once for a request, which only its authentication can see to.
       if (blocklist.callback !== null) return null

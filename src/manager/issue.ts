@@ -73,6 +73,11 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     const at = now()
     const start = session === null ? parts.startToken(at) : at
     const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
+    if (settings.issuers.has(claims['iss'] as string)) {
+      throw new TypeError(
+        'issuer is one of the issuers of this manager: only that issuer can make such a token',
+      )
+    }
     const text = JSON.stringify(claims)
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
     const key = keys.signing

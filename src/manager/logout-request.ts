@@ -23,7 +23,12 @@ export async function logoutRequest(
 ): Promise<TokenPayload | null> {
   const found = await readLogoutClaims(authenticator, view)
   const sessions = new Map(found.map((claims) => [claims.sid ?? claims.jti, claims]))
-  for (const claims of sessions.values()) await revoker.logout(claims, origin)
+  const { issuers } = authenticator.settings
+  for (const claims of sessions.values()) {
+    await revoker.logout(claims, origin, [
+      claims.iss !== undefined && issuers.has(claims.iss) ? claims.iss : null,
+    ])
+  }
   return found[0] ?? null
 }
 
@@ -45,7 +50,8 @@ async function readLogoutClaims(
       ...(await findTokens(view, 'access', reading)),
       ...(await findTokens(view, 'refresh', reading)),
     ]
-    genuine = found.flatMap((token) => openToken(authenticator, token) ?? [])
+    const opened = await Promise.all(found.map((token) => openToken(authenticator, token)))
+    genuine = opened.filter((token) => token !== null)
     await assertOwnRequest(view, genuine, reading)
     return genuine.map(({ claims }) => claims)
   } catch (error) {
@@ -91,11 +97,17 @@ async function readPlace(
   }
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[type])
   const csrf = view.header(reading.csrf.headerName[type].toLowerCase())
-  return values.slice(0, MAX_COOKIE_VALUES).map((value) => new RequestToken(value, type, 'cookies', csrf))
+  return values
+    .slice(0, MAX_COOKIE_VALUES)
+    .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))
 }
 
-function openToken({ verifier }: Authenticator, found: RequestToken): GenuineToken | null {
+async function openToken(
+  { verifier, now }: Authenticator,
+  found: RequestToken,
+): Promise<GenuineToken | null> {
   try {
+    if (verifier.needsKeys(found.token, now())) await verifier.loadKeys(found.token)
     const { claims } = verifier.open(found.token)
     // A header or query has one place for both types; cookies and bodies have a name for each.
     const isNamed = found.location === 'cookies' || found.location === 'json'

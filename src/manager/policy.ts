@@ -1,9 +1,16 @@
-import { hasScopes, isScope, type StandardClaims, type TokenType } from '../claims/payload.js'
+import {
+  hasScopes,
+  isNonEmptyString,
+  isScope,
+  type StandardClaims,
+  type TokenType,
+} from '../claims/payload.js'
 import {
   AccessTokenRequiredError,
   FreshTokenRequiredError,
   InsufficientScopeError,
   RefreshTokenRequiredError,
+  TokenIssuerError,
 } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import {
@@ -25,6 +32,8 @@ export interface TokenPolicy {
   readonly fresh?: boolean
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
+  /** Whose tokens are accepted: `own`, or the `issuer` of one or more of the manager's issuers. Default: all of them. */
+  readonly issuer?: string | readonly string[]
   /** Where to look, instead of the configured locations. */
   readonly locations?: TokenLocation | readonly TokenLocation[]
   /** `false` leaves the CSRF check out for this route. */
@@ -56,6 +65,7 @@ export function parsePolicy<Policy extends TokenPolicy>(
   return {
     ...policy,
     ...(policy.scopes && { scopes: [...policy.scopes] }),
+    ...(policy.issuer !== undefined && { issuer: [policy.issuer].flat() }),
     ...(policy.locations && { locations: [policy.locations].flat() }),
   }
 }
@@ -81,10 +91,19 @@ export function compilePolicy(
 }
 
 /** The fields of a policy for a token that did not come from a request. */
-export const TOKEN_POLICY_NAMES = { type: true, fresh: true, scopes: true, skipRevocation: true } as const
+export const TOKEN_POLICY_NAMES = {
+  type: true,
+  fresh: true,
+  scopes: true,
+  issuer: true,
+  skipRevocation: true,
+} as const
 
 /** What a token that did not come from a request must satisfy. */
-export interface VerifyOptions extends Pick<TokenPolicy, 'type' | 'fresh' | 'scopes' | 'skipRevocation'> {
+export interface VerifyOptions extends Pick<
+  TokenPolicy,
+  'type' | 'fresh' | 'scopes' | 'issuer' | 'skipRevocation'
+> {
   /** The `position` of a revocation that the answer must include, wherever it was made. */
   readonly atLeast?: Position | undefined
 }
@@ -117,6 +136,13 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
     isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isScope),
     expected: 'a list of at least one scope, each a non-empty string without spaces',
   },
+  issuer: {
+    isValid: (value) => {
+      const names: readonly unknown[] = Array.isArray(value) ? value : [value]
+      return names.length > 0 && names.every(isNonEmptyString)
+    },
+    expected: "'own', an issuer or a list of these",
+  },
   locations: {
     isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),
     expected: `one or more of ${TOKEN_LOCATIONS.join(', ')}`,
@@ -129,6 +155,19 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {
   return hasType(claims, policy) && isFresh(claims, policy, now) && hasEveryScope(claims, policy)
+}
+
+/** The name of our own tokens among the issuers of a policy. */
+export const OWN = 'own'
+
+/** Whether a token of this issuer, `null` for our own, is accepted by the policy. */
+export function isFrom(issuer: string | null, policy: TokenPolicy): boolean {
+  return policy.issuer === undefined || policy.issuer.includes(issuer ?? OWN)
+}
+
+/** Throws unless a token of this issuer, `null` for our own, is accepted by the policy. */
+export function assertIssuer(issuer: string | null, policy: TokenPolicy): void {
+  if (!isFrom(issuer, policy)) throw new TokenIssuerError()
 }
 
 /** Throws unless the token has the type that the policy demands. */

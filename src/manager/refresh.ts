@@ -15,7 +15,7 @@ import {
   reportRejection,
 } from './authenticate.js'
 import type { TokenIssuer } from './issue.js'
-import { compilePolicy } from './policy.js'
+import { compilePolicy, OWN } from './policy.js'
 
 /** What a refresh works with. */
 export interface RefreshParts {
@@ -34,7 +34,10 @@ export async function refreshPair(
   assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
   const { claims, access, ...client } = refreshOptions
   const { settings } = authenticator
-  const policy = { ...compilePolicy({ type: 'refresh' }, settings.reading.locations), isRotation: true }
+  const policy = {
+    ...compilePolicy({ type: 'refresh', issuer: [OWN] }, settings.reading.locations),
+    isRotation: true,
+  }
 
   const view = typeof source === 'string' ? undefined : toRequestView(source)
   const found = view === undefined ? null : await findToken(authenticator, view, policy)

@@ -2,6 +2,9 @@ import type { CreationRules } from '../claims/create.js'
 import { type ClaimRules, RESERVED_CLAIMS } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
+import { createCanonicalizer } from '../issuers/canonical.js'
+import { createIssuers, type IssuerOptions, type Issuers } from '../issuers/issuer.js'
 import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import type { PerType, ReadingRules } from '../request/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
@@ -14,6 +17,7 @@ export interface Settings {
   readonly keys: KeyRing
   readonly creation: PerType<CreationRules>
   readonly claims: ClaimRules
+  readonly issuers: Issuers
   readonly reading: ReadingRules
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
@@ -22,26 +26,47 @@ export interface Settings {
   readonly verifiedCacheSize: number
 }
 
+/** What a manager is configured with beside its configuration. */
+export interface SettingsInput {
+  readonly schema: ClaimsSchema | null
+  readonly issuers: readonly IssuerOptions[]
+  readonly emit: TokenEmitter['emit']
+}
+
 /** The settings a configuration stands for, or `ConfigurationError`; the configuration is frozen. */
-export function resolveSettings(config: TokenConfig, schema: ClaimsSchema | null): Settings {
+export function resolveSettings(
+  config: TokenConfig,
+  { schema, issuers: list, emit }: SettingsInput,
+): Settings {
   assertFields(config)
   assertCookies(config)
   assertNames(config)
+  const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
+  const keys = createKeyRing(config)
+  const issuers = createIssuers(
+    list,
+    { emit, leeway },
+    {
+      hasKeys: keys.verifying.length > 0,
+      issuers: toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? []),
+    },
+  )
   const settings: Settings = {
-    keys: createKeyRing(config),
+    keys,
+    issuers,
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
-      leeway: parseDuration(config.JWT_DECODE_LEEWAY),
+      leeway,
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
       requiredClaims: [],
       maxAge: null,
     },
-    reading: resolveReading(config),
+    reading: resolveReading(config, issuers),
     schema,
     identityClaim: config.JWT_IDENTITY_CLAIM,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
-    store: resolveStore(config),
+    store: resolveStore(config, issuers),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)
@@ -68,9 +93,13 @@ function resolveCreation(
 // Another process on the same store may allow more leeway than this one.
 const MIN_RETENTION_MS = 300_000
 
-function resolveStore(config: TokenConfig): Settings['store'] {
-  const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS)
+function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
+  const foreign = [...issuers.values()].map(({ rules }) => rules)
+  const leeways = foreign.map(({ leeway }) => leeway * 1000)
+  const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
   const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
+  // A token that is older is refused, whenever it expires: no revocation has to be kept for it.
+  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + leeway) * 1000)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
@@ -84,7 +113,7 @@ function toMilliseconds(duration: Duration | false): number {
   return duration === false ? FOREVER : parseDuration(duration) * 1000
 }
 
-function resolveReading(config: TokenConfig): ReadingRules {
+function resolveReading(config: TokenConfig, issuers: Issuers): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)
   return {
     locations: { access, refresh: toList(config.JWT_REFRESH_TOKEN_LOCATION ?? access) },
@@ -95,6 +124,7 @@ function resolveReading(config: TokenConfig): ReadingRules {
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,
     maxLength: config.JWT_MAX_TOKEN_LENGTH + MAX_LENGTH_BESIDE_TOKEN,
+    toCanonical: createCanonicalizer(issuers, config.JWT_MAX_TOKEN_LENGTH),
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),

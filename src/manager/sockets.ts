@@ -1,5 +1,5 @@
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
-import { isCurrent, type TokenPayload } from '../claims/payload.js'
+import { type ClaimRules, isCurrent, type TokenPayload } from '../claims/payload.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
@@ -9,16 +9,18 @@ import { type Authenticator, assertUnrevoked, authenticateToken, reportRejection
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
 import {
   assertFresh,
+  assertIssuer,
   assertScopes,
   assertType,
   compilePolicy,
+  OWN,
   parsePolicy,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
 
 /** What a WebSocket handshake must bring. */
-export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'skipRevocation'> {
+export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'issuer' | 'skipRevocation'> {
   /** Default `access`. */
   readonly type?: 'access' | 'refresh'
   /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */
@@ -76,7 +78,9 @@ export async function authenticateUpgrade(
   if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
   const { token, protocol } = found
   // The origin has been checked in place of a CSRF value, which no browser could send here.
-  const checks = compilePolicy({ ...demands, csrf: false }, reading.locations)
+  // Only our own sessions are in the store.
+  const own = until === 'session' ? { issuer: [OWN] } : {}
+  const checks = compilePolicy({ ...demands, ...own, csrf: false }, reading.locations)
   // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
   const origin = { view: copyView(view), found: token }
   const now = authenticator.now()
@@ -86,7 +90,7 @@ export async function authenticateUpgrade(
     sessions &&
     (await reported(authenticator, claims, () => followSession(authenticator, sessions, verified, now)))
   const upgrade = { payload, token: Object.freeze(token), protocol }
-  accepted.set(upgrade, { authenticator, followed })
+  accepted.set(upgrade, { authenticator, rules: verified.source.rules, followed })
   return upgrade
 }
 
@@ -100,6 +104,8 @@ function copyView(view: RequestView): RequestView {
 export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
+  /** What its token is held against. */
+  readonly rules: ClaimRules
   /** `null` for a socket that lives as long as its token. */
   readonly followed: FollowedSession | null
 }
@@ -128,7 +134,9 @@ export async function recheckToken(
   const followed = readFollowed(upgrade)
   await reported(authenticator, upgrade.payload, async () => {
     const now = authenticator.now()
-    const verified = authenticator.verifier.verify(token, now, followed !== null)
+    const { verifier } = authenticator
+    if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
+    const verified = verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, location)
     followed?.setChecked(now)
@@ -185,13 +193,14 @@ export function checkMessage(
     if (policy.locations !== undefined && !policy.locations.includes(location)) {
       throw new MissingTokenError(`The token of the WebSocket handshake was found in ${location}`)
     }
-    const { verifier, settings } = authenticator
+    const { verifier } = authenticator
     const now = authenticator.now()
-    const { payload, claims } = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const { payload, claims, source } = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    assertIssuer(source.issuer, policy)
     assertType(payload, policy)
     assertFresh(payload, policy, now)
     // A token is fresh until it expires at the latest, also where the socket outlives it.
-    if (policy.fresh === true && !isCurrent(claims, settings.claims, now / 1000)) {
+    if (policy.fresh === true && !isCurrent(claims, source.rules, now / 1000)) {
       throw new FreshTokenRequiredError()
     }
     assertScopes(payload, policy)

@@ -12,6 +12,7 @@ import {
   type TokenListener,
 } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import type { IssuerOptions } from '../issuers/issuer.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
@@ -20,6 +21,7 @@ import {
   type LogoutPayload,
   parseText,
   type RevocablePayload,
+  type RevokedIssuers,
   type Revoker,
 } from '../revocation/revoker.js'
 import type { RevocationStore } from '../revocation/store.js'
@@ -39,10 +41,12 @@ import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
+import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest } from './logout-request.js'
 import {
   assertType,
   compilePolicy,
+  OWN,
   parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
@@ -52,6 +56,7 @@ import {
   type VerifyOptions,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
+import { parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -82,6 +87,8 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Others whose tokens are accepted: identity providers, other applications. */
+  readonly issuers?: readonly IssuerOptions[] | undefined
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
 }
@@ -91,10 +98,11 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   claims: true,
   revocation: true,
   subjectGetter: true,
+  issuers: true,
   clock: true,
   randomBytes: true,
 }
-const MEANT_OPTIONS = { store: 'revocation' }
+const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
 
 /**
  * Creates access and refresh tokens, and guards routes with dependencies that check them.
@@ -146,13 +154,14 @@ export class TokenManager<
       claims = null,
       revocation = null,
       subjectGetter = null,
+      issuers = [],
       clock = systemClock,
       randomBytes = systemRandom,
     } = options
-    const settings = resolveSettings(config, claims)
+    this.#emitter = createEmitter()
+    const settings = resolveSettings(config, { schema: claims, issuers, emit: this.#emitter.emit })
     const now = createCheckedClock(clock)
     const blocklist = new Blocklist()
-    this.#emitter = createEmitter()
     const parts = { now, random: randomBytes, emit: this.#emitter.emit }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
@@ -244,7 +253,9 @@ export class TokenManager<
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
-    const compiled = compilePolicy(parsePolicy(policy), authenticator.settings.reading.locations)
+    const parsed = parsePolicy(policy)
+    for (const issuer of [parsed.issuer ?? []].flat()) parseIssuer(authenticator.settings.issuers, issuer)
+    const compiled = compilePolicy(parsed, authenticator.settings.reading.locations)
     return createDependency({
       lane: createFastLane(authenticator, compiled),
       type: compiled.type ?? 'access',
@@ -271,9 +282,15 @@ export class TokenManager<
     assertOptions('verifyToken()', options, VERIFY_OPTIONS)
     const { atLeast, ...policy } = options
     if (atLeast !== undefined) parseText('atLeast', atLeast)
-    const { locations } = this.#authenticator.settings.reading
+    const { locations, toCanonical } = this.#authenticator.settings.reading
     const compiled = compilePolicy(parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES), locations)
-    const { payload } = await authenticateToken(this.#authenticator, token, compiled, null, atLeast)
+    const { payload } = await authenticateToken(
+      this.#authenticator,
+      toCanonical(token),
+      compiled,
+      null,
+      atLeast,
+    )
     return payload as TokenPayload<Output>
   }
 
@@ -282,14 +299,26 @@ export class TokenManager<
     token: string,
     options: { readonly type?: TokenType | 'any'; readonly allowExpired?: boolean } = {},
   ): TokenPayload<Output> {
-    const { verifier, now } = this.#authenticator
+    const { verifier, now, settings } = this.#authenticator
     assertOptions('verifyTokenWithoutRevocation()', options, { type: true, allowExpired: true })
     const { allowExpired = false, ...policy } = options
     if (typeof allowExpired !== 'boolean') throw new TypeError('allowExpired must be true or false')
     const checked = parsePolicy(policy)
-    const { payload } = verifier.verify(token, now(), allowExpired)
+    const { payload } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
     assertType(payload, checked)
     return payload as TokenPayload<Output>
+  }
+
+  /** Checks a JWT of an issuer that is no access token, such as a logout token or a security event token. */
+  async verifyIssuedJwt(jwt: string, options: IssuedJwtOptions): Promise<IssuedJwt> {
+    return verifyIssuedJwt(this.#authenticator, jwt, options)
+  }
+
+  /** How a `sub` of one of the issuers appears in a payload: with the prefix of the issuer. */
+  toSubject(issuer: string, sub: string): string {
+    const known = this.#authenticator.settings.issuers.get(issuer)
+    if (known === undefined) throw new TypeError('issuer must be one of the issuers of this manager')
+    return known.toSubject(parseText('sub', sub))
   }
 
   /** Checks the token of a WebSocket handshake: a Node `upgrade` request or a Fetch one. Nothing is remembered. */
@@ -328,11 +357,12 @@ export class TokenManager<
   }
 
   /**
-   * Resolves once the store has been found fit for use; waits a few seconds for it, and then rejects with the reason.
-   * It does not ask again: for the state of the store at this moment, see `health`.
+   * Resolves once the store has been found fit for use, and the keys of every issuer are loaded; waits a few seconds for
+   * that, and then rejects with the reason. It does not ask again: for the state of the store at this moment, see `health`.
    */
   async ready(): Promise<void> {
-    await this.#store?.ready()
+    const issuers = [...this.#authenticator.settings.issuers.values()]
+    await Promise.all([this.#store?.ready(), ...issuers.map(({ keys }) => keys.ready())])
   }
 
   /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
@@ -347,40 +377,55 @@ export class TokenManager<
 
   /** Revokes one token by its `jti`; the other token of its session stays good. */
   async revokeToken(payload: RevocablePayload, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeToken', options, (revoker, origin) => revoker.revokeToken(payload, origin))
+    return this.#revoke('revokeToken', options, (revoker, origin) =>
+      revoker.revokeToken(payload, origin, this.#toIssuers(options, payload)),
+    )
   }
 
   /** Revokes every token of a session, those still to be refreshed included. */
   async revokeSession(
-    session: string | (Pick<StandardClaims, 'sid'> & { readonly sub?: string }),
+    session: string | (Pick<StandardClaims, 'sid' | 'iss'> & { readonly sub?: string }),
     options: RevokeOptions = {},
   ): Promise<Acknowledgement> {
     return this.#revoke('revokeSession', options, async (revoker, origin) => {
       const sid = typeof session === 'string' ? session : session?.sid
       if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
       const sub = typeof session === 'string' ? await this.#readSubject(sid) : (session.sub ?? null)
-      return revoker.revokeSessions([sid], sub, origin)
+      const issuers = this.#toIssuers(options, typeof session === 'string' ? {} : session)
+      return revoker.revokeSessions([sid], sub, origin, issuers)
     })
   }
 
   /** Revokes every token of a user whose session began before now; a new one is good at once. */
   async revokeUser(uid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeUser', options, (revoker, origin) => revoker.revokeUser(uid, origin))
+    return this.#revoke('revokeUser', options, (revoker, origin) =>
+      revoker.revokeUser(uid, origin, this.#toIssuers(options, {})),
+    )
   }
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
   async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeKey', options, (revoker, origin) => revoker.revokeKey(kid, origin))
+    // Not for every issuer: their keys may have the same `kid`, and this is for good.
+    return this.#revoke('revokeKey', options, (revoker, origin) =>
+      revoker.revokeKey(kid, origin, this.#toIssuers({ issuer: options.issuer ?? OWN }, {})),
+    )
   }
 
-  /** Revokes every token of everybody whose session began before now. */
+  /** Revokes every token of everybody whose session began before now; with an `issuer`, only the tokens of that one. */
   async revokeAll(options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeAll', options, (revoker, origin) => revoker.revokeAll(origin))
+    return this.#revoke('revokeAll', options, (revoker, origin) => {
+      if (options.issuer === undefined) return revoker.revokeAll(origin)
+      const issuer = parseIssuer(this.#authenticator.settings.issuers, options.issuer)
+      if (issuer !== null) return revoker.revokeIssuer(issuer, origin)
+      throw new TypeError('revokeAll() takes one of the issuers, or none for every token of everybody')
+    })
   }
 
   /** Ends the session of a token: its access and refresh tokens die together. A token of no session is revoked by itself. */
   async logout(payload: LogoutPayload, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('logout', options, (revoker, origin) => revoker.logout(payload, origin))
+    return this.#revoke('logout', options, (revoker, origin) =>
+      revoker.logout(payload, origin, this.#toIssuers(options, payload)),
+    )
   }
 
   /** The live sessions of a user, newest first, a page at a time. */
@@ -396,10 +441,13 @@ export class TokenManager<
 
   /** Revokes every session of the token's user but its own; returns how many they were. */
   async revokeOtherSessions(
-    payload: Pick<StandardClaims, 'sub' | 'sid'>,
+    payload: Pick<StandardClaims, 'sub' | 'sid' | 'iss'>,
     options: RevokeOptions = {},
   ): Promise<number> {
     const sessions = this.#requireSessions('revokeOtherSessions')
+    if (this.#authenticator.settings.issuers.has(payload?.iss as string)) {
+      throw new TypeError('The token belongs to another issuer, which keeps its own sessions')
+    }
     return this.#revoke('revokeOtherSessions', options, (_, origin) =>
       sessions.revokeOtherSessions(payload, origin),
     )
@@ -425,6 +473,10 @@ export class TokenManager<
     const end = (revoker: Revoker, origin: EventOrigin): Promise<StandardClaims | null> =>
       logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
     return this.#revoke('logoutRequest', options, end, request)
+  }
+
+  #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
+    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload?.iss)
   }
 
   async #revoke<Answer>(

@@ -1,7 +1,10 @@
-import { parseClaims, type TokenPayload, assertClaims } from '../claims/payload.js'
+import { readForeignStart } from '../claims/ids.js'
+import { assertClaims, type ClaimRules, parseClaims, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
+import { type ForeignJwt, type Issuer, readForeignJwt } from '../issuers/issuer.js'
+import type { BoundKey } from '../jws/algorithms.js'
 import { createJwsVerifier } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
@@ -12,12 +15,30 @@ export interface VerifiedToken extends RevocableToken {
   readonly header: JwsHeader
   /** The claims as they were signed, before a schema made others of them. */
   readonly claims: TokenPayload
+  readonly source: TokenSource
+  /** The key that made its signature. */
+  readonly signer: BoundKey
+}
+
+/** Whose tokens they are: our own, or those of one issuer. */
+export interface TokenSource {
+  /** `null` for our own. */
+  readonly issuer: string | null
+  readonly rules: ClaimRules
+  /** The same, but expired tokens pass. */
+  readonly lenientRules: ClaimRules
+  /** Whether a key that made a signature earlier is still good at `now`, in epoch milliseconds. */
+  isTrusted(key: BoundKey, now: number): boolean
 }
 
 /** Runs the standard JWT checks on a token. */
 export interface TokenVerifier {
   /** Throws a `TokenDecodeError` unless every standard check holds at `now`, in epoch milliseconds. */
   verify(token: string, now: number, allowExpired?: boolean): VerifiedToken
+  /** Whether the keys for a token have to be loaded before it can be verified. */
+  needsKeys(token: string, now: number): boolean
+  /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
+  loadKeys(token: string): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
@@ -32,9 +53,10 @@ export interface TokenVerifier {
  * freshness, scopes, revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
-  const { claims: rules, identityClaim, keys, maxTokenLength, schema, verifiedCacheSize } = settings
+  const { identityClaim, issuers, keys, maxTokenLength, schema, verifiedCacheSize } = settings
   const verifyJws = createJwsVerifier(keys, maxTokenLength)
-  const lenient = { ...rules, allowExpired: true }
+  const own = toSource(null, settings.claims, () => true)
+  const sources = new Map([...issuers.values()].map((issuer) => [issuer, toForeignSource(issuer)]))
   const { headerType } = settings.reading
   const remembered = createRecentTokens<VerifiedToken>(
     verifiedCacheSize,
@@ -42,10 +64,31 @@ export function createVerifier(settings: Settings): TokenVerifier {
   )
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
+  // The issuer is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
+  const findForeign = (token: string): ForeignJwt | null =>
+    issuers.size === 0 ? null : readForeignJwt(issuers, token, maxTokenLength)
+
+  // What is too long to be a token is not looked up.
+  const recallToken = (token: string, now: number): VerifiedToken | undefined => {
+    const isShort = typeof token === 'string' && token.length <= maxTokenLength
+    const found = isShort ? remembered.get(token) : undefined
+    return found?.source.isTrusted(found.signer, now) === true ? found : undefined
+  }
+
   const open = (token: string): VerifiedToken => {
+    const foreign = findForeign(token)
+    if (foreign !== null) return openForeign(foreign)
     const { header, payload: text, signer } = verifyJws(token)
     const payload = parseClaims(text, identityClaim)
-    return { header, payload, claims: payload, kids: signer.ids }
+    return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
+  }
+
+  const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
+    const { header, payload, signer } = issuer.open(jws, claims)
+    const start = readForeignStart(payload, issuer.rules.leeway)
+    const source = sources.get(issuer) as TokenSource
+    const foreign = { issuer: issuer.issuer, start }
+    return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 
   // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.
@@ -53,16 +96,24 @@ export function createVerifier(settings: Settings): TokenVerifier {
 
   return {
     open,
+    needsKeys(token, now) {
+      if (issuers.size === 0 || recallToken(token, now) !== undefined) return false
+      const foreign = findForeign(token)
+      return foreign !== null && foreign.issuer.keys.find(foreign.issuer.readHeader(foreign.jws)) === null
+    },
+    async loadKeys(token) {
+      const foreign = findForeign(token)
+      if (foreign !== null) await foreign.issuer.keys.load(foreign.issuer.readHeader(foreign.jws))
+    },
     recall(header) {
       const known = remembered.getByHeader(header)
       return known !== undefined && isFinal(known) ? known : undefined
     },
     verify(token, now, allowExpired = false) {
-      // What is too long to be a token is not looked up either.
-      const isShort = typeof token === 'string' && token.length <= maxTokenLength
-      const known = isShort ? remembered.get(token) : undefined
+      const known = recallToken(token, now)
       const opened = known ?? open(token)
-      assertClaims(opened.claims, allowExpired ? lenient : rules, now / 1000)
+      const { rules, lenientRules } = opened.source
+      assertClaims(opened.claims, allowExpired ? lenientRules : rules, now / 1000)
       const verified =
         schema === null || (known !== undefined && isFinal(known))
           ? opened
@@ -73,6 +124,18 @@ export function createVerifier(settings: Settings): TokenVerifier {
       return verified
     },
   }
+}
+
+function toSource(
+  issuer: string | null,
+  rules: ClaimRules,
+  isTrusted: TokenSource['isTrusted'],
+): TokenSource {
+  return { issuer, rules, lenientRules: { ...rules, allowExpired: true }, isTrusted }
+}
+
+function toForeignSource({ issuer, rules, keys }: Issuer): TokenSource {
+  return toSource(issuer, rules, (key) => keys.isTrusted(key))
 }
 
 // Plain data, frozen to the bottom. A frozen Date or Map still changes, and so does what a getter returns.

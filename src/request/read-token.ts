@@ -13,7 +13,7 @@ export const TOKEN_LOCATIONS: readonly TokenLocation[] = ['headers', 'cookies', 
 
 /** A token as found in a request, not validated. Logged or serialised it hides `token` and `csrf`. */
 export class RequestToken {
-  /** The raw token. */
+  /** The raw token; an ECDSA signature of another issuer has its lower s. */
   declare readonly token: string
   /** The type of token that was looked for; the token itself has not been opened. */
   declare readonly type: TokenType
@@ -52,6 +52,8 @@ export interface ReadingRules {
   /** How long a header or URL with a token in it may be, in characters. */
   readonly maxLength: number
   readonly csrf: CsrfRules
+  /** The one spelling under which a token is known; see `createCanonicalizer`. */
+  readonly toCanonical: (token: string) => string
 }
 
 /** When and where a cookie token needs a CSRF value beside it. */
@@ -110,14 +112,14 @@ export function readHeaderToken(
   rules: ReadingRules,
 ): RequestToken | null {
   const token = readBearer(readHeader(view, rules.headerKey, rules), rules.headerType)
-  return token === null ? null : new RequestToken(token, type, 'headers')
+  return token === null ? null : new RequestToken(rules.toCanonical(token), type, 'headers')
 }
 
 function readCookieToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
   const token = readCookie(readCookieHeader(view, rules), rules.cookieName[type])
   if (token === null) return null
   const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName[type].toLowerCase()) : null
-  return new RequestToken(token, type, 'cookies', csrf)
+  return new RequestToken(rules.toCanonical(token), type, 'cookies', csrf)
 }
 
 async function readJsonToken(
@@ -131,7 +133,7 @@ async function readJsonToken(
   const token = isJsonObject(body) && Object.hasOwn(body, key) ? body[key] : null
   if (token === null || token === '') return null
   if (typeof token !== 'string') throw new TokenDecodeError(`"${key}" of the JSON body must be a string`)
-  return new RequestToken(token, type, 'json')
+  return new RequestToken(rules.toCanonical(token), type, 'json')
 }
 
 /** The token in the configured query parameter, or `null`. */
@@ -145,7 +147,7 @@ export function readQueryToken(view: RequestView, type: TokenType, rules: Readin
     throw new TokenDecodeError(`The query parameter "${rules.queryName}" occurs more than once`)
   }
   const [token] = values
-  return token ? new RequestToken(token, type, 'query') : null
+  return token ? new RequestToken(rules.toCanonical(token), type, 'query') : null
 }
 
 /** A header, or `null`; one that is too long is rejected before parsing. */

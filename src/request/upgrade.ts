@@ -36,7 +36,7 @@ export function readUpgradeToken(
   if (plain !== null) return { token: plain, protocol: null }
   const offered = readProtocolToken(view, rules)
   if (offered !== null) {
-    return { token: new RequestToken(offered, type, 'headers'), protocol: BEARER_PROTOCOL }
+    return { token: new RequestToken(rules.toCanonical(offered), type, 'headers'), protocol: BEARER_PROTOCOL }
   }
   const cookie =
     origins.length === 0 ? null : readCookie(readCookieHeader(view, rules), rules.cookieName[type])
@@ -44,7 +44,7 @@ export function readUpgradeToken(
   if (!origins.includes(view.header('origin') ?? '')) {
     throw new CsrfError('The handshake comes from another origin')
   }
-  return { token: new RequestToken(cookie, type, 'cookies'), protocol: null }
+  return { token: new RequestToken(rules.toCanonical(cookie), type, 'cookies'), protocol: null }
 }
 
 // RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".

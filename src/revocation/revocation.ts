@@ -56,9 +56,24 @@ export function addDuration(at: number, duration: number): number {
   return Math.min(FOREVER, at + duration)
 }
 
-/** The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. */
-export function toRevocationKey(kind: RevocationKind, id: string): RevocationKey {
-  return { kind, id: toStoredId(id) }
+/**
+ * The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. `issuer` is that of a
+ * foreign token; `null` means our own ids.
+ */
+export function toRevocationKey(
+  kind: RevocationKind,
+  id: string,
+  issuer: string | null = null,
+): RevocationKey {
+  return { kind, id: issuer === null ? toStoredId(id) : toForeignId(issuer, id) }
+}
+
+// Another issuer may give the ids that we give. The digest of one of our own ids is that of an even number of bytes, of
+// UTF-16; this one is that of an odd number, so that no id of ours has the same.
+function toForeignId(issuer: string, id: string): string {
+  const hash = createHash('sha256').update(Buffer.of(1))
+  hash.update(createHash('sha256').update(issuer, 'utf16le').digest())
+  return DIGEST + hash.update(id, 'utf16le').digest('base64url')
 }
 
 /** The id as stores keep it: itself, or a digest of one that is long or not plain ASCII. */
@@ -78,14 +93,22 @@ const DIGEST = 'sha256:'
 
 const ALL: RevocationKey = { kind: 'all', id: '' }
 
-/** Every key under which a token can be revoked; `kids` name the key that verified it. */
-export function revocationKeys(payload: TokenPayload, kids: readonly string[]): readonly RevocationKey[] {
-  const keys = [ALL, toRevocationKey('user', payload.sub)]
-  for (const kid of kids) keys.push(toRevocationKey('key', kid))
-  if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid))
-  if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti))
+/** Every key under which a token can be revoked; `kids` name the key that verified it, `issuer` whose foreign token it is. */
+export function revocationKeys(
+  payload: TokenPayload,
+  kids: readonly string[],
+  issuer: string | null,
+): readonly RevocationKey[] {
+  const keys = [ALL, toRevocationKey('user', payload.sub, issuer)]
+  for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
+  if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid, issuer))
+  if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti, issuer))
+  if (issuer !== null) keys.push(toRevocationKey('user', EVERY_USER, issuer))
   return keys
 }
+
+/** Stands for every user of an issuer: no token has an empty `sub`. */
+export const EVERY_USER = ''
 
 /** Whether one of the answers to its keys revokes a token that started at `start`; a tie counts as revoked. */
 export function isRevokedBy(answers: LookupAnswer, start: number): boolean {

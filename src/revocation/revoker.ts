@@ -1,12 +1,19 @@
 import type { StandardClaims } from '../claims/payload.js'
 import type { EventOrigin, TokenEmitter } from '../events.js'
 import type { Clock } from '../time.js'
-import { addDuration, FOREVER, type Revocation, type RevocationKind, toRevocationKey } from './revocation.js'
+import {
+  addDuration,
+  EVERY_USER,
+  FOREVER,
+  type Revocation,
+  type RevocationKind,
+  toRevocationKey,
+} from './revocation.js'
 import type { Position, Revoked } from './store.js'
 import type { StoreClient } from './store-client.js'
 
 /** What is needed of a token to revoke it; `sub` is for the events. */
-export type RevocablePayload = Pick<StandardClaims, 'jti' | 'exp'> & { readonly sub?: string }
+export type RevocablePayload = Pick<StandardClaims, 'jti' | 'exp' | 'iss'> & { readonly sub?: string }
 
 /** What is needed of a token to log its user out; `sub` is for the events. */
 export type LogoutPayload = RevocablePayload & Pick<StandardClaims, 'sid'>
@@ -17,16 +24,33 @@ export interface Acknowledgement {
   readonly position: Position
 }
 
-/** Revokes in a store; every promise resolves once the store has it. */
+/** Whose tokens are revoked: of these issuers; `null` is us. */
+export type RevokedIssuers = readonly (string | null)[]
+
+const OWN: RevokedIssuers = [null]
+
+/** Revokes in a store; every promise resolves once the store has it. The default of `issuers` is us. */
 export interface Revoker {
-  revokeToken(payload: RevocablePayload, origin: EventOrigin): Promise<Acknowledgement>
+  revokeToken(
+    payload: RevocablePayload,
+    origin: EventOrigin,
+    issuers?: RevokedIssuers,
+  ): Promise<Acknowledgement>
   /** Sessions of one user, who is `null` where it is not known. */
-  revokeSessions(sids: readonly string[], sub: string | null, origin: EventOrigin): Promise<Acknowledgement>
-  revokeUser(uid: string, origin: EventOrigin): Promise<Acknowledgement>
-  revokeKey(kid: string, origin: EventOrigin): Promise<Acknowledgement>
+  revokeSessions(
+    sids: readonly string[],
+    sub: string | null,
+    origin: EventOrigin,
+    issuers?: RevokedIssuers,
+  ): Promise<Acknowledgement>
+  revokeUser(uid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
+  revokeKey(kid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
+  /** Everything, of whichever issuer. */
   revokeAll(origin: EventOrigin): Promise<Acknowledgement>
+  /** Every token of one issuer that is not us. */
+  revokeIssuer(issuer: string, origin: EventOrigin): Promise<Acknowledgement>
   /** Ends the session of a token, or revokes the token itself if it belongs to none. */
-  logout(payload: LogoutPayload, origin: EventOrigin): Promise<Acknowledgement>
+  logout(payload: LogoutPayload, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
   /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
   startToken(at: number): number
 }
@@ -59,10 +83,15 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     ids: readonly string[],
     entry: Pick<Revocation, 'notBefore' | 'until'>,
     facts: EventOrigin & { readonly sub: string | null },
+    issuers: RevokedIssuers,
   ): Promise<Revoked> => {
-    const batch = ids.map((id) => ({ ...toRevocationKey(kind, id), ...entry }))
+    const batch = issuers.flatMap((issuer) =>
+      ids.map((id) => ({ ...toRevocationKey(kind, id, issuer), ...entry })),
+    )
     const revoked = await callRevoke(batch)
-    for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', ...facts }))
+    const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
+    const told = kind === 'user' && facts.sub === null ? 'all' : kind
+    for (const id of ids) emit('revoked', () => ({ kind: told, id, reason: 'requested', issuer, ...facts }))
     return revoked
   }
 
@@ -71,30 +100,34 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     kind: 'user' | 'all',
     id: string,
     origin: EventOrigin,
+    issuers: RevokedIssuers,
   ): Promise<Acknowledgement> => {
     // If the clock was set back, tokens without a session may start after `now()`.
     const notBefore = Math.max(now(), newestStart)
     const until = addDuration(notBefore, store.longestLifetime)
-    const sub = kind === 'user' ? id : null
-    const { position, now: takenAt } = await revoke(kind, [id], { notBefore, until }, { sub, ...origin })
+    const sub = kind === 'user' && id !== EVERY_USER ? id : null
+    const entry = { notBefore, until }
+    const { position, now: takenAt } = await revoke(kind, [id], entry, { sub, ...origin }, issuers)
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
     return { position }
   }
 
-  const revokeToken: Revoker['revokeToken'] = async (payload, origin) => {
+  const revokeToken: Revoker['revokeToken'] = async (payload, origin, issuers = OWN) => {
     assertPayload('revokeToken()', payload)
     const jti = parseText('The token has no jti: revoke its session or its user. jti', payload.jti)
     const until = Number.isFinite(payload.exp)
       ? addDuration(Number(payload.exp) * 1000, retentionMs)
       : FOREVER
     const entry = { notBefore: FOREVER, until }
-    return toAcknowledgement(await revoke('token', [jti], entry, { sub: payload.sub ?? null, ...origin }))
+    const facts = { sub: payload.sub ?? null, ...origin }
+    return toAcknowledgement(await revoke('token', [jti], entry, facts, issuers))
   }
 
-  const revokeSessions: Revoker['revokeSessions'] = async (sids, sub, origin) => {
+  const revokeSessions: Revoker['revokeSessions'] = async (sids, sub, origin, issuers = OWN) => {
     for (const sid of sids) parseText('A session id', sid)
     const until = addDuration(now(), store.longestLifetime)
-    return toAcknowledgement(await revoke('session', sids, { notBefore: FOREVER, until }, { sub, ...origin }))
+    const entry = { notBefore: FOREVER, until }
+    return toAcknowledgement(await revoke('session', sids, entry, { sub, ...origin }, issuers))
   }
 
   return {
@@ -105,19 +138,22 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     },
     revokeToken,
     revokeSessions,
-    revokeUser: async (uid, origin) => revokeBefore('user', parseText('uid', uid), origin),
+    revokeUser: async (uid, origin, issuers = OWN) =>
+      revokeBefore('user', parseText('uid', uid), origin, issuers),
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
-    async revokeKey(kid, origin) {
+    async revokeKey(kid, origin, issuers = OWN) {
       const entry = { notBefore: FOREVER, until: FOREVER }
-      return toAcknowledgement(await revoke('key', [parseText('kid', kid)], entry, { sub: null, ...origin }))
+      const facts = { sub: null, ...origin }
+      return toAcknowledgement(await revoke('key', [parseText('kid', kid)], entry, facts, issuers))
     },
-    revokeAll: (origin) => revokeBefore('all', '', origin),
-    async logout(payload, origin) {
+    revokeAll: (origin) => revokeBefore('all', '', origin, OWN),
+    revokeIssuer: (issuer, origin) => revokeBefore('user', EVERY_USER, origin, [issuer]),
+    async logout(payload, origin, issuers = OWN) {
       assertPayload('logout()', payload)
       const { sid = null, sub = null, jti = null } = payload
       const acknowledgement = await (sid === null
-        ? revokeToken(payload, origin)
-        : revokeSessions([sid], sub, origin))
+        ? revokeToken(payload, origin, issuers)
+        : revokeSessions([sid], sub, origin, issuers))
       emit('loggedOut', () => ({ sub, sid, jti, ...origin }))
       return acknowledgement
     },

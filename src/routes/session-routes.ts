@@ -68,7 +68,8 @@ export function createSessionRoutes<Input extends object, Output extends object,
   assertRouteOptions(options)
   const { path = '/auth' } = options
   assertManager(tokens, path)
-  const parts = { tokens, options } as unknown as RouteParts
+  const accessTokenRequired = tokens.require({ issuer: 'own' })
+  const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
   const bind = createBinder(parts)
 
   const routes = {

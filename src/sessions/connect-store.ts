@@ -26,6 +26,8 @@ export interface StoreConnection {
   isRevoked(token: RevocableToken, options?: LookupOptions): Promise<boolean>
   /** Whether the store says at once that a token is not revoked; `false` says nothing. Never throws. */
   isUnrevokedNow(token: RevocableToken): boolean
+  /** Whether the store has an entry for one of the keys, whatever its moment; `RevocationUnavailableError` when it cannot tell. */
+  isListed(keys: readonly RevocationKey[]): Promise<boolean>
   readonly revoker: Revoker
   /** `null` where the store keeps none. */
   readonly sessions: Sessions | null
@@ -46,8 +48,17 @@ export interface RevocableToken {
   readonly payload: TokenPayload
   /** The ids of the key that verified it. */
   readonly kids: readonly string[]
+  /** `null` for one of our own. */
+  readonly foreign: ForeignToken | null
   /** What its store looks up for it: worked out by the first check, and kept for as long as the token is. */
   lookup?: TokenLookup
+}
+
+/** What the revocation of a token of another issuer depends on besides. */
+export interface ForeignToken {
+  readonly issuer: string
+  /** When it was made, at the earliest; epoch milliseconds. */
+  readonly start: number
 }
 
 /** What a store looks up for a token. */
@@ -83,9 +94,9 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
 
   const watchers = createWatchers(store)
 
-  const toLookup = ({ payload, kids }: RevocableToken): TokenLookup => {
-    const keys = revocationKeys(payload, kids)
-    const start = readTokenStart(payload)
+  const toLookup = ({ payload, kids, foreign }: RevocableToken): TokenLookup => {
+    const keys = revocationKeys(payload, kids, foreign === null ? null : foreign.issuer)
+    const start = foreign === null ? readTokenStart(payload) : foreign.start
     const isEndless = payload.exp === undefined || payload.iat === undefined
     const lifetime = isEndless ? FOREVER : addDuration(payload.exp * 1000 - start, retentionMs)
     return { keys, start, lifetime }
@@ -114,6 +125,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
       return isRevokedBy(await client.lookup(keys, lifetime, options), start)
     },
     isUnrevokedNow: (token) => readNow(token) === false,
+    isListed: async (keys) => isRevokedBy(await client.lookup(keys, 0), 0),
     revoker,
     sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker, store.sessions),
     async ready() {

@@ -79,7 +79,7 @@ export function createSessionOpener(
   const reportEnded = (uid: string, ended: readonly string[], from: SessionClient): void => {
     const origin = { actor: null, note: null, ...from }
     for (const id of ended) {
-      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', ...origin }))
+      emit('revoked', () => ({ kind: 'session', id, sub: uid, reason: 'limit', issuer: null, ...origin }))
     }
   }
 

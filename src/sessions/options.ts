@@ -46,10 +46,15 @@ export interface RevokeOptions extends ActorOptions {
    * with a replica follow within their bound.
    */
   readonly everywhere?: boolean | undefined
+  /**
+   * Whose tokens are revoked: those of one of the manager's `issuers`, or `own` for its own. Left out, a payload is that of
+   * its `iss`, and the id of a user, a session or a token is revoked for every issuer.
+   */
+  readonly issuer?: string | undefined
 }
 
 /** The names of `RevokeOptions`. */
-export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, everywhere: true }
+export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, everywhere: true, issuer: true }
 
 const MAX_ACTOR_LENGTH = 128
 
@@ -59,7 +64,7 @@ export const MAX_NOTE_LENGTH = 500
 /** Who is behind an action and why, cleaned and cut, or `TypeError` for options that are none. */
 export function parseActor(owner: string, options: RevokeOptions, request?: RequestSource): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
-  const { actor, note, everywhere, ...client } = { request, ...options }
+  const { actor, note, everywhere, issuer: _, ...client } = { request, ...options }
   if (everywhere !== undefined && typeof everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
   }

@@ -91,7 +91,7 @@ export function createSessions(
   const reportReuse = (payload: TokenPayload, reuse: Reuse, from: SessionClient): void => {
     const { sid = '', gen: presented = 0, sub } = payload
     const origin = { actor: null, note: null, ...from }
-    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', ...origin }))
+    emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', issuer: null, ...origin }))
     const facts = { presented, current: reuse.generation, previous: readReuseClient(reuse) }
     emit('reuseDetected', () => ({ sid, sub, ...facts, ...from }))
   }

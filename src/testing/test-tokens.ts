@@ -82,7 +82,11 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
       assertOptions('mintToken()', flags, MINT_OPTIONS)
       const key = flags.wrongKey ? (stranger ??= createOtherKey(config)) : {}
       const shift = flags.notYetValid ? HOUR + leeway : flags.expired ? -HOUR - leeway : 0
-      const settings = resolveSettings(toIssuing(config, key), claims ?? null)
+      const settings = resolveSettings(toIssuing(config, key), {
+        schema: claims ?? null,
+        issuers: [],
+        emit: () => undefined,
+      })
       const issuer = createIssuer({
         settings,
         now: () => clock() + shift * 1000,

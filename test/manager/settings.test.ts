@@ -11,7 +11,7 @@ const resolveStore = (fields: TokenConfigOptions): Settings['store'] =>
       JWT_REFRESH_TOKEN_EXPIRES: 86_400,
       ...fields,
     }),
-    null,
+    { schema: null, issuers: [], emit: () => undefined },
   ).store
 
 test('revocations are kept for the leeway after the expiry of a token, five minutes at least', () => {

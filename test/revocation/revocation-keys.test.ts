@@ -28,12 +28,12 @@ test('ATK-73 ATK-80 two different ids never become the same one', () => {
 
 test('a token is asked about by everything it can be revoked by', () => {
   const payload = { sub: 'ada', type: 'access' as const }
-  expect(revocationKeys(payload, ['k1'])).toEqual([
+  expect(revocationKeys(payload, ['k1'], null)).toEqual([
     { kind: 'all', id: '' },
     { kind: 'user', id: 'ada' },
     { kind: 'key', id: 'k1' },
   ])
-  expect(revocationKeys({ ...payload, sid: 's', jti: 'j' }, ['k1']).slice(3)).toEqual([
+  expect(revocationKeys({ ...payload, sid: 's', jti: 'j' }, ['k1'], null).slice(3)).toEqual([
     { kind: 'session', id: 's' },
     { kind: 'token', id: 'j' },
   ])

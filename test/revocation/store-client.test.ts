@@ -98,6 +98,7 @@ describe('ATK-78 ATK-79 a store that does not answer refuses the request', () =>
         id: payload.sid,
         sub: 'ada',
         reason: 'requested',
+        issuer: null,
         actor: null,
         note: null,
         ip: null,

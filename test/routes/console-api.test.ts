@@ -85,7 +85,14 @@ describe('revoke', () => {
       [200, null],
       [200, null],
     ])
-    const by = { reason: 'requested', actor: 'grace', note: REASON, ip: null, userAgent: 'Test/1' }
+    const by = {
+      reason: 'requested',
+      issuer: null,
+      actor: 'grace',
+      note: REASON,
+      ip: null,
+      userAgent: 'Test/1',
+    }
     expect(events).toEqual([
       { kind: 'session', id, sub: 'ada', ...by },
       { kind: 'session', id, sub: null, ...by },

@@ -70,12 +70,12 @@ describe('revoked has the user, as far as it is known, and who did it', () => {
     await tokens.revokeKey('k')
     await tokens.revokeAll(ADMIN)
     expect(revoked).toEqual([
-      { kind: 'session', id: sid, sub: 'ada', reason: 'requested', ...ADMIN },
-      { kind: 'session', id: sid, sub: 'ada', reason: 'requested', ...NOBODY },
-      { kind: 'token', id: jti, sub: 'ada', reason: 'requested', ...NOBODY },
-      { kind: 'user', id: 'ada', sub: 'ada', reason: 'requested', ...ADMIN },
-      { kind: 'key', id: 'k', sub: null, reason: 'requested', ...NOBODY },
-      { kind: 'all', id: '', sub: null, reason: 'requested', ...ADMIN },
+      { kind: 'session', id: sid, sub: 'ada', reason: 'requested', issuer: null, ...ADMIN },
+      { kind: 'session', id: sid, sub: 'ada', reason: 'requested', issuer: null, ...NOBODY },
+      { kind: 'token', id: jti, sub: 'ada', reason: 'requested', issuer: null, ...NOBODY },
+      { kind: 'user', id: 'ada', sub: 'ada', reason: 'requested', issuer: null, ...ADMIN },
+      { kind: 'key', id: 'k', sub: null, reason: 'requested', issuer: null, ...NOBODY },
+      { kind: 'all', id: '', sub: null, reason: 'requested', issuer: null, ...ADMIN },
     ])
   })
 

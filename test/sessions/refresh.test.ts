@@ -123,6 +123,7 @@ describe('ATK-74 ATK-76 a refresh token is good once', () => {
           id: sid,
           sub: 'ada',
           reason: 'reuse',
+          issuer: null,
           actor: null,
           note: null,
           ip: '192.0.2.1',

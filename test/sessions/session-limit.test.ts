@@ -50,7 +50,16 @@ describe('endOldest', () => {
     for (const pair of [second, third]) expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
     expect(await countSessions()).toBe(2)
     expect(revoked).toEqual([
-      { kind: 'session', id: sidOf(first), sub: 'ada', reason: 'limit', actor: null, note: null, ...CLIENT },
+      {
+        kind: 'session',
+        id: sidOf(first),
+        sub: 'ada',
+        reason: 'limit',
+        issuer: null,
+        actor: null,
+        note: null,
+        ...CLIENT,
+      },
     ])
   })
 

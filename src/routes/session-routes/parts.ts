@@ -9,6 +9,8 @@ import { RefusedRequest } from './refused-request.js'
 /** What every route works with; the types of claims end at `createSessionRoutes`. */
 export interface RouteParts {
   readonly tokens: TokenManager
+  /** The access token of a session in our store: users of other issuers are not ours, whatever their `sub`. */
+  readonly accessTokenRequired: TokenManager['accessTokenRequired']
   readonly options: SessionRoutesOptions<JsonClaims, AnyClaims>
 }
 

@@ -21,14 +21,15 @@ export async function answerLogout(parts: RouteParts, request: Request): Promise
 
 /** Ends every session of the user. */
 export async function answerLogoutEverywhere(parts: RouteParts, request: Request): Promise<Response> {
-  const { sub } = await parts.tokens.accessTokenRequired(request)
+  const { sub } = await parts.accessTokenRequired(request)
   await parts.tokens.revokeUser(sub, readOrigin(parts, request))
   return createEnd(parts)
 }
 
 /** The session of the request's access token. */
-export async function answerSession({ tokens }: RouteParts, request: Request): Promise<Response> {
-  const payload = await tokens.accessTokenRequired(request)
+export async function answerSession(parts: RouteParts, request: Request): Promise<Response> {
+  const { tokens } = parts
+  const payload = await parts.accessTokenRequired(request)
   const kept = payload.sid === undefined ? null : await tokens.getSession(payload.sid, payload.sub)
   const endsAt = kept === null ? (payload.exp ?? null) : readEnd(kept, tokens.config)
   return createJsonAnswer({ session: toSessionAnswer(tokens, payload, endsAt) })
@@ -37,8 +38,9 @@ export async function answerSession({ tokens }: RouteParts, request: Request): P
 const MAX_PAGE = 100
 
 /** The sessions of the user, newest first, a page at a time. */
-export async function answerSessions({ tokens }: RouteParts, request: Request): Promise<Response> {
-  const { sub, sid } = await tokens.accessTokenRequired(request)
+export async function answerSessions(parts: RouteParts, request: Request): Promise<Response> {
+  const { tokens } = parts
+  const { sub, sid } = await parts.accessTokenRequired(request)
   const { limit, before } = parsePage(new URL(request.url).searchParams)
   // One more tells whether there is another page.
   const found = await tokens.listSessions(sub, { limit: limit + 1, ...(before !== null && { before }) })
@@ -52,17 +54,17 @@ export async function answerSessions({ tokens }: RouteParts, request: Request): 
 /** Ends one session of the user. */
 export async function answerEndSession(parts: RouteParts, request: Request, id: string): Promise<Response> {
   const { tokens } = parts
-  const payload = await tokens.accessTokenRequired(request)
+  const payload = await parts.accessTokenRequired(request)
   const session = id === '' ? null : await tokens.getSession(id, payload.sub)
   if (session === null) throw sessionNotFound('The user has no such session')
   const ended = { sid: session.id, sub: payload.sub }
-  await tokens.revokeSession(ended, readOrigin(parts, request))
+  await tokens.revokeSession(ended, { ...readOrigin(parts, request), issuer: 'own' })
   return session.id === payload.sid ? createEnd(parts) : createEmptyAnswer()
 }
 
 /** Ends every session of the user but that of the request. */
 export async function answerEndOtherSessions(parts: RouteParts, request: Request): Promise<Response> {
-  const payload: TokenPayload = await parts.tokens.accessTokenRequired(request)
+  const payload: TokenPayload = await parts.accessTokenRequired(request)
   if (payload.sid === undefined) throw sessionNotFound('The token belongs to no session')
   const ended = await parts.tokens.revokeOtherSessions(payload, readOrigin(parts, request))
   return createJsonAnswer({ ended })

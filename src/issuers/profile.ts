@@ -1,0 +1,131 @@
+import {
+  EMPTY_PROTOTYPE,
+  isNonEmptyString,
+  invalidClaim,
+  isStringOrList,
+  parseScopes,
+  readMistypedClaim,
+  type TokenPayload,
+  toPayload,
+  toTokenPayload,
+} from '../claims/payload.js'
+import { TokenDecodeError } from '../errors.js'
+import type { JwsHeader } from '../jws/jose.js'
+
+/**
+ * What the tokens of an issuer look like: `oidc-access`, access tokens of an identity provider; `at+jwt`, those after
+ * RFC 9068; `tokenlib`, tokens of another application that uses this library.
+ */
+export type IssuerProfile = 'oidc-access' | 'at+jwt' | 'tokenlib'
+
+/** Which claims of an issuer's tokens have the meaning of ours. */
+export interface ClaimMapping {
+  /** The id of the user. Default `sub`. */
+  readonly sub?: string
+  /** The id of the session. Default `sid`. */
+  readonly sid?: string
+  /** The id of the token. Default `jti`. */
+  readonly jti?: string
+  /** Whom the token is for. Default `aud`. */
+  readonly aud?: string
+  /** The scopes, as a list or a text with spaces: the first of these claims that a token has. Default `permissions`, `scp`, `scope`. */
+  readonly scopes?: string | readonly string[]
+  /** What tells an access token from other tokens of the issuer: a claim, and its value in an access token. */
+  readonly access?: { readonly claim: string; readonly value: string }
+}
+
+/** Everything that turns the claims of an issuer's tokens into a payload. */
+export interface ProfileRules {
+  readonly profile: IssuerProfile
+  readonly mapping: ClaimMapping
+  /** Before every `sub`, so that the users of two issuers are never the same user. */
+  readonly subjectPrefix: string
+  /** Seconds after `auth_time` for which a token counts as fresh; `null` for never. */
+  readonly freshFor: number | null
+}
+
+// RFC 9068 §4: the only `typ` of these tokens; without it, a token could be an ID token.
+const ACCESS_TOKEN_TYPE = /^(?:application\/)?at\+jwt$/i
+
+/** The claims that RFC 9068 §2.2 requires beside `iss`, `sub` and `aud`. */
+export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
+
+/** The payload that verified claims of an issuer stand for, or `TokenDecodeError`. */
+export function toForeignPayload(
+  claims: Readonly<Record<string, unknown>>,
+  header: JwsHeader,
+  rules: ProfileRules,
+): TokenPayload {
+  const { profile, mapping, subjectPrefix } = rules
+  const subject = mapping.sub ?? 'sub'
+  const user = claims[subject]
+  if (!isNonEmptyString(user)) throw invalidClaim(subject)
+  const sub = subjectPrefix + user
+  if (profile === 'tokenlib') {
+    // A refresh token is for its issuer alone.
+    if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
+    return toTokenPayload({ ...claims, sub }, 'sub')
+  }
+  if (profile === 'at+jwt' && !ACCESS_TOKEN_TYPE.test(header['typ'] as string)) {
+    throw new TokenDecodeError('Unexpected "typ" header')
+  }
+  assertAccessToken(claims, mapping.access)
+  const draft: Record<string, unknown> = { __proto__: EMPTY_PROTOTYPE, ...claims }
+  // What these mean in our tokens, they do not mean in those of others.
+  for (const name of OWN_CLAIMS) delete draft[name]
+  draft['sub'] = sub
+  draft['type'] = 'access'
+  setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
+  setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'])
+  setClaim(draft, 'aud', claims[mapping.aud ?? 'aud'])
+  setClaim(draft, 'scopes', readScopes(claims, mapping.scopes))
+  setClaim(draft, 'fresh', readFreshness(claims['auth_time'], rules.freshFor))
+  const mistyped = readMistypedClaim(draft)
+  if (mistyped !== null) throw invalidClaim(mistyped)
+  return toPayload(draft)
+}
+
+const OWN_CLAIMS = ['type', 'fresh', 'csrf', 'scopes', 'sid', 'gen', 'remember', 'jti', 'aud']
+
+function setClaim(draft: Record<string, unknown>, name: string, value: unknown): void {
+  if (value !== undefined && value !== null) draft[name] = value
+}
+
+/**
+ * Throws for a token that is not an access token: an issuer signs its ID, refresh and logout tokens with the same keys.
+ *
+ * Issuers that follow RFC 9068 say so in the header. Of the others, Cognito has `token_use`, and Keycloak a claim `typ`. An
+ * ID token is known by what binds it to a log-in (OpenID Connect Core §2), and a logout or event token by its `events`.
+ */
+function assertAccessToken(
+  claims: Readonly<Record<string, unknown>>,
+  declared: ClaimMapping['access'],
+): void {
+  const { token_use: use = 'access', typ = 'Bearer' } = claims
+  const isDeclared = declared === undefined || claims[declared.claim] === declared.value
+  const isOther = NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name))
+  if (isDeclared && !isOther && use === 'access' && typ === 'Bearer') return
+  throw new TokenDecodeError('Token is not an access token')
+}
+
+const NOT_IN_ACCESS_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
+
+const SCOPE_CLAIMS: readonly string[] = ['permissions', 'scp', 'scope']
+
+function readScopes(
+  claims: Readonly<Record<string, unknown>>,
+  names: string | readonly string[] = SCOPE_CLAIMS,
+): readonly string[] | undefined {
+  const name = [names].flat().find((one) => claims[one] !== undefined && claims[one] !== null)
+  if (name === undefined) return undefined
+  const value = claims[name]
+  const scopes = typeof value === 'string' ? parseScopes(value) : value
+  if (!Array.isArray(scopes) || !isStringOrList(scopes)) throw invalidClaim(name)
+  return Object.freeze(scopes.slice() as string[])
+}
+
+function readFreshness(authTime: unknown, freshFor: number | null): number | undefined {
+  if (freshFor === null || authTime === undefined) return undefined
+  if (typeof authTime !== 'number' || !Number.isFinite(authTime)) throw invalidClaim('auth_time')
+  return authTime + freshFor
+}

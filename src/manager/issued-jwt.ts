@@ -1,0 +1,106 @@
+import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
+import { TokenAudienceError, TokenDecodeError, TokenIssuerError, TokenSignatureError } from '../errors.js'
+import { readForeignJwt, requireKeys } from '../issuers/issuer.js'
+import { decodePayload, findSigner, parseHeader } from '../jws/compact.js'
+import type { JwsHeader } from '../jws/jose.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import { toRevocationKey } from '../revocation/revocation.js'
+import { type Duration, parseDuration } from '../time.js'
+import type { Authenticator } from './authenticate.js'
+
+/** What a JWT of an issuer that is no access token must be. */
+export interface IssuedJwtOptions {
+  /** The `typ` of its header, one of several, without `application/`. */
+  readonly typ: string | readonly string[]
+  /** Whether a JWT without a `typ`, or with `JWT`, passes as well. */
+  readonly optionalTyp?: boolean | undefined
+  /** Whom it must be for; one of several is enough. */
+  readonly audience: string | readonly string[]
+  /** The issuers that it may come from. Default: every issuer of the manager. */
+  readonly issuer?: string | readonly string[] | undefined
+  /** How old it may be; it must have an `iat` then. */
+  readonly maxAge?: Duration | undefined
+}
+
+const OPTIONS: OptionNames<IssuedJwtOptions> = {
+  typ: true,
+  optionalTyp: true,
+  audience: true,
+  issuer: true,
+  maxAge: true,
+}
+
+/** A JWT that an issuer has signed, and that is no access token. */
+export interface IssuedJwt {
+  readonly header: JwsHeader
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly issuer: string
+  /** Whether its `jti` was revoked: `revokeToken({ jti, exp, iss })` remembers that it was used. */
+  readonly isRevoked: boolean
+}
+
+/** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
+export async function verifyIssuedJwt(
+  { settings, store, now: clock }: Authenticator,
+  jwt: string,
+  options: IssuedJwtOptions,
+): Promise<IssuedJwt> {
+  const { pattern, audience, accepted, maxAge } = parseOptions(options)
+  const foreign = readForeignJwt(settings.issuers, settings.reading.toCanonical(jwt), settings.maxTokenLength)
+  if (foreign === null) throw new TokenIssuerError()
+  const { jws, issuer, claims } = foreign
+  if (accepted !== null && !accepted.includes(issuer.issuer)) throw new TokenIssuerError()
+  const header = parseHeader(jws.header, pattern)
+  if (header['typ'] === undefined && options.optionalTyp !== true) {
+    throw new TokenDecodeError('Unexpected "typ" header')
+  }
+  if (issuer.keys.find(header) === null) await issuer.keys.load(header)
+  const signer = findSigner(requireKeys(issuer.keys, header), jws)
+  // Refuses what is not canonical.
+  decodePayload(jws)
+  assertTypes(claims)
+  if (!isStringOrList(claims['aud'])) throw new TokenAudienceError()
+  const rules = { ...issuer.rules, audience, requiredClaims: maxAge === null ? [] : ['iat'], maxAge }
+  assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
+  const isListed = async (kind: 'key' | 'token', ids: readonly string[]): Promise<boolean> =>
+    store !== null && store.isListed(ids.map((id) => toRevocationKey(kind, id, issuer.issuer)))
+  if (await isListed('key', signer.ids)) throw new TokenSignatureError('Token was signed with a revoked key')
+  const { jti } = claims
+  const isRevoked = isNonEmptyString(jti) && (await isListed('token', [jti]))
+  return { header, claims, issuer: issuer.issuer, isRevoked }
+}
+
+function assertTypes(claims: Readonly<Record<string, unknown>>): void {
+  for (const name of ['exp', 'nbf', 'iat']) {
+    if (claims[name] !== undefined && !Number.isFinite(claims[name])) {
+      throw new TokenDecodeError(`Token claim "${name}" is missing or has the wrong type`)
+    }
+  }
+}
+
+function parseOptions(options: IssuedJwtOptions): {
+  readonly pattern: RegExp
+  readonly audience: readonly string[]
+  readonly accepted: readonly string[] | null
+  readonly maxAge: number | null
+} {
+  assertOptions('verifyIssuedJwt()', options, OPTIONS)
+  const { typ, audience, issuer, maxAge, optionalTyp = false } = options
+  if (typeof optionalTyp !== 'boolean') throw new TypeError('optionalTyp must be true or false')
+  const types = parseTexts('typ', typ).concat(optionalTyp ? ['JWT'] : [])
+  const escaped = types.map((name) => name.replaceAll(/[^\w]/g, '\\$&')).join('|')
+  return {
+    // RFC 7515 §4.1.9: in any case, and without "application/".
+    pattern: new RegExp(`^(?:application/)?(?:${escaped})$`, 'i'),
+    // Without one, a JWT for another application would be accepted.
+    audience: parseTexts('audience', audience),
+    accepted: issuer === undefined ? null : parseTexts('issuer', issuer),
+    maxAge: maxAge === undefined ? null : parseDuration(maxAge),
+  }
+}
+
+function parseTexts(name: string, value: unknown): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
+  if (list.length > 0 && list.every(isNonEmptyString)) return list
+  throw new TypeError(`${name} must be a non-empty string, or a list of at least one`)
+}
