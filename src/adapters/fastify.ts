@@ -154,7 +154,8 @@ export function mount(
     if (response === null) return reply.callNotFound()
     reply.code(response.status)
     for (const [name, value] of response.headers) reply.header(name, value)
-    return reply.send(toNodeBody(response))
+    // Not null: Fastify would send that as JSON.
+    return reply.send(toNodeBody(response) ?? undefined)
   }
   return async (app) => {
     if (app.prefix !== '') {

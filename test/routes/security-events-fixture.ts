@@ -1,14 +1,15 @@
 import { createHmac, sign as signBytes } from 'node:crypto'
 import type { MountableRoutes } from '../../src/routes/security-events.js'
 import { createKeyPair, type KeyPair } from '../helpers/keys.js'
-import { NOW } from '../helpers/manager.js'
-import { createSeam } from './security-events-seam.js'
+import { type Jwk, type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
 
 /** An identity provider with one key. */
 export interface Provider {
   readonly issuer: string
   readonly pair: KeyPair
-  readonly jwk: object
+  readonly jwk: Jwk
   /** A JWT of this provider, issued now. */
   sign(claims: object, header?: object): string
 }
@@ -25,8 +26,22 @@ export const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/'
 export const RISC = 'https://schemas.openid.net/secevent/risc/event-type/'
 
 /** A manager for the tokens of both providers, what it has revoked, and own tokens of the same users. */
-export function createReceiving() {
-  const { tokens, clock, store } = createSeam([ID, OTHER])
+export function createReceiving(
+  given: { readonly store?: RevocationStore; readonly keys?: () => never } = {},
+) {
+  const clock = createClock()
+  const store = given.store ?? createMemoryStore({ clock })
+  const tokens = new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
+    clock,
+    revocation: store,
+    issuers: [ID, OTHER].map(({ issuer, jwk }) => ({
+      issuer,
+      audience: API,
+      keys: given.keys ?? { keys: [jwk] },
+      subjectPrefix: `${new URL(issuer).host}:`,
+    })),
+  })
   const revoked: { kind: string; id: string; actor: string | null; note: string | null }[] = []
   tokens.on('revoked', ({ kind, id, actor, note }) => {
     // Not the ids of the JWTs that were received.

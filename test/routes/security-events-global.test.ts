@@ -46,7 +46,9 @@ test('a request revokes every token of the user, and is answered with 204', asyn
 
 describe('the user', () => {
   test('by email, with toSubject; an unknown one is a 404', async () => {
-    const { routes, ids } = createRevocation({ toSubject: ({ email }) => (email === EMAIL.email ? 'ada' : null) })
+    const { routes, ids } = createRevocation({
+      toSubject: ({ email }) => (email === EMAIL.email ? 'ada' : null),
+    })
     expect((await sendRevocation(routes, { ...EMAIL, email: 'x' })).status).toBe(404)
     expect((await sendRevocation(routes, EMAIL)).status).toBe(204)
     expect(ids()).toEqual(['user id.example:ada'])
@@ -153,7 +155,11 @@ test.each<[name: string, status: number, init: object]>([
   ['a form', 400, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
   ['no JSON', 400, { body: 'sub_id' }],
   ['a list', 400, { body: '[]' }],
-  ['a member twice', 400, { body: '{"sub_id":{"format":"opaque","id":"a"},"sub_id":{"format":"opaque","id":"b"}}' }],
+  [
+    'a member twice',
+    400,
+    { body: '{"sub_id":{"format":"opaque","id":"a"},"sub_id":{"format":"opaque","id":"b"}}' },
+  ],
   ['invalid UTF-8', 400, { body: new Uint8Array([0x7b, 0xff, 0x7d]) }],
   ['a megabyte', 413, { body: `"${'a'.repeat(2 ** 20)}"` }],
   ['GET', 405, { method: 'GET', body: undefined }],

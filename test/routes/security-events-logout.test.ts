@@ -96,7 +96,15 @@ describe('a back-channel logout', () => {
     const others = tokens.createAccessToken({ uid: 'user-8' })
     expect((await sendLogout(routes, logoutToken())).status).toBe(200)
     expect(seen).toMatchObject([
-      { issuer: ID.issuer, type: LOGOUT, sub: 'ada', sid: 'tablet', subject: null, details: {}, revoked: true },
+      {
+        issuer: ID.issuer,
+        type: LOGOUT,
+        sub: 'ada',
+        sid: 'tablet',
+        subject: null,
+        details: {},
+        revoked: true,
+      },
     ])
     expect([await outcome(own), await outcome(others)]).toEqual(['TOKEN_REVOKED', 'ok'])
   })
@@ -114,8 +122,7 @@ describe('a back-channel logout', () => {
       })
       const token = logoutToken()
       const error: unknown = await sendLogout(routes, token).catch((thrown: unknown) => thrown)
-      expect(error).toMatchObject({ cause: { message: 'on purpose' } })
-      expect(error).not.toHaveProperty('status')
+      expect(error).toMatchObject({ cause: { message: 'on purpose' }, status: 500 })
       fails = false
       expect((await sendLogout(routes, token)).status).toBe(200)
       expect(revoked.length).toBeGreaterThanOrEqual(2)
@@ -126,7 +133,10 @@ describe('a back-channel logout', () => {
 describe('what is no logout token of a known provider is refused, and revokes nothing', () => {
   const pem = ID.pair.publicKey.export({ format: 'pem', type: 'spki' }) as string
   const refused: readonly [name: string, token: () => string][] = [
-    ['the key of another provider', () => STRANGER.sign({ ...logoutClaims(), iss: ID.issuer }, { typ: 'logout+jwt' })],
+    [
+      'the key of another provider',
+      () => STRANGER.sign({ ...logoutClaims(), iss: ID.issuer }, { typ: 'logout+jwt' }),
+    ],
     ['the key of another provider that is known', () => OTHER.sign({ ...logoutClaims(), iss: ID.issuer })],
     ['an unknown issuer', () => logoutToken({}, STRANGER)],
     ['the audience of another client', () => logoutToken({ aud: 'another-app' })],
@@ -175,15 +185,35 @@ describe('what is no logout token of a known provider is refused, and revokes no
 
   test.each<[name: string, status: number, init: () => RequestInit]>([
     ['no body', 400, () => ({})],
-    ['JSON', 400, () => ({ headers: { 'content-type': 'application/json' }, body: `{"logout_token":"${logoutToken()}"}` })],
+    [
+      'JSON',
+      400,
+      () => ({
+        headers: { 'content-type': 'application/json' },
+        body: `{"logout_token":"${logoutToken()}"}`,
+      }),
+    ],
     ['a text', 400, () => ({ body: `logout_token=${logoutToken()}` })],
-    ['multipart', 400, () => {
-      const form = new FormData()
-      form.set('logout_token', logoutToken())
-      return { body: form }
-    }],
+    [
+      'multipart',
+      400,
+      () => {
+        const form = new FormData()
+        form.set('logout_token', logoutToken())
+        return { body: form }
+      },
+    ],
     ['another field', 400, () => ({ body: new URLSearchParams({ token: logoutToken() }) })],
-    ['two logout tokens', 400, () => ({ body: new URLSearchParams([['logout_token', logoutToken()], ['logout_token', logoutToken()]]) })],
+    [
+      'two logout tokens',
+      400,
+      () => ({
+        body: new URLSearchParams([
+          ['logout_token', logoutToken()],
+          ['logout_token', logoutToken()],
+        ]),
+      }),
+    ],
     ['a megabyte', 413, () => ({ body: new URLSearchParams({ logout_token: 'a'.repeat(2 ** 20) }) })],
     ['GET', 405, () => ({ method: 'GET' })],
     ['HEAD', 405, () => ({ method: 'HEAD' })],

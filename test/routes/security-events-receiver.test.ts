@@ -99,7 +99,10 @@ describe('what each event revokes', () => {
 
   test('the application may say otherwise', async () => {
     const type = `${RISC}recovery-activated`
-    const { routes, ids } = createEvents({ events: { [type]: 'user', [DISABLED]: 'none' }, revoke: 'session' })
+    const { routes, ids } = createEvents({
+      events: { [type]: 'user', [DISABLED]: 'none' },
+      revoke: 'session',
+    })
     await sendEvent(routes, eventToken(DISABLED, ADA))
     expect(ids()).toEqual([])
     await sendEvent(routes, eventToken(type, ADA))
@@ -158,7 +161,9 @@ describe('identifiers without a sub', () => {
     expect((await sendEvent(routes, eventToken(DISABLED, aliases))).status).toBe(202)
     expect(ids()).toEqual(['user id.example:ada'])
     const only = { format: 'aliases', identifiers: [EMAIL, alien] }
-    expect(await sendEvent(routes, eventToken(DISABLED, only))).toMatchObject({ body: { err: 'access_denied' } })
+    expect(await sendEvent(routes, eventToken(DISABLED, only))).toMatchObject({
+      body: { err: 'access_denied' },
+    })
     expect(ids()).toEqual(['user id.example:ada'])
   })
 })
@@ -209,8 +214,16 @@ describe('what is no event of a known transmitter is refused, and revokes nothin
   const pem = ID.pair.publicKey.export({ format: 'pem', type: 'spki' }) as string
   const claims = { aud: API, jti: 'j', sub_id: ADA, events: { [DISABLED]: {} } }
   test.each<[name: string, err: string, token: () => string]>([
-    ['the key of another provider', 'invalid_key', () => STRANGER.sign({ ...claims, iss: ID.issuer }, { typ: 'secevent+jwt' })],
-    ['the key of another provider that is known', 'invalid_key', () => OTHER.sign({ ...claims, iss: ID.issuer }, { typ: 'secevent+jwt' })],
+    [
+      'the key of another provider',
+      'invalid_key',
+      () => STRANGER.sign({ ...claims, iss: ID.issuer }, { typ: 'secevent+jwt' }),
+    ],
+    [
+      'the key of another provider that is known',
+      'invalid_key',
+      () => OTHER.sign({ ...claims, iss: ID.issuer }, { typ: 'secevent+jwt' }),
+    ],
     ['an unknown issuer', 'invalid_issuer', () => eventToken(DISABLED, ADA, {}, STRANGER)],
     ['another audience', 'invalid_audience', () => eventToken(DISABLED, ADA, { aud: CLIENT })],
     ['no typ', 'invalid_request', () => eventToken(DISABLED, ADA, {}, ID, { typ: undefined })],
@@ -220,15 +233,32 @@ describe('what is no event of a known transmitter is refused, and revokes nothin
     ['no events', 'invalid_request', () => eventToken(DISABLED, ADA, { events: undefined })],
     ['empty events', 'invalid_request', () => eventToken(DISABLED, ADA, { events: {} })],
     ['events that are a list', 'invalid_request', () => eventToken(DISABLED, ADA, { events: [DISABLED] })],
-    ['an event that is no object', 'invalid_request', () => eventToken(DISABLED, ADA, { events: { [DISABLED]: true } })],
+    [
+      'an event that is no object',
+      'invalid_request',
+      () => eventToken(DISABLED, ADA, { events: { [DISABLED]: true } }),
+    ],
     ['no subject', 'invalid_request', () => eventToken(DISABLED, undefined)],
     ['a subject that is a text', 'invalid_request', () => eventToken(DISABLED, 'ada')],
-    ['a subject without a format', 'invalid_request', () => eventToken(DISABLED, { iss: ID.issuer, sub: 'ada' })],
+    [
+      'a subject without a format',
+      'invalid_request',
+      () => eventToken(DISABLED, { iss: ID.issuer, sub: 'ada' }),
+    ],
     ['a subject without a sub', 'invalid_request', () => eventToken(DISABLED, { ...ADA, sub: undefined })],
     ['a sub that is no text', 'invalid_request', () => eventToken(DISABLED, { ...ADA, sub: { sub: 'ada' } })],
     ['an empty id', 'invalid_request', () => eventToken(REVOKED, { format: 'opaque', id: '' })],
-    ['nested aliases', 'invalid_request', () => eventToken(DISABLED, { format: 'aliases', identifiers: [{ format: 'aliases', identifiers: [ADA] }] })],
-    ['seventeen aliases', 'invalid_request', () => eventToken(DISABLED, { format: 'aliases', identifiers: Array.from({ length: 17 }, () => ADA) })],
+    [
+      'nested aliases',
+      'invalid_request',
+      () =>
+        eventToken(DISABLED, { format: 'aliases', identifiers: [{ format: 'aliases', identifiers: [ADA] }] }),
+    ],
+    [
+      'seventeen aliases',
+      'invalid_request',
+      () => eventToken(DISABLED, { format: 'aliases', identifiers: Array.from({ length: 17 }, () => ADA) }),
+    ],
     ['no jti', 'invalid_request', () => eventToken(DISABLED, ADA, { jti: undefined })],
     ['no iat', 'invalid_request', () => eventToken(DISABLED, ADA, { iat: undefined })],
     ['an iat in the future', 'invalid_request', () => eventToken(DISABLED, ADA, { iat: NOW + 3600 })],
@@ -295,7 +325,10 @@ test('onEvent that throws fails the request, which is done again when it is repe
 describe('the authorization of the transmitter', () => {
   const ask = (authorization: (request: Request) => unknown) => {
     const events = createEvents({ authorization } as object)
-    return { ...events, answer: sendEvent(events.routes, eventToken(DISABLED, ADA), { authorization: 'Bearer x' }) }
+    return {
+      ...events,
+      answer: sendEvent(events.routes, eventToken(DISABLED, ADA), { authorization: 'Bearer x' }),
+    }
   }
 
   test('a dependency that returns lets it in, and sees the request', async () => {

@@ -86,7 +86,7 @@ export function createBackChannelLogout(
   const parts = { tokens, revoke, everywhere, toUid }
   const expected = {
     // §2.4 recommends `logout+jwt`. Providers from before that send `JWT`, or none; `events` still sets these JWTs apart.
-    typ: requireTyp ? 'logout+jwt' : ['logout+jwt', 'JWT'],
+    typ: 'logout+jwt',
     optionalTyp: !requireTyp,
     audience: clientId,
     maxAge,

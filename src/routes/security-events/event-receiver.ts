@@ -143,6 +143,7 @@ export function createEventReceiver<Value = unknown>(
     async answer(request) {
       await admit?.(request)
       const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
+      if (!COMPACT.test(jwt)) throw new RefusedEvent(400, 'invalid_request', 'The body is no JWT')
       const { issuer: sentBy, claims, isRevoked } = await tokens.verifyIssuedJwt(jwt, expected)
       const sender = { issuer: sentBy, claims }
       const used = parseUsedJwt(sender, maxAge)
@@ -162,6 +163,8 @@ export function createEventReceiver<Value = unknown>(
     toBody: ({ code, message }) => ({ err: code, description: message }),
   })
 }
+
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/
 
 const NOBODY = { users: [], sessions: [], status: 'unsupported' } as const
 

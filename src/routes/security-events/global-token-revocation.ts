@@ -86,7 +86,7 @@ export function createGlobalTokenRevocation(
   if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
   const parts = { tokens, revoke: 'user', everywhere, toUid } as const
   const expected = {
-    typ: requireTyp ? `${TYPE}+jwt` : [`${TYPE}+jwt`, 'JWT'],
+    typ: `${TYPE}+jwt`,
     optionalTyp: !requireTyp,
     audience,
     maxAge,

@@ -1,40 +1,19 @@
 import { ConfigurationError, isTokenError } from '../../errors.js'
 import type { MountableRoutes } from '../../http/mountable-routes.js'
-import type { RevokeOptions } from '../../sessions/options.js'
+import type { TokenManager } from '../../manager/token-manager.js'
 import { type Duration, parseDuration } from '../../time.js'
 
 /** What receivers use of a manager. */
-export interface ReceiverTokens {
-  readonly keepsRevocations: boolean
-  verifyIssuedJwt(jwt: string, expected: ExpectedJwt): Promise<ReceivedJwt>
-  toSubject(issuer: string, sub: string): string
-  revokeToken(
-    payload: { readonly jti: string; readonly exp: number; readonly iss: string },
-    options: RevokeOptions,
-  ): Promise<unknown>
-  revokeSession(
-    session: { readonly sid: string; readonly sub?: string },
-    options: RevokeOptions & { readonly issuer: string },
-  ): Promise<unknown>
-  revokeUser(uid: string, options: RevokeOptions & { readonly issuer: string }): Promise<unknown>
-}
-
-/** What a JWT of an issuer must be. */
-export interface ExpectedJwt {
-  readonly typ: string | readonly string[]
-  readonly optionalTyp?: boolean
-  readonly audience: string | readonly string[]
-  readonly issuer?: string | readonly string[]
-  readonly maxAge?: Duration
-}
-
-/** A verified JWT of an issuer. */
-export interface ReceivedJwt {
-  readonly claims: Readonly<Record<string, unknown>>
-  readonly issuer: string
-  /** Whether its `jti` was passed to `revokeToken` before. */
-  readonly isRevoked: boolean
-}
+export type ReceiverTokens = Pick<
+  TokenManager,
+  | 'keepsRevocations'
+  | 'hasReplica'
+  | 'verifyIssuedJwt'
+  | 'toSubject'
+  | 'revokeToken'
+  | 'revokeSession'
+  | 'revokeUser'
+>
 
 /** Thrown inside of receivers for a request that is refused; never leaves them. */
 export class RefusedEvent extends Error {
@@ -103,14 +82,15 @@ export function createAccepted(status: 200 | 202 | 204): Response {
 }
 
 /**
- * Calls a function of the application. What it throws is wrapped: its own status, or a token error's, would be sent as
- * the verdict on the request, and the sender would not repeat it.
+ * Calls a function of the application. What it throws is wrapped: frameworks would send its own status, or that of a token
+ * error, as the verdict on the request, and the sender would not repeat it.
  */
 export async function callHook<Value>(name: string, call: () => Value | Promise<Value>): Promise<Value> {
   try {
     return await call()
   } catch (cause) {
-    throw new Error(`${name} failed`, { cause })
+    // With a status: h3 takes that of the cause otherwise.
+    throw Object.assign(new Error(`${name} failed`, { cause }), { status: 500 })
   }
 }
 
@@ -131,12 +111,22 @@ export function assertReceiver(owner: string, tokens: ReceiverTokens, given: Rec
     throw new TypeError('path must begin with a slash and not end with one, such as /backchannel-logout')
   }
   assertTexts(given.audienceName, given.audience)
-  if (given.issuer !== undefined) assertTexts('issuer', given.issuer)
+  if (given.issuer !== undefined) {
+    assertTexts('issuer', given.issuer)
+    // Throws for an issuer that the manager does not have: nobody could send anything.
+    for (const issuer of [given.issuer].flat()) tokens.toSubject(issuer as string, 'sub')
+  }
   for (const [name, value] of Object.entries(given.functions)) {
     if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name} must be a function`)
   }
   if (given.everywhere !== undefined && typeof given.everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
+  }
+  if (given.everywhere === true && !tokens.hasReplica) {
+    throw new ConfigurationError(
+      `everywhere of ${owner} needs a replica: new TokenManager({ revocation: replicate(store) }). ` +
+        'Where no process has a replica, a revocation holds everywhere without it',
+    )
   }
   if (parseDuration(given.maxAge) <= 0) throw new TypeError('maxAge must be more than 0 seconds')
 }
