@@ -22,9 +22,13 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [member: string]: JsonValue }
 
-/** The JSON object in a text, frozen to the bottom, or `null`: bad JSON, too deep or too large, not an object. */
-export function readJsonObject(text: string): Record<string, unknown> | null {
-  if (!isWithinJsonLimits(text)) return null
+/**
+ * The JSON object in a text, frozen to the bottom, or `null`: bad JSON, too deep or too large, not an object.
+ *
+ * `maxCommas` is for documents that are larger than a token, and whose size is limited otherwise.
+ */
+export function readJsonObject(text: string, maxCommas?: number): Record<string, unknown> | null {
+  if (!isWithinJsonLimits(text, maxCommas)) return null
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -43,8 +47,8 @@ function deepFreeze<Value extends object>(value: Value): Value {
 }
 
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
-export function isWithinJsonLimits(text: string): boolean {
-  return (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) || countMembers(text) !== null
+export function isWithinJsonLimits(text: string, maxCommas: number = MAX_JSON_COMMAS): boolean {
+  return (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) || countMembers(text, maxCommas) !== null
 }
 
 // Whether a JSON object certainly has no nested ones: true of most claims.
@@ -59,7 +63,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 
 /** Whether the object in a JSON text has a member twice (RFC 7515 §4); `JSON.parse` keeps only the last one. */
 export function hasDuplicateMembers(text: string): boolean {
-  return countMembers(text) !== Object.keys(JSON.parse(text) as object).length
+  return countMembers(text, MAX_JSON_COMMAS) !== Object.keys(JSON.parse(text) as object).length
 }
 
 /** Makes `console.log` and `util.inspect` show instances of a class as their `toJSON()` does, secrets hidden. */
@@ -80,7 +84,7 @@ export function inspectAsJson(type: {
 }
 
 // How many members the outermost object of a JSON text has, or `null` as soon as the text is too deep or too large.
-function countMembers(text: string): number | null {
+function countMembers(text: string, maxCommas: number): number | null {
   let depth = 0
   let commas = 0
   let members = 0
@@ -98,7 +102,7 @@ function countMembers(text: string): number | null {
         depth--
         break
       case COMMA:
-        if (++commas > MAX_JSON_COMMAS) return null
+        if (++commas > maxCommas) return null
         break
       case COLON:
         if (depth === 1) members++

@@ -15,3 +15,23 @@ export function settleQuietly<Value>(promise: Promise<Value>): Promise<Value> {
   void promise.catch(() => undefined)
   return promise
 }
+
+/** What a promise brings in time; otherwise rejects with `createReason()`. What comes later is dropped. */
+export function withDeadline<Value>(
+  answer: PromiseLike<Value>,
+  timeoutMs: number,
+  createReason: () => Error,
+): Promise<Value> {
+  // Whichever comes first is final: a promise settles once.
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(createReason()), timeoutMs)
+    const end = (settle: () => void): void => {
+      clearTimeout(timer)
+      settle()
+    }
+    Promise.resolve(answer).then(
+      (value) => end(() => resolve(value)),
+      (error: unknown) => end(() => reject(error)),
+    )
+  })
+}

@@ -1,5 +1,6 @@
+import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
-import type { JwsHeader } from '../jws/jose.js'
+import type { Algorithm, JwsHeader } from '../jws/jose.js'
 
 /** The public keys of one issuer, each bound to one algorithm. */
 export interface IssuerKeys {
@@ -17,4 +18,13 @@ export interface IssuerKeys {
   isTrusted(key: BoundKey): boolean
   /** Resolves once the keys are there; rejects with `KeysUnavailableError`. */
   ready(): Promise<void>
+}
+
+/** What a key source knows of its issuer. */
+export interface KeySourceContext {
+  /** The exact text of `iss`. */
+  readonly issuer: string
+  /** The algorithms that are accepted; never HMAC. */
+  readonly algorithms: readonly Algorithm[]
+  readonly emit: TokenEmitter['emit']
 }

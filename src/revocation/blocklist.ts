@@ -1,10 +1,9 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { RevocationUnavailableError } from '../errors.js'
 import type { JwsHeader } from '../jws/jose.js'
-import { isPromise } from '../promises.js'
+import { isPromise, withDeadline } from '../promises.js'
 import type { TokenLocation } from '../request/read-token.js'
 import { monotonicNow } from '../time.js'
-import { withDeadline } from './call-limit.js'
 
 /** What a revocation callback is told beside the raw token; the token has passed every other check. */
 export interface RevocationContext<Payload = TokenPayload> {

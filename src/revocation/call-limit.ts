@@ -67,23 +67,3 @@ export function createCallLimit(createTooLate: () => Error, onAnswer: () => void
     },
   }
 }
-
-/** What a promise brings in time; otherwise rejects with `createReason()`. What comes later is dropped. */
-export function withDeadline<Value>(
-  answer: PromiseLike<Value>,
-  timeoutMs: number,
-  createReason: () => Error,
-): Promise<Value> {
-  // Whichever comes first is final: a promise settles once.
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(createReason()), timeoutMs)
-    const end = (settle: () => void): void => {
-      clearTimeout(timer)
-      settle()
-    }
-    Promise.resolve(answer).then(
-      (value) => end(() => resolve(value)),
-      (error: unknown) => end(() => reject(error)),
-    )
-  })
-}

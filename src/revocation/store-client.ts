@@ -1,8 +1,9 @@
 import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
+import { withDeadline } from '../promises.js'
 import { emitWarning, IS_WORKERD, sleep, startTimer } from '../runtime.js'
 import { monotonicNow } from '../time.js'
-import { createCallLimit, withDeadline } from './call-limit.js'
+import { createCallLimit } from './call-limit.js'
 import {
   FOREVER,
   type LookupAnswer,

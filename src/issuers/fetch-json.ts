@@ -1,0 +1,185 @@
+import { readJsonObject } from '../json.js'
+import { withDeadline } from '../promises.js'
+import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
+
+/** What is passed to `fetch` with each request. */
+export interface KeyRequest {
+  readonly method: 'GET'
+  readonly headers: Readonly<Record<string, string>>
+  readonly redirect: 'manual'
+  readonly signal: AbortSignal
+}
+
+/** A function like the global `fetch`. */
+export type KeyFetch = (url: string, request: KeyRequest) => Promise<Response>
+
+/** How a document is fetched, and what is refused. */
+export interface FetchRules {
+  /** For all requests of one load, with their bodies. */
+  readonly timeoutMs: number
+  readonly maxBytes: number
+  readonly maxRedirects: number
+  readonly allowPrivateNetwork: boolean
+  /** Sent only to the origin of the configured URL. */
+  readonly headers: Readonly<Record<string, string>>
+  /** `null`: the global one, looked up at each call. */
+  readonly fetch: KeyFetch | null
+}
+
+/** Fetches JSON objects, all of them before one deadline. */
+export interface JsonFetcher {
+  (url: string): Promise<Readonly<Record<string, unknown>>>
+}
+
+/** What `load` resolves to, if that is before the deadline; every request that is left then is aborted. */
+export async function fetchBeforeDeadline<Value>(
+  rules: FetchRules,
+  configuredUrl: string,
+  load: (fetchJson: JsonFetcher) => Promise<Value>,
+): Promise<Value> {
+  const controller = new AbortController()
+  const { origin } = new URL(configuredUrl)
+  const loading = load((url) => fetchJson(url, origin, rules, controller.signal))
+  try {
+    return await withDeadline(
+      loading,
+      rules.timeoutMs,
+      () => new Error(`No complete answer of ${origin} within ${rules.timeoutMs} ms`),
+    )
+  } finally {
+    // Also ends bodies that nobody reads: they would keep their connections.
+    controller.abort()
+  }
+}
+
+/** The URL in a text, or an error that says what is wrong with it; names are not looked up. */
+export function parseKeyUrl(text: unknown, allowPrivateNetwork: boolean): URL {
+  if (typeof text !== 'string' || !URL.canParse(text)) throw new Error('The URL is not valid')
+  const url = new URL(text)
+  if (url.username !== '' || url.password !== '') {
+    throw new Error('The URL must not have credentials: use `headers`')
+  }
+  if (url.protocol !== 'https:' && !(allowPrivateNetwork && url.protocol === 'http:')) {
+    throw new Error(`${show(url)} must start with https: (http: needs \`allowPrivateNetwork\`)`)
+  }
+  const kind = hostKindOf(url.hostname)
+  if (kind === 'private' && !allowPrivateNetwork) throw isPrivate(url)
+  if (kind === 'public' && url.protocol === 'http:') throw isNotEncrypted(url)
+  return url
+}
+
+async function fetchJson(
+  text: string,
+  configuredOrigin: string,
+  rules: FetchRules,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, unknown>>> {
+  let url = parseKeyUrl(text, rules.allowPrivateNetwork)
+  for (let redirects = 0; ; redirects++) {
+    await assertAddresses(url, rules.allowPrivateNetwork)
+    signal.throwIfAborted()
+    const response = await send(url, configuredOrigin, rules, signal)
+    const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null
+    if (location === null) {
+      if (response.status !== 200) throw new Error(`${show(url)} answered with status ${response.status}`)
+      return parseDocument(url, await readBody(url, response, rules.maxBytes))
+    }
+    if (redirects >= rules.maxRedirects) {
+      throw new Error(`${show(url)} redirects, which \`maxRedirects\` does not allow`)
+    }
+    // Ends when the exchange ends; an error of it says nothing new.
+    void response.body?.cancel().catch(() => undefined)
+    if (!URL.canParse(location, url.href)) throw new Error(`${show(url)} redirects to an invalid URL`)
+    url = parseKeyUrl(new URL(location, url).href, rules.allowPrivateNetwork)
+  }
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+
+// A name that cannot be looked up is left to `fetch`: a proxy may know it. Whoever answers needs a certificate for the name.
+async function assertAddresses(url: URL, allowPrivateNetwork: boolean): Promise<void> {
+  if (hostKindOf(url.hostname) !== 'name') return
+  const addresses = await lookUpAddresses(url.hostname)
+  if (addresses?.some((address) => !isPublicAddress(address)) && !allowPrivateNetwork) throw isPrivate(url)
+  if (url.protocol === 'http:' && (addresses?.some(isPublicAddress) ?? true)) throw isNotEncrypted(url)
+}
+
+async function send(
+  url: URL,
+  configuredOrigin: string,
+  { fetch: given, headers }: FetchRules,
+  signal: AbortSignal,
+): Promise<Response> {
+  const request: KeyRequest = {
+    method: 'GET',
+    headers: {
+      accept: 'application/jwk-set+json, application/json',
+      ...(url.origin === configuredOrigin ? headers : {}),
+    },
+    redirect: 'manual',
+    signal,
+  }
+  try {
+    return await (given === null ? globalThis.fetch(url.href, request) : given(url.href, request))
+  } catch (cause) {
+    throw new Error(`The request to ${show(url)} failed`, { cause })
+  }
+}
+
+// Counted as it arrives, and after decompression: neither a missing `Content-Length` nor a small one proves anything.
+async function readBody(url: URL, response: Response, maxBytes: number): Promise<Uint8Array> {
+  const tooLarge = (): Error => new Error(`The answer of ${show(url)} is larger than ${maxBytes} bytes`)
+  if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const reader = response.body?.getReader()
+  while (reader !== undefined) {
+    const { done, value } = await readChunk(url, reader)
+    if (done || value === undefined) break
+    size += value.byteLength
+    if (size > maxBytes) throw tooLarge()
+    chunks.push(value)
+  }
+  return Buffer.concat(chunks)
+}
+
+interface ChunkReader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+}
+
+async function readChunk(url: URL, reader: ChunkReader): ReturnType<ChunkReader['read']> {
+  try {
+    return await reader.read()
+  } catch (cause) {
+    throw new Error(`The answer of ${show(url)} ended early`, { cause })
+  }
+}
+
+function parseDocument(url: URL, body: Uint8Array): Readonly<Record<string, unknown>> {
+  const text = readUtf8(body)
+  const document = text === null ? null : readJsonObject(text, Number.POSITIVE_INFINITY)
+  // Never the text itself: it may hold anything.
+  if (document === null) throw new Error(`The answer of ${show(url)} is not a JSON object`)
+  return document
+}
+
+function readUtf8(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+function isPrivate(url: URL): Error {
+  return new Error(`${show(url)} is in a private network, which needs \`allowPrivateNetwork\``)
+}
+
+function isNotEncrypted(url: URL): Error {
+  return new Error(`${show(url)} must start with https: (http: is for private networks only)`)
+}
+
+// Without the query, which may have a secret.
+function show({ origin, pathname }: URL): string {
+  return `${origin}${pathname}`
+}
