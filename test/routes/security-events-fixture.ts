@@ -1,18 +1,11 @@
-import { createHmac, sign as signBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { MountableRoutes } from '../../src/routes/security-events.js'
-import { createKeyPair, type KeyPair } from '../helpers/keys.js'
-import { type Jwk, type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
+import { createProvider, encode, LOGOUT } from './provider.js'
 
-/** An identity provider with one key. */
-export interface Provider {
-  readonly issuer: string
-  readonly pair: KeyPair
-  readonly jwk: Jwk
-  /** A JWT of this provider, issued now. */
-  sign(claims: object, header?: object): string
-}
+export { LOGOUT } from './provider.js'
 
 /** Two providers that the manager accepts, and one that it does not know. */
 export const ID = createProvider('https://id.example')
@@ -21,7 +14,6 @@ export const STRANGER = createProvider('https://stranger.example')
 
 export const API = 'https://api.example'
 export const CLIENT = 'my-app'
-export const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout'
 export const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/'
 export const RISC = 'https://schemas.openid.net/secevent/risc/event-type/'
 
@@ -133,19 +125,4 @@ export function forge(claims: object, header: { alg: string }, secret: string | 
   const input = `${encode(header)}.${encode({ iss: ID.issuer, iat: NOW, ...claims })}`
   const signature = secret === null ? '' : createHmac('sha256', secret).update(input).digest('base64url')
   return `${input}.${signature}`
-}
-
-function createProvider(issuer: string): Provider {
-  const pair = createKeyPair('ES256')
-  const jwk = { ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' }
-  const sign: Provider['sign'] = (claims, header = {}) => {
-    const input = `${encode({ alg: 'ES256', kid: 'k1', ...header })}.${encode({ iss: issuer, iat: NOW, ...claims })}`
-    const key = { key: pair.privateKey, dsaEncoding: 'ieee-p1363' } as const
-    return `${input}.${signBytes('sha256', Buffer.from(input), key).toString('base64url')}`
-  }
-  return { issuer, pair, jwk, sign }
-}
-
-function encode(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
