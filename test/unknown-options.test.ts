@@ -10,6 +10,11 @@ import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
 import { createConsole } from '../src/routes/console.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../src/routes/security-events.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -183,6 +188,24 @@ const CALLS: readonly (readonly [
     'alow',
     'allow',
     (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
+  ],
+  [
+    'createBackChannelLogout',
+    'client_id',
+    'clientId',
+    (given) => createBackChannelLogout(tokens, { clientId: 'app', ...(given as object) }),
+  ],
+  [
+    'createEventReceiver',
+    'authorisation',
+    'authorization',
+    (given) => createEventReceiver(tokens, { audience: 'https://api.example', ...(given as object) }),
+  ],
+  [
+    'createGlobalTokenRevocation',
+    'toSubjects',
+    'toSubject',
+    (given) => createGlobalTokenRevocation(tokens, { audience: 'https://api.example', ...(given as object) }),
   ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]

@@ -88,9 +88,9 @@ test('Express, behind a parser of forms', async () => {
   app.use(mount(createBackChannelLogout(tokens, { clientId: CLIENT })))
   const { url, close } = await serveNode(app, 0)
   onTestFinished(() => close())
-  const send = (fields: string[][]) =>
+  const send = (fields: [string, string][]) =>
     fetch(`${url}/backchannel-logout`, { method: 'POST', body: new URLSearchParams(fields) })
-  const twice = [1, 2].map(() => ['logout_token', logoutToken()])
+  const twice = [1, 2].map((): [string, string] => ['logout_token', logoutToken()])
   expect((await send(twice)).status).toBe(400)
   expect((await send([['logout_token', logoutToken()]])).status).toBe(200)
   expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')

@@ -9,6 +9,11 @@ import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
 import { createConsole } from '../../src/routes/console.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../../src/routes/security-events.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -101,6 +106,9 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
       createConsole: [createConsole(tokens, { allow: tokens.accessTokenRequired, store: revocation })],
+      createBackChannelLogout: [createBackChannelLogout(tokens, { clientId: 'app' })],
+      createEventReceiver: [createEventReceiver(tokens, { audience: 'https://api.example' })],
+      createGlobalTokenRevocation: [createGlobalTokenRevocation(tokens, { audience: 'https://api.example' })],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(

@@ -3,7 +3,7 @@ import type { MountableRoutes } from '../../src/routes/security-events.js'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
-import { createProvider, encode, LOGOUT } from './provider.js'
+import { createProvider, encode, LOGOUT, type Provider } from './provider.js'
 
 export { LOGOUT } from './provider.js'
 

@@ -1,5 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { describe, expect, test } from 'vitest'
 import { type BackChannelLogoutOptions, createBackChannelLogout } from '../../src/routes/security-events.js'
 import type { SecurityEvent } from '../../src/routes/security-events.js'
 import { NOW } from '../helpers/manager.js'

@@ -146,9 +146,8 @@ describe('identifiers without a sub', () => {
 
   test('toUid signs out a user of own tokens', async () => {
     const { routes, tokens, outcome } = createEvents({
-      onEvent: undefined,
       toUid: ({ subject }) => (subject?.['email'] === EMAIL.email ? 'user-7' : null),
-    } as object)
+    })
     const own = tokens.createAccessToken({ uid: 'user-7' })
     expect((await sendEvent(routes, eventToken(DISABLED, EMAIL))).status).toBe(202)
     expect(await outcome(own)).toBe('TOKEN_REVOKED')
