@@ -94,7 +94,7 @@ export function revocationJwt(changes: object = {}, provider = ID, header: objec
 /** The status, headers and body of the response to a request. */
 export async function send(routes: MountableRoutes, init: RequestInit, path = routes.path) {
   const response = await routes.handle(
-    new Request(`${API}${path}`, { method: 'POST', duplex: 'half', ...init } as RequestInit),
+    new Request(`${API}${path}`, { method: 'POST', duplex: 'half', ...init }),
   )
   if (response === null) throw new Error('not a request of these routes')
   const text = await response.text()

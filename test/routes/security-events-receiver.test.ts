@@ -40,7 +40,7 @@ function createEvents(options: Partial<EventReceiverOptions<unknown>> = {}) {
     audience: API,
     onEvent: (event) => seen.push(event),
     ...options,
-  } as EventReceiverOptions<unknown>)
+  })
   const outcome = (token: string) => outcomeOf(receiving.tokens.verifyToken(token))
   const ids = () => receiving.revoked.map(({ kind, id }) => `${kind} ${id}`)
   return { ...receiving, routes, seen, outcome, ids }
@@ -323,7 +323,7 @@ test('onEvent that throws fails the request, which is done again when it is repe
 
 describe('the authorization of the transmitter', () => {
   const ask = (authorization: (request: Request) => unknown) => {
-    const events = createEvents({ authorization } as object)
+    const events = createEvents({ authorization })
     return {
       ...events,
       answer: sendEvent(events.routes, eventToken(DISABLED, ADA), { authorization: 'Bearer x' }),

@@ -25,7 +25,7 @@ import {
   type SecurityEvent,
   type UidFinder,
 } from './revoke-subject.js'
-import { assertSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
+import { assertSubjectIssuers, readSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
 import { findSubject, parseIdentifier, type SubjectFinder } from './subject-identifiers.js'
 
 /** How security events are received. */
@@ -123,7 +123,7 @@ export function createEventReceiver<Value = unknown>(
     if (subject === null) throw new RefusedEvent(400, 'invalid_request', 'The event has no subject')
     const found = await findSubject(subject, {
       issuer: sender.issuer,
-      issuers: [sender.issuer, ...(subjectIssuers[sender.issuer] ?? [])],
+      issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
       opaque: effect,
       toSubject,
     })

@@ -20,7 +20,7 @@ import {
   type UidFinder,
   type UsedJwt,
 } from './revoke-subject.js'
-import { assertSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
+import { assertSubjectIssuers, readSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
 import { findSubject, parseIdentifier, type SubjectFinder } from './subject-identifiers.js'
 
 /** How Global Token Revocation requests are received. */
@@ -113,7 +113,7 @@ export function createGlobalTokenRevocation(
       const subject = parseIdentifier((await parseJsonBody(request))['sub_id'])
       const found = await findSubject(subject, {
         issuer: sender.issuer,
-        issuers: [sender.issuer, ...(subjectIssuers[sender.issuer] ?? [])],
+        issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
         opaque: 'user',
         toSubject,
       })

@@ -34,11 +34,11 @@ export class RefusedEvent extends Error {
 export interface ReceiverParts {
   readonly path: string
   /** The response to a request that is accepted. Throws `RefusedEvent` or an error of a token for others. */
-  answer(request: Request): Promise<Response>
+  readonly answer: (request: Request) => Promise<Response>
   /** The same error as a refusal: what the receiver's specification calls it. */
-  toRefusal(error: { readonly code: string; readonly message: string }): RefusedEvent
+  readonly toRefusal: (error: { readonly code: string; readonly message: string }) => RefusedEvent
   /** The body of a refusal. */
-  toBody(refusal: RefusedEvent): object
+  readonly toBody: (refusal: RefusedEvent) => object
 }
 
 /** A route for `POST` at one path, which answers refusals itself. What an application's function throws is thrown on. */

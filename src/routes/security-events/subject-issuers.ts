@@ -4,6 +4,12 @@ import type { ReceiverTokens } from './receiver.js'
 /** For a sender, by its issuer: the issuers whose users it may name beside its own. */
 export type SubjectIssuers = Readonly<Record<string, readonly string[]>>
 
+/** The issuers whose users a sender may name, itself included. */
+export function readSubjectIssuers(given: SubjectIssuers, sender: string): readonly string[] {
+  const others = Object.hasOwn(given, sender) ? (given[sender] ?? []) : []
+  return [...new Set([sender, ...others])]
+}
+
 /** Throws unless all issuers in it are issuers of the manager. */
 export function assertSubjectIssuers(tokens: Pick<ReceiverTokens, 'toSubject'>, given: SubjectIssuers): void {
   if (!isJsonObject(given))
