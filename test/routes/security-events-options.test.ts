@@ -8,7 +8,7 @@ import {
   type ReceiverTokens,
 } from '../../src/routes/security-events.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
-import { SECRET } from '../helpers/manager.js'
+import { NOW, SECRET } from '../helpers/manager.js'
 import {
   API,
   CLIENT,
@@ -126,6 +126,26 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
     const invalid = expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error
     expect(() => create(tokens, { everywhere: true })).toThrow(invalid)
   })
+})
+
+test.each<[name: string, exp: number | undefined, maxAge: string, end: number]>([
+  ['its exp', NOW + 120, '1h', NOW + 120],
+  ['its highest age, without an exp', undefined, '1h', NOW + 3600],
+  ['its highest age, with an exp after that', NOW + 86_400, '10m', NOW + 600],
+])('a used JWT is remembered until %s', async (_name, exp, maxAge, end) => {
+  const until: number[] = []
+  const memory = createMemoryStore()
+  const revoke: typeof memory.revoke = async (batch) => {
+    until.push(...batch.filter(({ kind }) => kind === 'token').map((entry) => entry.until))
+    return memory.revoke(batch)
+  }
+  const store = Object.create(memory, { revoke: { value: revoke } }) as typeof memory
+  const routes = createBackChannelLogout(createReceiving({ store }).tokens, { clientId: CLIENT, maxAge })
+  expect((await sendLogout(routes, logoutToken({ exp }))).status).toBe(200)
+  expect(until).toHaveLength(1)
+  // And a little longer, for clocks that differ.
+  const rest = (until[0] as number) / 1000 - end
+  expect(rest >= 0 && rest <= 300).toBe(true)
 })
 
 test.each<[option: string, value: unknown]>([
