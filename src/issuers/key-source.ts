@@ -171,7 +171,7 @@ function parseTime(owner: string, name: string, value: Duration, min: number, ma
   try {
     milliseconds = parseDuration(value) * 1000
   } catch (error) {
-    throw new TypeError(`${owner}: ${name}: ${(error as Error).message}`)
+    throw new TypeError(`${owner}: ${name}: ${(error as Error).message}`, { cause: error })
   }
   if (milliseconds >= min && milliseconds <= max) return milliseconds
   throw new RangeError(`${owner}: ${name} must be between ${min / 1000} and ${max / 1000} seconds`)
@@ -189,7 +189,7 @@ function parseSwitch(owner: string, value: unknown): boolean {
 
 function parseHeaders(owner: string, headers: unknown): Readonly<Record<string, string>> {
   const isPlain = typeof headers === 'object' && headers !== null && !Array.isArray(headers)
-  const entries = isPlain && !(headers instanceof Headers) ? Object.entries(headers as object) : null
+  const entries = isPlain && !(headers instanceof Headers) ? Object.entries(headers) : null
   if (entries === null || entries.some(([, value]) => typeof value !== 'string')) {
     throw new TypeError(`${owner}: headers must be an object of strings`)
   }

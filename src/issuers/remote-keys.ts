@@ -48,7 +48,7 @@ export function createRemoteKeys(
       // Somebody else may have loaded them in the meantime.
       if (find(header) === null) await cache.load()
     },
-    isTrusted: cache.isTrusted,
+    isTrusted: (key) => cache.isTrusted(key),
     async ready() {
       if (cache.current() === null) await cache.load()
     },
