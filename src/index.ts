@@ -74,7 +74,18 @@ export type {
   StaticSource,
 } from './issuers/key-source.js'
 export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
-export type { Algorithm, Jwk, JwsHeader, KeyMaterial, NodeKey, SecretMaterial } from './jws/jose.js'
+export type {
+  Algorithm,
+  Jwk,
+  JwsHeader,
+  KeyMaterial,
+  NodeKey,
+  SecretMaterial,
+  WebCryptoKey,
+} from './jws/jose.js'
+export type { SignContext, SignFunction } from './jws/external-signer.js'
+export type { JwkSet } from './jws/jwks.js'
+export type { OwnKey } from './jws/own-key.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {
