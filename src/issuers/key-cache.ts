@@ -2,7 +2,6 @@ import { KeysUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { settleQuietly, withDeadline } from '../promises.js'
-import { IS_WORKERD } from '../runtime.js'
 import { type IssuerKeySet, noUsableKey } from './jwk-set.js'
 
 /** How long loaded keys are used, and how often they are loaded; in milliseconds. */
@@ -17,13 +16,20 @@ export interface KeyTiming {
   readonly cooldownMs: number
 }
 
+/** Where a cache runs. */
+export interface KeyRuntime {
+  /** Milliseconds of a clock that cannot be set back. */
+  readonly now: () => number
+  /** Whether what a request has started ends with it. */
+  readonly isWorkerd: boolean
+}
+
 /** What a cache needs. */
 export interface KeyCacheOptions {
   readonly issuer: string
   readonly timing: KeyTiming
   readonly emit: TokenEmitter['emit']
-  /** Milliseconds of a clock that cannot be set back. */
-  readonly now: () => number
+  readonly runtime: KeyRuntime
   /** `null`: there is no such key, which is not a failure. */
   readonly load: (previous: readonly BoundKey[]) => Promise<IssuerKeySet | null>
 }
@@ -52,7 +58,8 @@ interface Loading {
 
 /** A cache of the keys that `load` resolves to. */
 export function createKeyCache(options: KeyCacheOptions): KeyCache {
-  const { timing, now } = options
+  const { timing } = options
+  const { now, isWorkerd } = options.runtime
   let keys: ReadonlySet<BoundKey> = new Set()
   let list: readonly BoundKey[] = []
   // When the request for them was sent: what they say was true then.
@@ -114,7 +121,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   const isReady = (time: number): boolean => {
     if (!isUsable(time)) return false
     if (!isDue(time)) return true
-    if (IS_WORKERD) return false
+    if (isWorkerd) return false
     start(time)
     return true
   }
@@ -123,13 +130,13 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     current: () => (isReady(now()) ? list : null),
     mayHaveMore() {
       const time = now()
-      if (readLoading(time) !== null) return !IS_WORKERD
+      if (readLoading(time) !== null) return !isWorkerd
       return time - endedAt >= timing.cooldownMs
     },
     async load() {
       const time = now()
       // Nor can a Worker wait for what another of its requests has started.
-      const underWay = IS_WORKERD ? null : readLoading(time)
+      const underWay = isWorkerd ? null : readLoading(time)
       if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw new KeysUnavailableError(lastCause)
       const { startedAt, done } = underWay ?? start(time)
       const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)

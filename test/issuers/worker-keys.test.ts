@@ -1,17 +1,5 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type * as keyServer from '../helpers/key-server.js'
-
-// workerd is recognised when the module is loaded.
-let helpers: typeof keyServer
-beforeEach(async () => {
-  vi.resetModules()
-  vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
-  helpers = await import('../helpers/key-server.js')
-})
-afterEach(() => {
-  vi.unstubAllGlobals()
-  vi.resetModules()
-})
+import { expect, test } from 'vitest'
+import { createJwk, createTestedKeys, headerOf, until } from '../helpers/key-server.js'
 
 /** Requests that stay open until they are answered. */
 function createHeldFetch() {
@@ -23,10 +11,9 @@ function createHeldFetch() {
 }
 
 test('in a Worker, no request waits for what another one has started, or leaves anything behind', async () => {
-  const { createJwk, createTestedKeys, headerOf, until } = helpers
   const [a, b] = [createJwk('a'), createJwk('b')]
   const { open, fetch } = createHeldFetch()
-  const keys = createTestedKeys({ jwksUri: 'https://1.1.1.1/jwks', fetch })
+  const keys = createTestedKeys({ jwksUri: 'https://1.1.1.1/jwks', fetch }, { isWorkerd: true })
   // The first one never gets its answer; the second has its own request.
   void keys.load(headerOf('a')).catch(() => undefined)
   const second = keys.look(headerOf('a'))
@@ -68,10 +55,12 @@ test('in a Worker, no request waits for what another one has started, or leaves 
 })
 
 test('in a Worker, keys stay in use if the request that waits for new ones gets none', async () => {
-  const { createJwk, createTestedKeys, headerOf } = helpers
   const a = createJwk('a')
   let answer = Response.json({ keys: [a.jwk] })
-  const keys = createTestedKeys({ jwksUri: 'https://1.1.1.1/jwks', fetch: async () => answer })
+  const keys = createTestedKeys(
+    { jwksUri: 'https://1.1.1.1/jwks', fetch: async () => answer },
+    { isWorkerd: true },
+  )
   await keys.ready()
   answer = new Response(null, { status: 500 })
   keys.advance(601)
