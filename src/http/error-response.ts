@@ -125,7 +125,9 @@ function createChallenge(error: TokenError, message: string, options: ErrorRespo
   const { error: code } = answerTo(error)
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
   if (error.code === 'INSUFFICIENT_SCOPE') {
-    parameters.push(`scope=${quote((error as InsufficientScopeError).required.join(' '))}`)
+    // RFC 6750 §3: the scopes that give access. The attribute has no word for "one of": a token with all of them passes.
+    const { required, anyOf = [] } = error as InsufficientScopeError
+    parameters.push(`scope=${quote([...new Set([...required, ...anyOf])].join(' '))}`)
   }
   // RFC 9728 §5.1
   if (options.resourceMetadata !== undefined) {

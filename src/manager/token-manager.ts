@@ -52,13 +52,18 @@ import {
   parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
-  TOKEN_POLICY_NAMES,
+  type PolicyValue,
+  type RequirePolicy,
   type TokenPolicy,
+  type TokenWithHeader,
+  toPolicyValue,
   VERIFY_OPTIONS,
+  VERIFY_POLICY_NAMES,
   type VerifyOptions,
+  type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
+import { assertKnownIssuers, parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -299,23 +304,30 @@ export class TokenManager<
   }
 
   /** A dependency for any policy; the other dependencies are presets of it. */
+  require(
+    policy: TokenPolicy & WithHeader & { readonly optional?: false },
+  ): TokenDependency<TokenWithHeader<TokenPayload<Output>>>
+  require(policy: TokenPolicy & WithHeader): TokenDependency<TokenWithHeader<TokenPayload<Output>> | null>
   require(policy: TokenPolicy & { readonly optional: true }): TokenDependency<TokenPayload<Output> | null>
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
-  require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
+  require(policy: RequirePolicy = {}): TokenDependency<PolicyValue<TokenPayload<Output>> | null> {
     const authenticator = this.#authenticator
     const parsed = parsePolicy(policy)
-    for (const issuer of [parsed.issuer ?? []].flat()) parseIssuer(authenticator.settings.issuers, issuer)
+    assertKnownIssuers(authenticator.settings.issuers, parsed)
     const compiled = compilePolicy(parsed, authenticator.settings.reading.locations)
     return createDependency({
       lane: createFastLane(authenticator, compiled),
       type: compiled.type ?? 'access',
       async run(view, lane) {
         const upgrade = readUpgrade(authenticator, view)
-        if (upgrade !== null) return checkMessage(authenticator, compiled, upgrade) as TokenPayload<Output>
-        const known = lane && passView(lane, view)
-        const payload = known ?? (await authenticate(authenticator, view, compiled))?.payload
-        return (payload ?? null) as TokenPayload<Output> | null
+        const known = upgrade === null && lane !== null ? passView(lane, view) : null
+        if (known !== null) return known as PolicyValue<TokenPayload<Output>>
+        const verified =
+          upgrade === null
+            ? await authenticate(authenticator, view, compiled)
+            : checkMessage(authenticator, compiled, upgrade)
+        return verified && (toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>)
       },
     })
   }
@@ -325,24 +337,34 @@ export class TokenManager<
     return this.require({ type: 'access', scopes })
   }
 
+  /** A dependency for an access token that carries at least one of the scopes. */
+  anyScopeRequired(...anyScope: readonly string[]): TokenDependency<TokenPayload<Output>> {
+    return this.require({ type: 'access', anyScope })
+  }
+
   /**
    * Checks a token that did not come from a request, revocation included. With `atLeast`, the `position` of a revocation,
    * the answer includes that revocation, wherever it was made.
    */
-  async verifyToken(token: string, options: VerifyOptions = {}): Promise<TokenPayload<Output>> {
+  verifyToken(
+    token: string,
+    options: VerifyOptions & WithHeader,
+  ): Promise<TokenWithHeader<TokenPayload<Output>>>
+  verifyToken(token: string, options?: VerifyOptions): Promise<TokenPayload<Output>>
+  async verifyToken(
+    token: string,
+    options: VerifyOptions & Partial<WithHeader> = {},
+  ): Promise<PolicyValue<TokenPayload<Output>>> {
     assertOptions('verifyToken()', options, VERIFY_OPTIONS)
     const { atLeast, ...policy } = options
     if (atLeast !== undefined) parseText('atLeast', atLeast)
-    const { locations, toCanonical } = this.#authenticator.settings.reading
-    const compiled = compilePolicy(parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES), locations)
-    const { payload } = await authenticateToken(
-      this.#authenticator,
-      toCanonical(token),
-      compiled,
-      null,
-      atLeast,
-    )
-    return payload as TokenPayload<Output>
+    const { reading, issuers } = this.#authenticator.settings
+    const parsed = parsePolicy(policy, 'verifyToken()', VERIFY_POLICY_NAMES)
+    assertKnownIssuers(issuers, parsed)
+    const compiled = compilePolicy(parsed, reading.locations)
+    const canonical = reading.toCanonical(token)
+    const verified = await authenticateToken(this.#authenticator, canonical, compiled, null, atLeast)
+    return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }
 
   /**
@@ -546,7 +568,7 @@ export class TokenManager<
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
-    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload?.iss)
+    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload ?? {})
   }
 
   async #revoke<Answer>(

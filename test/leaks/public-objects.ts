@@ -99,6 +99,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
+      decodeWithoutVerifying: [tokenlib.decodeWithoutVerifying(pair.accessToken)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
       acceptUpgrade: [
         (await tokenlib.acceptUpgrade(tokens, withBearer(pair.accessToken), new PassThrough())) as object,
