@@ -11,6 +11,8 @@ import {
   type TokenEventName,
   type TokenListener,
 } from '../events.js'
+import { type JwkSet, toJwkSet } from '../jws/jwks.js'
+import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { IssuerOptions } from '../issuers/issuer.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
@@ -61,7 +63,7 @@ import {
   type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
+import { assertKnownIssuers, parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -92,6 +94,10 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Own keys that take turns by the clock, instead of those in the configuration. */
+  readonly keys?: readonly OwnKey[] | undefined
+  /** How long the `sign` of a key may take; default `'5s'`. */
+  readonly signTimeout?: Duration | undefined
   /** Others whose tokens are accepted: identity providers, other applications. */
   readonly issuers?: readonly IssuerOptions[] | undefined
   readonly clock?: Clock
@@ -103,6 +109,8 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   claims: true,
   revocation: true,
   subjectGetter: true,
+  keys: true,
+  signTimeout: true,
   issuers: true,
   clock: true,
   randomBytes: true,
@@ -123,8 +131,6 @@ export class TokenManager<
 > {
   /** The configuration, frozen. */
   readonly config: TokenConfig
-  /** The `kid` of new tokens, or `null` for a manager that only verifies. */
-  readonly keyId: string | null
   /** The clock that every check reads. */
   readonly clock: Clock
   readonly #authenticator: Authenticator
@@ -160,17 +166,25 @@ export class TokenManager<
       revocation = null,
       subjectGetter = null,
       issuers = [],
+      keys,
+      signTimeout,
       clock = systemClock,
       randomBytes = systemRandom,
     } = options
     this.#emitter = createEmitter()
-    const settings = resolveSettings(config, { schema: claims, issuers, emit: this.#emitter.emit })
     const now = createCheckedClock(clock)
+    const settings = resolveSettings(config, {
+      schema: claims,
+      issuers,
+      emit: this.#emitter.emit,
+      keys,
+      signTimeout,
+      now,
+    })
     const blocklist = new Blocklist()
     const parts = { now, random: randomBytes, emit: this.#emitter.emit }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
-    this.keyId = settings.keys.signing?.kid ?? null
     this.clock = now
     this.#store = store
     this.#issuer = createIssuer({
@@ -198,6 +212,27 @@ export class TokenManager<
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
   }
 
+  /** The `kid` of new tokens at this moment, or `null` for a manager that only verifies. */
+  get keyId(): string | null {
+    const { settings, now } = this.#authenticator
+    return settings.keys.signingKey(now())?.kid ?? null
+  }
+
+  /** Replaces the keys of the option `keys`. A bad list throws, and changes nothing. */
+  setKeys(keys: readonly OwnKey[]): void {
+    const { settings, now } = this.#authenticator
+    if (settings.setKeys === null) {
+      throw new ConfigurationError('setKeys() needs the option keys: new TokenManager({ config, keys })')
+    }
+    settings.setKeys(keys, now())
+  }
+
+  /** The public keys that verify the tokens of this manager, as a JWK Set; those that sign later are in it already. */
+  jwks(): JwkSet {
+    const { settings, now } = this.#authenticator
+    return toJwkSet(settings.keys, now())
+  }
+
   /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
   get keepsSessions(): boolean {
     return (this.#store?.sessions ?? null) !== null
@@ -214,6 +249,22 @@ export class TokenManager<
    */
   createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#issuer.createToken('refresh', claims, options)
+  }
+
+  /** Like `createAccessToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  async createAccessTokenAsync(
+    claims: { readonly uid: string } & Input,
+    options?: CreateTokenOptions,
+  ): Promise<string> {
+    return this.#issuer.createTokenAsync('access', claims, options)
+  }
+
+  /** Like `createRefreshToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  async createRefreshTokenAsync(
+    claims: { readonly uid: string } & Input,
+    options?: RefreshTokenOptions,
+  ): Promise<string> {
+    return this.#issuer.createTokenAsync('refresh', claims, options)
   }
 
   /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */
@@ -258,7 +309,7 @@ export class TokenManager<
   require(policy: RequirePolicy = {}): TokenDependency<PolicyValue<TokenPayload<Output>> | null> {
     const authenticator = this.#authenticator
     const parsed = parsePolicy(policy)
-    for (const issuer of [parsed.issuer ?? []].flat()) parseIssuer(authenticator.settings.issuers, issuer)
+    assertKnownIssuers(authenticator.settings.issuers, parsed)
     const compiled = compilePolicy(parsed, authenticator.settings.reading.locations)
     return createDependency({
       lane: createFastLane(authenticator, compiled),
@@ -302,9 +353,11 @@ export class TokenManager<
     assertOptions('verifyToken()', options, VERIFY_OPTIONS)
     const { atLeast, ...policy } = options
     if (atLeast !== undefined) parseText('atLeast', atLeast)
-    const { locations, toCanonical } = this.#authenticator.settings.reading
-    const compiled = compilePolicy(parsePolicy(policy, 'verifyToken()', VERIFY_POLICY_NAMES), locations)
-    const canonical = toCanonical(token)
+    const { reading, issuers } = this.#authenticator.settings
+    const parsed = parsePolicy(policy, 'verifyToken()', VERIFY_POLICY_NAMES)
+    assertKnownIssuers(issuers, parsed)
+    const compiled = compilePolicy(parsed, reading.locations)
+    const canonical = reading.toCanonical(token)
     const verified = await authenticateToken(this.#authenticator, canonical, compiled, null, atLeast)
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }
@@ -491,7 +544,7 @@ export class TokenManager<
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
-    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload?.iss)
+    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload ?? {})
   }
 
   async #revoke<Answer>(

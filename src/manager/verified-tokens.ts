@@ -1,5 +1,5 @@
 import { readForeignStart } from '../claims/ids.js'
-import { assertClaims, type ClaimRules, parseClaims, type TokenPayload } from '../claims/payload.js'
+import { assertClaims, type ClaimRules, parseClaims, readEnd, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
@@ -7,6 +7,7 @@ import { type ForeignJwt, type Issuer, readForeignJwt } from '../issuers/issuer.
 import type { BoundKey } from '../jws/algorithms.js'
 import { createJwsVerifier } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
+import { FOREVER } from '../revocation/revocation.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
 import type { Settings } from './settings.js'
 
@@ -40,7 +41,7 @@ export interface TokenVerifier {
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
-  open(token: string): VerifiedToken
+  open(token: string, now: number): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
   recall(header: string): VerifiedToken | undefined
 }
@@ -55,7 +56,7 @@ export interface TokenVerifier {
 export function createVerifier(settings: Settings): TokenVerifier {
   const { identityClaim, issuers, keys, maxTokenLength, schema, verifiedCacheSize } = settings
   const verifyJws = createJwsVerifier(keys, maxTokenLength)
-  const own = toSource(null, settings.claims, () => true)
+  const own = toSource(null, settings.claims, keys.isTrusted)
   const sources = new Map([...issuers.values()].map((issuer) => [issuer, toForeignSource(issuer)]))
   const { headerType } = settings.reading
   const remembered = createRecentTokens<VerifiedToken>(
@@ -75,10 +76,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return found?.source.isTrusted(found.signer, now) === true ? found : undefined
   }
 
-  const open = (token: string): VerifiedToken => {
+  const open = (token: string, now: number): VerifiedToken => {
     const foreign = findForeign(token)
     if (foreign !== null) return openForeign(foreign)
-    const { header, payload: text, signer } = verifyJws(token)
+    const { header, payload: text, signer } = verifyJws(token, now)
     const payload = parseClaims(text, identityClaim)
     return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
   }
@@ -86,8 +87,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
     const { header, payload, signer } = issuer.open(jws, claims)
     const start = readForeignStart(payload, issuer.rules.leeway)
+    const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
-    const foreign = { issuer: issuer.issuer, start }
+    // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
+    const foreign = { issuer: issuer.issuer, start, end: end === null ? FOREVER : end * 1000 }
     return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 
@@ -111,7 +114,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     },
     verify(token, now, allowExpired = false) {
       const known = recallToken(token, now)
-      const opened = known ?? open(token)
+      const opened = known ?? open(token, now)
       const { rules, lenientRules } = opened.source
       assertClaims(opened.claims, allowExpired ? lenientRules : rules, now / 1000)
       const verified =
