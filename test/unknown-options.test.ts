@@ -8,7 +8,14 @@ import * as h3 from '../src/adapters/h3.js'
 import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
-import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import {
+  acceptUpgrade,
+  chooseManager,
+  MissingTokenError,
+  TokenConfig,
+  TokenManager,
+  toErrorResponse,
+} from '../src/index.js'
 import { createIssuerKeys, type KeySource } from '../src/issuers/key-source.js'
 import { createConsole } from '../src/routes/console.js'
 import {
@@ -92,6 +99,13 @@ const CALLS: readonly (readonly [
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
   ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
   ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
+  ['chooseManager require', 'scope', 'scopes', (given) => chooseManager(() => tokens).require(given)],
+  [
+    'chooseManager getTokenFromRequest',
+    'location',
+    'locations',
+    (given) => chooseManager(() => tokens).getTokenFromRequest(request, given),
+  ],
   ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],

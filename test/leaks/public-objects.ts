@@ -99,6 +99,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       TokenClientError: [new TokenClientError('UNAVAILABLE', 'refresh', { status: 503 })],
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
+      chooseManager: [tokenlib.chooseManager(() => tokens)],
       FetchView: [new FetchView(request)],
       TokenStoreObject: [new TokenStoreObject({ storage: { sql: {}, transactionSync: () => {} } } as never)],
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
