@@ -62,7 +62,17 @@ export {
   unsetRefreshCookies,
 } from './http/set-cookies.js'
 export type { IssuerOptions } from './issuers/issuer.js'
-export type { KeySource } from './issuers/key-source.js'
+export type {
+  DiscoverySource,
+  JwksUriSource,
+  KeyAnswer,
+  KeyFetch,
+  KeyFunction,
+  KeyRequest,
+  KeySource,
+  RemoteKeysOptions,
+  StaticSource,
+} from './issuers/key-source.js'
 export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
 export type {
   Algorithm,
