@@ -59,8 +59,8 @@ export function resolveSettings(
       leeway,
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
-      requiredClaims: [],
-      maxAge: null,
+      requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
+      maxAge: config.JWT_MAX_TOKEN_AGE === null ? null : parseDuration(config.JWT_MAX_TOKEN_AGE),
     },
     reading: resolveReading(config, issuers),
     schema,
@@ -87,6 +87,7 @@ function resolveCreation(
     encodeNbf: config.JWT_ENCODE_NBF,
     csrf: config.JWT_COOKIE_CSRF_PROTECT && config.hasLocation('cookies'),
     schema,
+    requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
   }
 }
 
@@ -98,8 +99,9 @@ function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] 
   const leeways = foreign.map(({ leeway }) => leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
   const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
-  // A token that is older is refused, whenever it expires: no revocation has to be kept for it.
-  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + leeway) * 1000)
+  // From the start of a foreign token, which is `iat` in whole seconds minus the leeway, to the last moment at which it is
+  // not too old, whenever it expires.
+  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + 2 * leeway + 1) * 1000)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),

@@ -1,5 +1,5 @@
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
-import { type ClaimRules, isCurrent, type TokenPayload } from '../claims/payload.js'
+import { isCurrent, type TokenPayload } from '../claims/payload.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
@@ -18,9 +18,14 @@ import {
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
+import { assertKnownIssuers } from './revoked-issuers.js'
+import type { VerifiedToken } from './verified-tokens.js'
 
 /** What a WebSocket handshake must bring. */
-export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'issuer' | 'skipRevocation'> {
+export interface UpgradePolicy extends Pick<
+  TokenPolicy,
+  'fresh' | 'scopes' | 'anyScope' | 'issuer' | 'skipRevocation'
+> {
   /** Default `access`. */
   readonly type?: 'access' | 'refresh'
   /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */
@@ -62,6 +67,9 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
   if (until === 'session' && policy.skipRevocation === true) {
     throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
   }
+  if (until === 'session' && policy.issuer !== undefined && ![policy.issuer].flat().includes(OWN)) {
+    throw new TypeError("until: 'session' takes our own tokens only: leave issuer out, or add 'own'")
+  }
   return { ...parsePolicy(policy), type, origins: origins.slice() as string[], until }
 }
 
@@ -71,8 +79,9 @@ export async function authenticateUpgrade(
   view: RequestView,
   policy: ParsedUpgradePolicy,
 ): Promise<AuthenticatedUpgrade> {
-  const { reading } = authenticator.settings
+  const { reading, issuers } = authenticator.settings
   const { until, origins, ...demands } = policy
+  assertKnownIssuers(issuers, demands)
   const sessions = until === 'session' ? requireSessions(authenticator) : null
   const found = readUpgradeToken(view, policy.type, origins, reading)
   if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
@@ -90,7 +99,7 @@ export async function authenticateUpgrade(
     sessions &&
     (await reported(authenticator, claims, () => followSession(authenticator, sessions, verified, now)))
   const upgrade = { payload, token: Object.freeze(token), protocol }
-  accepted.set(upgrade, { authenticator, rules: verified.source.rules, followed })
+  accepted.set(upgrade, { authenticator, verified, followed })
   return upgrade
 }
 
@@ -104,8 +113,7 @@ function copyView(view: RequestView): RequestView {
 export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
-  /** What its token is held against. */
-  readonly rules: ClaimRules
+  readonly verified: VerifiedToken
   /** `null` for a socket that lives as long as its token. */
   readonly followed: FollowedSession | null
 }
@@ -138,7 +146,7 @@ export async function recheckToken(
     if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
     const verified = verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
-    await assertUnrevoked(authenticator, token, verified, location)
+    await assertUnrevoked(authenticator, token, verified, { location, view: null })
     followed?.setChecked(now)
     await followed?.assertAlive(verified, anew)
   })
@@ -178,7 +186,7 @@ export function readUpgrade(authenticator: Authenticator, view: RequestView): Au
 }
 
 /**
- * The payload for a message of a socket.
+ * The token for a message of a socket.
  *
  * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
  * remains is what the policy demands of the token itself.
@@ -187,7 +195,7 @@ export function checkMessage(
   authenticator: Authenticator,
   policy: TokenPolicy,
   upgrade: AuthenticatedUpgrade,
-): TokenPayload {
+): VerifiedToken {
   const { token, location } = upgrade.token
   try {
     if (policy.locations !== undefined && !policy.locations.includes(location)) {
@@ -195,7 +203,8 @@ export function checkMessage(
     }
     const { verifier } = authenticator
     const now = authenticator.now()
-    const { payload, claims, source } = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const verified = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const { payload, claims, source } = verified
     assertIssuer(source.issuer, policy)
     assertType(payload, policy)
     assertFresh(payload, policy, now)
@@ -204,7 +213,7 @@ export function checkMessage(
       throw new FreshTokenRequiredError()
     }
     assertScopes(payload, policy)
-    return payload
+    return verified
   } catch (error) {
     reportRejection(authenticator, error, upgrade.payload)
     throw error
