@@ -86,6 +86,23 @@ const CALLS: readonly (readonly [
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
+  ['createAccessTokenAsync', 'expiresin', 'expiresIn', (given) => tokens.createAccessTokenAsync(uid, given)],
+  ['createRefreshTokenAsync', 'audiance', 'audience', (given) => tokens.createRefreshTokenAsync(uid, given)],
+  [
+    'keys',
+    'privatKey',
+    'privateKey',
+    (given) => new TokenManager({ config: new TokenConfig(), keys: [given] }),
+  ],
+  [
+    'setKeys',
+    'retiredAt',
+    'retireAt',
+    (given) => {
+      const keys = [{ algorithm: 'HS256', secret: SECRET } as const]
+      new TokenManager({ config: new TokenConfig(), keys }).setKeys([given])
+    },
+  ],
   ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair', 'maxSession', 'maxSessions', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
