@@ -35,7 +35,9 @@ export function closeWhenInvalid(
   const authenticator = known !== null && followed !== null ? known.authenticator : manager
   // Not opened again where it is known: the keys of its issuer may be unavailable by now.
   const verified =
-    known?.authenticator === authenticator ? known.verified : authenticator.verifier.open(upgrade.token.token)
+    known?.authenticator === authenticator
+      ? known.verified
+      : authenticator.verifier.open(upgrade.token.token, authenticator.now())
   let timer: Timer | undefined
   let stopped = false
   const stop = (): void => {

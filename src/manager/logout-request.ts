@@ -116,7 +116,7 @@ async function openToken(
 ): Promise<GenuineToken | null> {
   try {
     if (verifier.needsKeys(found.token, now())) await verifier.loadKeys(found.token)
-    const { claims, source } = verifier.open(found.token)
+    const { claims, source } = verifier.open(found.token, now())
     const { issuer } = source
     // What an issuer has made for another application is no business of ours.
     if (issuer !== null) assertClaims(claims, source.lenientRules, now() / 1000)
