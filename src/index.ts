@@ -62,9 +62,30 @@ export {
   unsetRefreshCookies,
 } from './http/set-cookies.js'
 export type { IssuerOptions } from './issuers/issuer.js'
-export type { KeySource } from './issuers/key-source.js'
+export type {
+  DiscoverySource,
+  JwksUriSource,
+  KeyAnswer,
+  KeyFetch,
+  KeyFunction,
+  KeyRequest,
+  KeySource,
+  RemoteKeysOptions,
+  StaticSource,
+} from './issuers/key-source.js'
 export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
-export type { Algorithm, Jwk, JwsHeader, KeyMaterial, NodeKey, SecretMaterial } from './jws/jose.js'
+export type {
+  Algorithm,
+  Jwk,
+  JwsHeader,
+  KeyMaterial,
+  NodeKey,
+  SecretMaterial,
+  WebCryptoKey,
+} from './jws/jose.js'
+export type { SignContext, SignFunction } from './jws/external-signer.js'
+export type { JwkSet } from './jws/jwks.js'
+export type { OwnKey } from './jws/own-key.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {

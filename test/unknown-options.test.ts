@@ -9,6 +9,7 @@ import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import { createIssuerKeys, type KeySource } from '../src/issuers/key-source.js'
 import { createConsole } from '../src/routes/console.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
@@ -28,6 +29,9 @@ const uid = { uid: 'ada' }
 const payload = { sub: 'ada', sid: 's', jti: 'j' }
 const request = new Request('http://localhost/')
 
+const createKeys = (source: KeySource): unknown =>
+  createIssuerKeys(source, { issuer: 'https://id.example/', algorithms: ['RS256'], emit: () => {} })
+
 // Each names the unknown option, and the one that was meant.
 const CALLS: readonly (readonly [
   owner: string,
@@ -42,6 +46,24 @@ const CALLS: readonly (readonly [
     (given) => new TokenManager({ config, ...(given as object) }),
   ],
   ['new TokenManager', 'store', 'revocation', (given) => new TokenManager({ config, ...(given as object) })],
+  [
+    'the keys of issuer "https://id.example/"',
+    'jwksUrl',
+    'jwksUri',
+    (given) => createKeys({ jwksUri: 'https://id.example/jwks', ...(given as object) }),
+  ],
+  [
+    'the keys of issuer "https://id.example/"',
+    'coolDown',
+    'cooldown',
+    (given) => createKeys({ discovery: 'https://id.example/d', ...(given as object) }),
+  ],
+  [
+    'the keys of issuer "https://id.example/"',
+    'key',
+    'keys',
+    (given) => createKeys({ keys: [], ...(given as object) }),
+  ],
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],

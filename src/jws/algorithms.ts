@@ -63,7 +63,8 @@ export interface BoundKey {
   readonly key: NodeKey
 }
 
-type EcdsaSpec = Extract<AlgorithmSpec, { family: 'ecdsa' }>
+/** How an ECDSA algorithm signs. */
+export type EcdsaSpec = Extract<AlgorithmSpec, { family: 'ecdsa' }>
 type PublicKeySpec = Exclude<AlgorithmSpec, { family: 'hmac' }>
 
 /** The signature of `input` by a key (RFC 7518 §3) in base64url; ECDSA signatures are low-s. */
@@ -158,7 +159,8 @@ export function toLowSignature(algorithm: string, encoded: string): string {
   return s < spec.order ? toBase64url(toLowS(signature, spec)) : encoded
 }
 
-function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
+/** The low-s form of an ECDSA signature of the right length whose s is below the order; changes the bytes it is given. */
+export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
   if (isLowS(signature, spec)) return signature
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
   signature.set(toInteger(spec.order - s, spec.size), spec.size)

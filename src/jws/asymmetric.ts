@@ -3,9 +3,41 @@ import { ConfigurationError } from '../errors.js'
 import { ALGORITHMS } from './algorithms.js'
 import { type Algorithm, isJwk, KEY_FORMS, type KeyMaterial } from './jose.js'
 
+/** Where the passphrase of an encrypted private key comes from. */
+export interface Passphrase {
+  /** The name of its field, for error messages. */
+  readonly field: string
+  readonly text: string | null
+}
+
 /** The private key, or `ConfigurationError`. */
-export function importPrivateKey(field: string, material: KeyMaterial): KeyObject {
-  return importKey(field, material, 'private')
+export function importPrivateKey(
+  field: string,
+  material: KeyMaterial,
+  passphrase: Passphrase = { field: 'its passphrase', text: null },
+): KeyObject {
+  if (!isEncrypted(material)) {
+    if (passphrase.text !== null) {
+      throw new ConfigurationError(`${passphrase.field} is set, but ${field} is not an encrypted key in PEM`)
+    }
+    return importKey(field, material, 'private')
+  }
+  if (passphrase.text === null) {
+    throw new ConfigurationError(`${field} is an encrypted key: set ${passphrase.field}`)
+  }
+  try {
+    return createPrivateKey({ key: toPem(field, material), passphrase: passphrase.text })
+  } catch {
+    throw new ConfigurationError(`${field} cannot be decrypted with ${passphrase.field}`)
+  }
+}
+
+// RFC 7468 §11 (PKCS #8), or the headers of the older format (RFC 1421 §4.6.1.1).
+function isEncrypted(material: KeyMaterial): boolean {
+  return (
+    typeof material === 'string' &&
+    /-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(material)
+  )
 }
 
 /** The public key, or `ConfigurationError`; a private key in its place is refused, not converted. */
@@ -145,9 +177,11 @@ export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | 
   }
 }
 
-// The DER form ends with the modulus, then the exponent with two bytes of type and length. Node cannot export an RSA-PSS
-// key as a JWK.
-function readModulus(key: KeyObject): Buffer {
+/**
+ * The modulus of an RSA or RSA-PSS key. The DER form ends with it, then the exponent with two bytes of type and length;
+ * Node cannot export an RSA-PSS key as a JWK.
+ */
+export function readModulus(key: KeyObject): Buffer {
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
   const end = -3 - Math.floor(publicExponent.toString(2).length / 8)
   return key.export({ format: 'der', type: 'spki' }).subarray(end - Math.ceil(modulusLength / 8), end)

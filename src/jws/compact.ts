@@ -38,17 +38,29 @@ interface ParsedHeader {
   readonly encoded: string
   readonly header: JwsHeader
   readonly keys: readonly BoundKey[]
+  /** The keys of the ring when they were selected. */
+  readonly verifying: readonly BoundKey[]
 }
 
-/** A function that verifies a compact JWS in canonical base64url, or throws `TokenDecodeError` or `TokenSignatureError`. */
-export function createJwsVerifier(ring: KeyRing, maxLength: number): (token: string) => VerifiedJws {
+/**
+ * A function that verifies a compact JWS in canonical base64url at `now`, in epoch milliseconds, or throws
+ * `TokenDecodeError` or `TokenSignatureError`.
+ */
+export function createJwsVerifier(
+  ring: KeyRing,
+  maxLength: number,
+): (token: string, now: number) => VerifiedJws {
   // Tokens of one key have the same header: the last one that was valid is not parsed again.
   let last: ParsedHeader | null = null
 
-  return (token) => {
+  return (token, now) => {
     const jws = parseCompact(token, maxLength)
-    const parsed = last?.encoded === jws.header ? last : parseOwnHeader(ring, jws.header)
-    const signer = findSigner(parsed.keys, jws)
+    // Unless the keys were replaced.
+    const isKnown = last?.encoded === jws.header && last.verifying === ring.verifying
+    const parsed = last !== null && isKnown ? last : parseOwnHeader(ring, jws.header)
+    const keys = parsed.keys.filter((key) => ring.isTrusted(key, now))
+    if (keys.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
+    const signer = findSigner(keys, jws)
     last = parsed
     // Not before the signature is verified.
     return { header: parsed.header, payload: decodePayload(jws), signer }
@@ -57,7 +69,8 @@ export function createJwsVerifier(ring: KeyRing, maxLength: number): (token: str
 
 function parseOwnHeader(ring: KeyRing, encoded: string): ParsedHeader {
   const header = parseHeader(encoded, TOKEN_TYPE)
-  return { encoded: copyText(encoded), header, keys: selectKeys(ring.verifying, header) }
+  const { verifying } = ring
+  return { encoded: copyText(encoded), header, keys: selectKeys(verifying, header), verifying }
 }
 
 /** The segments of a compact JWS of at most `maxLength` characters, or `TokenDecodeError`. */

@@ -52,6 +52,14 @@ export type KeyMaterial = string | Jwk | NodeKey
 /** The accepted forms of an asymmetric key, for error messages. */
 export const KEY_FORMS = 'PEM text, a JWK or a KeyObject'
 
+/** A `CryptoKey` of WebCrypto, without its declarations. */
+export interface WebCryptoKey {
+  readonly type: string
+  readonly extractable: boolean
+  readonly algorithm: { readonly name: string }
+  readonly usages: readonly string[]
+}
+
 /** Whether a value has the shape of a JWK; `KeyObject` and bytes have no `kty`. */
 export function isJwk(value: unknown): value is Jwk {
   return typeof value === 'object' && value !== null && typeof (value as { kty?: unknown }).kty === 'string'

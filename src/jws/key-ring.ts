@@ -1,15 +1,22 @@
 import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { ALGORITHMS, type BoundKey, createSignature, isSignature } from './algorithms.js'
+import type { SigningKey } from './external-signer.js'
 import { type Algorithm, isJwk, type KeyMaterial, type SecretMaterial } from './jose.js'
 import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
 import { assertJwkUse, deriveKid, parseJwkText, toKid } from './jwk.js'
 import { importSecret } from './secret.js'
 
-/** The keys of one manager: at most one signs, and all of `verifying` are accepted, current ones first. */
+/** The own keys of one manager. Moments are epoch milliseconds. */
 export interface KeyRing {
-  readonly signing: BoundKey | null
+  /** The key of new tokens at a moment, or `null`. */
+  signingKey(now: number): SigningKey | null
+  /** Why there is no key for new tokens at a moment, and what to do. */
+  explainMissingKey(now: number): string
+  /** Every key, those that are not trusted any more included; another list as soon as the keys are replaced. */
   readonly verifying: readonly BoundKey[]
+  /** Whether a key of `verifying`, of now or of earlier, is still one and is not retired. */
+  isTrusted(key: BoundKey, now: number): boolean
 }
 
 /** The configuration of the keys; `null` means not configured. */
@@ -20,6 +27,7 @@ export interface KeySources {
   readonly JWT_SECRET_KEY: SecretMaterial | null
   readonly JWT_PREVIOUS_SECRET_KEY: SecretMaterial | null
   readonly JWT_PRIVATE_KEY: KeyMaterial | null
+  readonly JWT_PRIVATE_KEY_PASSPHRASE: string | null
   readonly JWT_PUBLIC_KEY: KeyMaterial | null
   readonly JWT_PREVIOUS_PUBLIC_KEY: KeyMaterial | null
   readonly JWT_ALLOW_WEAK_SECRET: boolean
@@ -40,11 +48,37 @@ export function createKeyRing(sources: KeySources): KeyRing {
   return ring
 }
 
-function bindKey(algorithm: Algorithm, key: KeyObject, kid: string): BoundKey {
+/** The ring of a manager without own keys: it only verifies the tokens of other issuers. */
+export function createEmptyRing(): KeyRing {
+  return createFixedRing(
+    null,
+    [],
+    'This manager has no keys of its own; set JWT_SECRET_KEY, JWT_PRIVATE_KEY or the option `keys` to create tokens',
+  )
+}
+
+function createFixedRing(
+  signing: BoundKey | null,
+  verifying: readonly BoundKey[],
+  explanation = 'This manager can only verify tokens; set JWT_PRIVATE_KEY to create them',
+): KeyRing {
+  const key = signing && { ...signing, external: null }
+  const trusted = new Set(verifying)
+  return {
+    signingKey: () => key,
+    explainMissingKey: () => explanation,
+    verifying,
+    isTrusted: (candidate) => trusted.has(candidate),
+  }
+}
+
+/** A key with its ids. */
+export function bindKey(algorithm: Algorithm, key: KeyObject, kid: string): BoundKey {
   return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])] }
 }
 
-function isHmac(algorithm: Algorithm): boolean {
+/** Whether an algorithm signs with a secret. */
+export function isHmac(algorithm: Algorithm): boolean {
   return ALGORITHMS[algorithm].family === 'hmac'
 }
 
@@ -60,7 +94,7 @@ function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[])
   const current = algorithms.map(bind('JWT_SECRET_KEY', secret))
   const previous =
     previousSecret === null ? [] : algorithms.map(bind('JWT_PREVIOUS_SECRET_KEY', previousSecret))
-  return { signing: current[0] ?? null, verifying: [...current, ...previous] }
+  return createFixedRing(current[0] ?? null, [...current, ...previous])
 }
 
 // `key` is public, except for JWT_PRIVATE_KEY as it was given.
@@ -72,7 +106,13 @@ interface ImportedKey {
 
 function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
   const { JWT_ALGORITHM: algorithm } = sources
-  const signer = importOptional(sources, 'JWT_PRIVATE_KEY', importPrivateKey)
+  const passphrase = { field: 'JWT_PRIVATE_KEY_PASSPHRASE', text: sources.JWT_PRIVATE_KEY_PASSPHRASE }
+  const signer = importOptional(sources, 'JWT_PRIVATE_KEY', (field, material) =>
+    importPrivateKey(field, material, passphrase),
+  )
+  if (signer === null && passphrase.text !== null) {
+    throw new ConfigurationError('JWT_PRIVATE_KEY_PASSPHRASE needs JWT_PRIVATE_KEY')
+  }
   const derived = signer && { ...signer, key: readPublicPart(signer.field, signer.material, signer.key) }
   const current = importOptional(sources, 'JWT_PUBLIC_KEY', importPublicKey) ?? derived
   const previous = importOptional(sources, 'JWT_PREVIOUS_PUBLIC_KEY', importPublicKey)
@@ -99,11 +139,11 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   if (signing !== null && !isKeyPair(signing, own)) {
     throw new ConfigurationError('JWT_PRIVATE_KEY has a public part that does not belong to its private part')
   }
-  return { signing, verifying }
+  return createFixedRing(signing, verifying)
 }
 
-// Node does not check that the two parts of a private key belong together; a signature shows it.
-function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
+/** Whether two keys belong together. Node does not check that of the two parts of a private key; a signature shows it. */
+export function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
   const input = 'tokenlib key check'
   try {
     return isSignature(verifying, input, createSignature(signing, input))

@@ -78,11 +78,11 @@ function hasReplica({ store }: Authenticator): boolean {
 }
 
 function watchToken(
-  { store, verifier }: Authenticator,
+  { store, verifier, now }: Authenticator,
   { token: { token } }: AuthenticatedUpgrade,
   listener: () => void,
 ): () => void {
-  return store?.watchToken(verifier.open(token), listener) ?? (() => undefined)
+  return store?.watchToken(verifier.open(token, now()), listener) ?? (() => undefined)
 }
 
 function untilExpiry(rules: ClaimRules, payload: TokenPayload, now: number): number {

@@ -13,6 +13,8 @@ export interface TokenConfigFields {
   JWT_PREVIOUS_SECRET_KEY: SecretMaterial | null
   /** Signs with RS, PS, ES and EdDSA algorithms. */
   JWT_PRIVATE_KEY: KeyMaterial | null
+  /** Decrypts a `JWT_PRIVATE_KEY` in encrypted PEM. */
+  JWT_PRIVATE_KEY_PASSPHRASE: string | null
   /** Verifies; taken from `JWT_PRIVATE_KEY` when not given. */
   JWT_PUBLIC_KEY: KeyMaterial | null
   /** Still accepted after a rotation. */

@@ -170,6 +170,7 @@ export const CONFIG_TABLE: {
   JWT_SECRET_KEY: field(secret, null),
   JWT_PREVIOUS_SECRET_KEY: field(secret, null),
   JWT_PRIVATE_KEY: field(asymmetric, null),
+  JWT_PRIVATE_KEY_PASSPHRASE: field(text(), null),
   JWT_PUBLIC_KEY: field(asymmetric, null),
   JWT_PREVIOUS_PUBLIC_KEY: field(asymmetric, null),
   JWT_ALGORITHM: field(algorithm, 'HS256'),

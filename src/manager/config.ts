@@ -6,7 +6,7 @@ import type { TokenLocation } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'
 import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
 
-const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$/
+const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
 
 /** What `TokenConfig` can be built from; a field left out or `undefined` gets its default. */
 export type TokenConfigOptions = {

@@ -39,8 +39,10 @@ export async function createTokenPair(
   }
   const client = readSessionClient({ request, ip, userAgent })
   const endsAt = issuer.planPair(claims, tokenOptions, { remember })
+  // Before a session is opened that nobody would have tokens of.
+  await issuer.assertSignerAvailable()
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? issuer.startSession()
-  const pair = issuer.createPair(claims, tokenOptions, session, { remember })
+  const pair = await issuer.createPairAsync(claims, tokenOptions, session, { remember })
   emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
   return pair
 }

@@ -16,6 +16,7 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/compact.js'
+import { type SigningKey, signCompactAsync } from '../jws/external-signer.js'
 import { assertOptions } from '../options.js'
 import type { PairTokenOptions, TokenPair } from '../sessions/options.js'
 import { type Clock, toEpochSeconds } from '../time.js'
@@ -23,7 +24,10 @@ import type { Settings } from './settings.js'
 
 /** Makes tokens. */
 export interface TokenIssuer {
+  /** `ConfigurationError` where the key signs asynchronously. */
   createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
+  /** With every key; `KeysUnavailableError` when a signer fails. */
+  createTokenAsync(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): Promise<string>
   /** Both tokens carry what is carried over; without a CSRF value among it, they share a new one. */
   createPair(
     input: ClaimsInput,
@@ -31,6 +35,15 @@ export interface TokenIssuer {
     session: SessionClaims,
     carried: CarriedClaims,
   ): TokenPair
+  /** With every key, both signatures at the same time; `KeysUnavailableError` when a signer fails. */
+  createPairAsync(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    carried: CarriedClaims,
+  ): Promise<TokenPair>
+  /** Rejects with `KeysUnavailableError` if the signer failed the last time and fails again. */
+  assertSignerAvailable(): Promise<void>
   /** A session that is in no store. */
   startSession(): SessionClaims
   /** Throws for claims or options that no pair can be made of; returns when its session would end, in epoch seconds, or `null`. */
@@ -53,11 +66,14 @@ export interface TokenIssuerOptions {
 export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
   const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
-  // The same for every token without headers of its own.
-  let defaultHeader: string | undefined
+  // The same for every token of a key without headers of its own.
+  let last: { readonly key: BoundKey; readonly header: string } | null = null
 
   const toHeader = (key: BoundKey, headers: CreateTokenOptions['headers']): string => {
-    if (headers === undefined) return (defaultHeader ??= encodeHeader(key))
+    if (headers === undefined) {
+      if (last?.key !== key) last = { key, header: encodeHeader(key) }
+      return last.header
+    }
     if (!isJsonObject(headers)) throw new TypeError('headers must be an object')
     for (const [name, value] of Object.entries(headers)) assertSerializable(name, value)
     return encodeHeader(key, headers)
@@ -69,7 +85,7 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     input: ClaimsInput,
     options: CreateTokenOptions,
     session: SessionClaims | null,
-  ): { readonly key: BoundKey; readonly claims: Record<string, unknown>; readonly signingInput: string } => {
+  ): UnsignedToken => {
     const at = now()
     const start = session === null ? parts.startToken(at) : at
     const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
@@ -80,46 +96,79 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
     }
     const text = JSON.stringify(claims)
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
-    const key = keys.signing
-    if (key === null) {
-      throw new ConfigurationError('This manager can only verify tokens; set JWT_PRIVATE_KEY to create them')
-    }
+    const key = keys.signingKey(at)
+    if (key === null) throw new ConfigurationError(keys.explainMissingKey(at))
     const signingInput = `${toHeader(key, options.headers)}.${toBase64url(text)}`
     const length = measureCompact(key, signingInput)
-    if (length <= maxTokenLength) return { key, claims, signingInput }
+    if (length <= maxTokenLength) return { type, sub: input.uid, session, key, claims, signingInput }
     throw new TypeError(
       `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
     )
   }
 
-  const create = (
-    type: TokenType,
+  const preparePair = (
     input: ClaimsInput,
-    options: CreateTokenOptions,
-    session: SessionClaims | null,
-  ): string => {
-    const { key, claims, signingInput } = prepare(type, input, options, session)
-    const token = signCompact(key, signingInput)
+    { access, refresh, ...shared }: PairTokenOptions,
+    opened: SessionClaims,
+    { csrf = createId(random), remember }: CarriedClaims,
+  ): readonly [UnsignedToken, UnsignedToken] => {
+    const session = { ...opened, csrf, remember }
+    return [
+      prepare('access', input, mergeOptions(shared, access), session),
+      prepare('refresh', input, mergeOptions(shared, refresh), session),
+    ]
+  }
+
+  // Once a token is signed, and before anybody gets it.
+  const report = ({ type, sub, session, claims }: UnsignedToken): void => {
     const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
     if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
-    emit('issued', () => ({ type, sub: input.uid, jti, sid: session?.sid ?? null, expiresAt }))
-    return token
+    emit('issued', () => ({ type, sub, jti, sid: session?.sid ?? null, expiresAt }))
+  }
+
+  const sign = (token: UnsignedToken): string => {
+    const { key, signingInput, type } = token
+    if (key.external !== null) {
+      const method = type === 'access' ? 'createAccessTokenAsync()' : 'createRefreshTokenAsync()'
+      throw new ConfigurationError(
+        `The key ${JSON.stringify(key.kid)} signs asynchronously: use ${method} or createTokenPair()`,
+      )
+    }
+    const signed = signCompact(key, signingInput)
+    report(token)
+    return signed
   }
 
   return {
     createToken(type, input, options = {}) {
       const method = type === 'access' ? 'createAccessToken()' : 'createRefreshToken()'
       assertOptions(method, options, TOKEN_OPTIONS)
-      return create(type, input, options, null)
+      return sign(prepare(type, input, options, null))
+    },
+    async createTokenAsync(type, input, options = {}) {
+      const method = type === 'access' ? 'createAccessTokenAsync()' : 'createRefreshTokenAsync()'
+      assertOptions(method, options, TOKEN_OPTIONS)
+      const token = prepare(type, input, options, null)
+      const signed = await signCompactAsync(token.key, token.signingInput)
+      report(token)
+      return signed
     },
     startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
-    createPair(input, { access, refresh, ...shared }, opened, { csrf = createId(random), remember }) {
-      const session = { ...opened, csrf, remember }
-      return {
-        accessToken: create('access', input, mergeOptions(shared, access), session),
-        refreshToken: create('refresh', input, mergeOptions(shared, refresh), session),
-        tokenType: 'bearer',
-      }
+    createPair(input, options, opened, carried) {
+      const [access, refresh] = preparePair(input, options, opened, carried)
+      return { accessToken: sign(access), refreshToken: sign(refresh), tokenType: 'bearer' }
+    },
+    async createPairAsync(input, options, opened, carried) {
+      const pair = preparePair(input, options, opened, carried)
+      const [accessToken, refreshToken] = await Promise.all([
+        signCompactAsync(pair[0].key, pair[0].signingInput),
+        signCompactAsync(pair[1].key, pair[1].signingInput),
+      ])
+      pair.forEach(report)
+      return { accessToken, refreshToken, tokenType: 'bearer' }
+    },
+    async assertSignerAvailable() {
+      await keys.signingKey(now())?.external?.assertAvailable()
     },
     planPair(input, { access = {}, refresh = {}, ...shared }, { csrf = createId(random), remember }) {
       assertOptions('access', access, TOKEN_OPTIONS)
@@ -137,6 +186,15 @@ export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
       return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
     },
   }
+}
+
+interface UnsignedToken {
+  readonly type: TokenType
+  readonly sub: string
+  readonly session: SessionClaims | null
+  readonly key: SigningKey
+  readonly claims: Record<string, unknown>
+  readonly signingInput: string
 }
 
 // An own expiry replaces the shared one, whether written as `expiresIn` or `expiresAt`.

@@ -108,7 +108,7 @@ async function openToken(
 ): Promise<GenuineToken | null> {
   try {
     if (verifier.needsKeys(found.token, now())) await verifier.loadKeys(found.token)
-    const { claims } = verifier.open(found.token)
+    const { claims } = verifier.open(found.token, now())
     // A header or query has one place for both types; cookies and bodies have a name for each.
     const isNamed = found.location === 'cookies' || found.location === 'json'
     return isNamed && claims.type !== found.type ? null : { found, claims }

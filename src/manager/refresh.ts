@@ -1,6 +1,6 @@
 import type { CreateTokenOptions, ClaimsInput } from '../claims/create.js'
 import { type TokenPayload, extraClaims } from '../claims/payload.js'
-import { isTokenError, RevokedTokenError } from '../errors.js'
+import { isTokenError, RevokedTokenError, type TokenErrorCode } from '../errors.js'
 import { assertOptions } from '../options.js'
 import { settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
@@ -52,6 +52,8 @@ export async function refreshPair(
   const { csrf, remember } = verified.claims
   const carried = { csrf, remember }
   issuer.planPair(input, options, carried)
+  // Before the session moves on: a client that gets no answer would have a used token.
+  await issuer.assertSignerAvailable()
 
   // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
   // used would count as a reuse. A presentation that is under way comes first.
@@ -62,18 +64,24 @@ export async function refreshPair(
     const session = await sessions.rotate(verified, { ...(view && { request: view }), ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return issuer.createPair(input, options, session, carried)
+    return issuer.createPairAsync(input, options, session, carried)
   }
   const pair = rotate()
   findings.presented = settleQuietly(pair.then(() => undefined))
   try {
     return await pair
   } catch (error) {
-    if (isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE') sessions.forgive(verified)
+    if (isTokenError(error) && UNANSWERED.has(error.code)) sessions.forgive(verified)
     reportRejection(authenticator, error, verified.claims)
     throw error
   }
 }
+
+// The client got no new token, whatever the store has done: the one it has must be good once more.
+const UNANSWERED: ReadonlySet<string> = new Set<TokenErrorCode>([
+  'REVOCATION_UNAVAILABLE',
+  'KEYS_UNAVAILABLE',
+])
 
 function toInput(claims: TokenPayload, identityClaim: string, replacement: object | undefined): ClaimsInput {
   if (replacement !== undefined && 'uid' in replacement)

@@ -5,16 +5,15 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { createCanonicalizer } from '../issuers/canonical.js'
 import { createIssuers, type IssuerOptions, type Issuers } from '../issuers/issuer.js'
-import { createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import type { PerType, ReadingRules } from '../request/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../sessions/connect-store.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
+import { type KeyOptions, type ResolvedKeys, resolveKeys } from './resolve-keys.js'
 
 /** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
-export interface Settings {
-  readonly keys: KeyRing
+export interface Settings extends ResolvedKeys {
   readonly creation: PerType<CreationRules>
   readonly claims: ClaimRules
   readonly issuers: Issuers
@@ -27,7 +26,7 @@ export interface Settings {
 }
 
 /** What a manager is configured with beside its configuration. */
-export interface SettingsInput {
+export interface SettingsInput extends KeyOptions {
   readonly schema: ClaimsSchema | null
   readonly issuers: readonly IssuerOptions[]
   readonly emit: TokenEmitter['emit']
@@ -36,13 +35,13 @@ export interface SettingsInput {
 /** The settings a configuration stands for, or `ConfigurationError`; the configuration is frozen. */
 export function resolveSettings(
   config: TokenConfig,
-  { schema, issuers: list, emit }: SettingsInput,
+  { schema, issuers: list, emit, ...keyOptions }: SettingsInput,
 ): Settings {
   assertFields(config)
   assertCookies(config)
   assertNames(config)
   const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
-  const keys = createKeyRing(config)
+  const { keys, setKeys } = resolveKeys(config, keyOptions, Array.isArray(list) && list.length > 0)
   const issuers = createIssuers(
     list,
     { emit, leeway },
@@ -53,6 +52,7 @@ export function resolveSettings(
   )
   const settings: Settings = {
     keys,
+    setKeys,
     issuers,
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {

@@ -11,6 +11,8 @@ import {
   type TokenEventName,
   type TokenListener,
 } from '../events.js'
+import { type JwkSet, toJwkSet } from '../jws/jwks.js'
+import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { IssuerOptions } from '../issuers/issuer.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
@@ -87,6 +89,10 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Own keys that take turns by the clock, instead of those in the configuration. */
+  readonly keys?: readonly OwnKey[] | undefined
+  /** How long the `sign` of a key may take; default `'5s'`. */
+  readonly signTimeout?: Duration | undefined
   /** Others whose tokens are accepted: identity providers, other applications. */
   readonly issuers?: readonly IssuerOptions[] | undefined
   readonly clock?: Clock
@@ -98,6 +104,8 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   claims: true,
   revocation: true,
   subjectGetter: true,
+  keys: true,
+  signTimeout: true,
   issuers: true,
   clock: true,
   randomBytes: true,
@@ -118,8 +126,6 @@ export class TokenManager<
 > {
   /** The configuration, frozen. */
   readonly config: TokenConfig
-  /** The `kid` of new tokens, or `null` for a manager that only verifies. */
-  readonly keyId: string | null
   /** The clock that every check reads. */
   readonly clock: Clock
   readonly #authenticator: Authenticator
@@ -155,17 +161,25 @@ export class TokenManager<
       revocation = null,
       subjectGetter = null,
       issuers = [],
+      keys,
+      signTimeout,
       clock = systemClock,
       randomBytes = systemRandom,
     } = options
     this.#emitter = createEmitter()
-    const settings = resolveSettings(config, { schema: claims, issuers, emit: this.#emitter.emit })
     const now = createCheckedClock(clock)
+    const settings = resolveSettings(config, {
+      schema: claims,
+      issuers,
+      emit: this.#emitter.emit,
+      keys,
+      signTimeout,
+      now,
+    })
     const blocklist = new Blocklist()
     const parts = { now, random: randomBytes, emit: this.#emitter.emit }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
-    this.keyId = settings.keys.signing?.kid ?? null
     this.clock = now
     this.#store = store
     this.#issuer = createIssuer({
@@ -193,6 +207,27 @@ export class TokenManager<
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
   }
 
+  /** The `kid` of new tokens at this moment, or `null` for a manager that only verifies. */
+  get keyId(): string | null {
+    const { settings, now } = this.#authenticator
+    return settings.keys.signingKey(now())?.kid ?? null
+  }
+
+  /** Replaces the keys of the option `keys`. A bad list throws, and changes nothing. */
+  setKeys(keys: readonly OwnKey[]): void {
+    const { settings, now } = this.#authenticator
+    if (settings.setKeys === null) {
+      throw new ConfigurationError('setKeys() needs the option keys: new TokenManager({ config, keys })')
+    }
+    settings.setKeys(keys, now())
+  }
+
+  /** The public keys that verify the tokens of this manager, as a JWK Set; those that sign later are in it already. */
+  jwks(): JwkSet {
+    const { settings, now } = this.#authenticator
+    return toJwkSet(settings.keys, now())
+  }
+
   /** Whether a store keeps the sessions of this manager: `refresh`, `listSessions` and `getSession` need that. */
   get keepsSessions(): boolean {
     return (this.#store?.sessions ?? null) !== null
@@ -209,6 +244,22 @@ export class TokenManager<
    */
   createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#issuer.createToken('refresh', claims, options)
+  }
+
+  /** Like `createAccessToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  async createAccessTokenAsync(
+    claims: { readonly uid: string } & Input,
+    options?: CreateTokenOptions,
+  ): Promise<string> {
+    return this.#issuer.createTokenAsync('access', claims, options)
+  }
+
+  /** Like `createRefreshToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  async createRefreshTokenAsync(
+    claims: { readonly uid: string } & Input,
+    options?: RefreshTokenOptions,
+  ): Promise<string> {
+    return this.#issuer.createTokenAsync('refresh', claims, options)
   }
 
   /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */

@@ -40,7 +40,7 @@ export interface TokenVerifier {
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
-  open(token: string): VerifiedToken
+  open(token: string, now: number): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
   recall(header: string): VerifiedToken | undefined
 }
@@ -55,7 +55,7 @@ export interface TokenVerifier {
 export function createVerifier(settings: Settings): TokenVerifier {
   const { identityClaim, issuers, keys, maxTokenLength, schema, verifiedCacheSize } = settings
   const verifyJws = createJwsVerifier(keys, maxTokenLength)
-  const own = toSource(null, settings.claims, () => true)
+  const own = toSource(null, settings.claims, keys.isTrusted)
   const sources = new Map([...issuers.values()].map((issuer) => [issuer, toForeignSource(issuer)]))
   const { headerType } = settings.reading
   const remembered = createRecentTokens<VerifiedToken>(
@@ -75,10 +75,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return found?.source.isTrusted(found.signer, now) === true ? found : undefined
   }
 
-  const open = (token: string): VerifiedToken => {
+  const open = (token: string, now: number): VerifiedToken => {
     const foreign = findForeign(token)
     if (foreign !== null) return openForeign(foreign)
-    const { header, payload: text, signer } = verifyJws(token)
+    const { header, payload: text, signer } = verifyJws(token, now)
     const payload = parseClaims(text, identityClaim)
     return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
   }
@@ -111,7 +111,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     },
     verify(token, now, allowExpired = false) {
       const known = recallToken(token, now)
-      const opened = known ?? open(token)
+      const opened = known ?? open(token, now)
       const { rules, lenientRules } = opened.source
       assertClaims(opened.claims, allowExpired ? lenientRules : rules, now / 1000)
       const verified =

@@ -80,6 +80,7 @@ test('the defaults are those that the documentation lists', () => {
     JWT_SECRET_KEY: null,
     JWT_PREVIOUS_SECRET_KEY: null,
     JWT_PRIVATE_KEY: null,
+    JWT_PRIVATE_KEY_PASSPHRASE: null,
     JWT_PUBLIC_KEY: null,
     JWT_PREVIOUS_PUBLIC_KEY: null,
     JWT_ALGORITHM: 'HS256',
@@ -158,12 +159,14 @@ test('what is shown has the keys hidden that were given, and says of the others 
   const config = new TokenConfig({
     JWT_SECRET_KEY: SECRET,
     JWT_PRIVATE_KEY: privateKey,
+    JWT_PRIVATE_KEY_PASSPHRASE: 'of the key',
     JWT_PREVIOUS_PUBLIC_KEY: publicKey,
   })
   expect(config.toJSON()).toMatchObject({
     JWT_SECRET_KEY: '[hidden]',
     JWT_PREVIOUS_SECRET_KEY: null,
     JWT_PRIVATE_KEY: '[hidden]',
+    JWT_PRIVATE_KEY_PASSPHRASE: '[hidden]',
     JWT_PUBLIC_KEY: null,
     JWT_PREVIOUS_PUBLIC_KEY: '[hidden]',
     JWT_HEADER_NAME: 'Authorization',

@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager, toErrorResponse } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createManager, withBearer } from '../helpers/manager.js'
+import { type Answer, json, startKeyServer } from '../helpers/key-server.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
@@ -110,6 +111,8 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
       'replicaStale',
       'replicaFresh',
       'replicaReset',
+      'keysLoaded',
+      'keysFailed',
       'storeUnavailable',
     ] as const
     for (const name of NAMES) subscribe(`tokenlib:${name}`, hear)
@@ -175,6 +178,46 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
     } finally {
       for (const name of NAMES) unsubscribe(`tokenlib:${name}`, hear)
     }
+  })
+
+  ownAttack('keys of an issuer: private ones are published, and the request has a secret', async () => {
+    const { d, ...point } = keyPairOf('ES256').privateKey.export({ format: 'jwk' })
+    const k = Buffer.from(SECRET).toString('base64url')
+    const leaked = [
+      { ...point, d, kid: 'private' },
+      { kty: 'oct', k, kid: 'secret' },
+    ]
+    const server = await startKeyServer()
+    const heard: unknown[] = []
+    const shown: unknown[] = []
+    const load = async (answer: Answer): Promise<void> => {
+      server.answer(answer)
+      const keys = {
+        jwksUri: `${server.url}?key=${SECRET}`,
+        headers: { authorization: `Bearer ${SECRET}` },
+        allowPrivateNetwork: true,
+      }
+      const tokens = new TokenManager({
+        config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+        issuers: [{ issuer: 'https://id.example/', audience: 'api', subjectPrefix: 'id:', keys }],
+      })
+      for (const name of ['keysLoaded', 'keysFailed'] as const) tokens.on(name, (event) => heard.push(event))
+      shown.push(tokens, await tokens.ready().catch((error: unknown) => error))
+    }
+    await load((response) => void response.end(`{"keys":${JSON.stringify(leaked)}`))
+    await load((response) => void response.writeHead(500).end(SECRET))
+    await load(json({ keys: leaked }))
+    await load(json({ keys: [...leaked, { ...point, kid: 'public' }] }))
+    expect(heard).toMatchObject([
+      { cause: expect.any(Error) as Error },
+      { cause: expect.any(Error) as Error },
+      { cause: expect.any(Error) as Error },
+      { kids: ['public'], refused: [{ kid: 'private' }, { kid: 'secret' }] },
+    ])
+    const causes = heard.map((event) => (event as { readonly cause?: unknown }).cause)
+    const text = [...heard, ...causes, ...shown].map(show).join('\n')
+    expect(text).toContain(server.url)
+    expect(findPieces(text, [SECRET, k, String(d)])).toEqual([])
   })
 
   ownAttack('what a route is handed: the token it found, its payload, a handshake', async () => {

@@ -67,7 +67,7 @@ function answerSigning({ id, signatures, forms }: CookbookDocument): CaseResult[
 }
 
 function sign(made: CookbookSignature): string | null {
-  const { signing } = createKeyRing(sourcesOf(made))
+  const signing = createKeyRing(sourcesOf(made)).signingKey(0)
   return signing && createSignature(signing, made.signingInput)
 }
 

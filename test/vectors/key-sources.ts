@@ -8,6 +8,7 @@ export const NO_KEYS: Omit<KeySources, 'JWT_ALGORITHM'> = {
   JWT_SECRET_KEY: null,
   JWT_PREVIOUS_SECRET_KEY: null,
   JWT_PRIVATE_KEY: null,
+  JWT_PRIVATE_KEY_PASSPHRASE: null,
   JWT_PUBLIC_KEY: null,
   JWT_PREVIOUS_PUBLIC_KEY: null,
   JWT_ALLOW_WEAK_SECRET: false,

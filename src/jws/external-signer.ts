@@ -1,0 +1,142 @@
+import { readBase64url, toBase64url } from '../encoding.js'
+import { KeysUnavailableError } from '../errors.js'
+import { withDeadline } from '../promises.js'
+import {
+  ALGORITHMS,
+  type BoundKey,
+  createSignature,
+  type EcdsaSpec,
+  isSignature,
+  toLowS,
+} from './algorithms.js'
+import type { Algorithm } from './jose.js'
+
+/** What a signer is told beside what it has to sign. */
+export interface SignContext {
+  readonly kid: string
+  readonly algorithm: Algorithm
+  /** Aborted when the deadline has passed. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Signs bytes with a private key that this process does not have, in a KMS or an HSM for example. The hash of the algorithm
+ * is part of the signature: the bytes are the message, not its digest. ECDSA signatures are r and s side by side, or DER.
+ */
+export type SignFunction = (
+  input: Uint8Array,
+  context: SignContext,
+) => Uint8Array | ArrayBuffer | Promise<Uint8Array | ArrayBuffer>
+
+/** Calls a `SignFunction` within a deadline, and returns only signatures that the public key verifies. */
+export interface ExternalSigner {
+  /** The function that signs. */
+  readonly source: SignFunction
+  /** The signature in base64url, ECDSA in low-s, or `KeysUnavailableError`. */
+  sign(input: string): Promise<string>
+  /** Rejects with `KeysUnavailableError` if the last signature failed and another attempt fails as well. */
+  assertAvailable(): Promise<void>
+}
+
+/** A key that signs: with `external` there is only the public part in `key`, otherwise the private key or the secret. */
+export interface SigningKey extends BoundKey {
+  readonly external: ExternalSigner | null
+}
+
+/** A signer for the public key that verifies its signatures. */
+export function createExternalSigner(source: SignFunction, key: BoundKey, timeoutMs: number): ExternalSigner {
+  let hasFailed = false
+  const sign = async (input: string): Promise<string> => {
+    try {
+      const answer = await callInTime(source, Buffer.from(input), key, timeoutMs)
+      const signature = readSignature(key, input, toBytes(answer))
+      if (signature === null)
+        throw new Error('The signer returned a signature that the public key does not verify')
+      hasFailed = false
+      return signature
+    } catch (cause) {
+      hasFailed = true
+      throw new KeysUnavailableError(cause, 'Signer unavailable')
+    }
+  }
+  return {
+    source,
+    sign,
+    async assertAvailable() {
+      // Has no dots: no part of a token.
+      if (hasFailed) await sign('tokenlib signer check')
+    },
+  }
+}
+
+/** The compact JWS of a signing input, or `KeysUnavailableError`. */
+export async function signCompactAsync(key: SigningKey, input: string): Promise<string> {
+  const signature = key.external === null ? createSignature(key, input) : await key.external.sign(input)
+  return `${input}.${signature}`
+}
+
+function callInTime(
+  source: SignFunction,
+  input: Uint8Array,
+  { kid, algorithm }: BoundKey,
+  timeoutMs: number,
+): Promise<unknown> {
+  const controller = new AbortController()
+  // In an async function: what is thrown at once is an answer like any other.
+  const answer = (async () => source(input, { kid, algorithm, signal: controller.signal }))()
+  return withDeadline<unknown>(answer, timeoutMs, () => {
+    const reason = new Error(`The signer did not answer within ${timeoutMs} milliseconds`)
+    controller.abort(reason)
+    return reason
+  })
+}
+
+function toBytes(answer: unknown): Buffer {
+  // Copies: what the signer does with its bytes later changes nothing.
+  if (answer instanceof Uint8Array) return Buffer.from(answer)
+  if (answer instanceof ArrayBuffer) return Buffer.from(answer.slice(0))
+  throw new TypeError('The signer must return the signature as a Uint8Array or an ArrayBuffer')
+}
+
+// A few DER signatures are as long as r and s side by side: the public key tells which one it is.
+function readSignature(key: BoundKey, input: string, bytes: Buffer): string | null {
+  const spec = ALGORITHMS[key.algorithm]
+  const forms = spec.family === 'ecdsa' ? [readLowS(bytes, spec), readDer(bytes, spec)] : [bytes]
+  for (const form of forms) {
+    const encoded = form === null ? '' : toBase64url(form)
+    if (encoded !== '' && readBase64url(encoded) !== null && isSignature(key, input, encoded)) return encoded
+  }
+  return null
+}
+
+function readLowS(bytes: Buffer, spec: EcdsaSpec): Buffer | null {
+  if (bytes.length !== 2 * spec.size) return null
+  const isInRange = BigInt(`0x${bytes.toString('hex', spec.size)}`) < spec.order
+  return isInRange ? toLowS(Buffer.from(bytes), spec) : null
+}
+
+const SEQUENCE = 0x30
+const INTEGER = 0x02
+
+// RFC 3279 §2.2.3: a SEQUENCE of two INTEGERs.
+function readDer(bytes: Buffer, spec: EcdsaSpec): Buffer | null {
+  const sequence = readElement(bytes, 0, SEQUENCE)
+  if (sequence === null || sequence.end !== bytes.length) return null
+  const r = readElement(bytes, sequence.start, INTEGER)
+  const s = r === null ? null : readElement(bytes, r.end, INTEGER)
+  if (r === null || s === null || s.end !== bytes.length) return null
+  const parts = [r, s].map(({ start, end }) => {
+    const hex = bytes.toString('hex', start, end).replace(/^(?:00)+/, '')
+    return hex.padStart(2 * spec.size, '0')
+  })
+  return readLowS(Buffer.from(parts.join(''), 'hex'), spec)
+}
+
+// Where the contents of a DER element start and end. A signature has less than 256 bytes: its lengths have one or two.
+function readElement(bytes: Buffer, at: number, tag: number): { start: number; end: number } | null {
+  const isLong = bytes[at + 1] === 0x81
+  const start = at + (isLong ? 3 : 2)
+  const length = bytes[start - 1]
+  if (bytes[at] !== tag || length === undefined || (!isLong && length >= 0x80)) return null
+  return start + length > bytes.length ? null : { start, end: start + length }
+}

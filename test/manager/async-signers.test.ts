@@ -1,0 +1,260 @@
+import { sign as signNow } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { type OwnKey, type SignFunction, TokenConfig, TokenManager, type TokenPair } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { type Kms, type KmsBehaviour, startKms } from '../helpers/kms.js'
+import { keyPairFor } from '../helpers/keys.js'
+import { createClock, openToken } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
+import { createKeyManager } from '../helpers/own-keys.js'
+import { outcomeOf } from '../helpers/revocable.js'
+
+const ada = { uid: 'ada' }
+const CURVES = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521', RS256: 'rsa' } as const
+type Served = keyof typeof CURVES
+const services = new Map<Served, Kms>()
+
+beforeAll(async () => {
+  for (const name of Object.keys(CURVES) as Served[]) services.set(name, await startKms(CURVES[name]))
+})
+afterAll(async () => {
+  for (const kms of services.values()) await kms.close()
+})
+
+const serve = (algorithm: Served, behaviour: KmsBehaviour): Kms => {
+  const kms = services.get(algorithm) as Kms
+  kms.behave(behaviour)
+  return kms
+}
+
+const createServed = (options: { algorithm?: Served; signTimeout?: string } = {}) => {
+  const { algorithm = 'ES256', signTimeout } = options
+  const kms = serve(algorithm, 'der')
+  const clock = createClock()
+  const keys: OwnKey[] = [{ algorithm, kid: 'kms', publicKey: kms.publicKey, sign: kms.sign }]
+  const revocation = createMemoryStore({ clock })
+  return { kms, ...createKeyManager(keys, { clock, revocation, ...(signTimeout && { signTimeout }) }) }
+}
+
+describe.each(Object.keys(CURVES) as Served[])('%s by a key service', (algorithm) => {
+  test.each(['der', 'raw'] as const)('signatures as %s make tokens', async (form) => {
+    const { tokens, kms } = createServed({ algorithm })
+    kms.behave(form)
+    // Half of the ECDSA signatures have a high s, and some numbers are shorter than the others.
+    for (let round = 0; round < 12; round++) {
+      const token = await tokens.createAccessTokenAsync(ada)
+      expect(openToken(token).header).toMatchObject({ alg: algorithm, kid: 'kms' })
+      expect(await tokens.verifyToken(token)).toMatchObject({ sub: 'ada', type: 'access' })
+    }
+    const refresh = await tokens.createRefreshTokenAsync(ada)
+    expect(await tokens.verifyToken(refresh, { type: 'refresh' })).toMatchObject({ type: 'refresh' })
+  })
+
+  test.each(['fail', 'wrong key', 'garbage', 'short', 'text', 'nothing'] as const)(
+    'a signer with the behaviour "%s" makes none',
+    async (behaviour) => {
+      const { tokens, kms } = createServed({ algorithm })
+      const issued: unknown[] = []
+      tokens.on('issued', (event) => issued.push(event))
+      kms.behave(behaviour)
+      await expect(tokens.createAccessTokenAsync(ada)).rejects.toMatchObject({
+        code: 'KEYS_UNAVAILABLE',
+        message: 'Signer unavailable',
+      })
+      expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('KEYS_UNAVAILABLE')
+      expect(issued).toEqual([])
+      kms.behave('der')
+      expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('ok')
+      expect(issued).toHaveLength(2)
+    },
+  )
+})
+
+test('a signer that does not answer is given up at its deadline, and told so', async () => {
+  const { tokens, kms } = createServed({ signTimeout: '20ms' })
+  kms.behave('hang')
+  const before = kms.aborted()
+  expect(await outcomeOf(tokens.createAccessTokenAsync(ada))).toBe('KEYS_UNAVAILABLE')
+  expect(kms.aborted()).toBe(before + 1)
+})
+
+describe('what a signer is given and what it may return', () => {
+  const { privateKey, publicKey } = keyPairFor('ES256')
+  const build = (sign: SignFunction) =>
+    createKeyManager([{ algorithm: 'ES256', kid: 'kms', publicKey, sign }]).tokens
+  const signRaw = (input: Uint8Array) =>
+    signNow('sha256', input, { key: privateKey, dsaEncoding: 'ieee-p1363' })
+
+  test('the signing input, the kid, the algorithm and a signal', async () => {
+    const calls: unknown[] = []
+    const tokens = build((input, context) => {
+      calls.push([Buffer.from(input).toString(), { ...context }])
+      return signRaw(input)
+    })
+    const token = await tokens.createAccessTokenAsync(ada)
+    expect(calls).toEqual([
+      [
+        token.slice(0, token.lastIndexOf('.')),
+        { kid: 'kms', algorithm: 'ES256', signal: expect.any(AbortSignal) as AbortSignal },
+      ],
+    ])
+  })
+
+  test('bytes, an ArrayBuffer, or a promise of them', async () => {
+    const FORMS: SignFunction[] = [
+      (input) => new Uint8Array(signRaw(input)),
+      (input) => Uint8Array.from(signRaw(input)).buffer,
+      (input) => Promise.resolve(signRaw(input)),
+    ]
+    for (const sign of FORMS) expect(await outcomeOf(build(sign).createAccessTokenAsync(ada))).toBe('ok')
+  })
+
+  test('an error that is thrown at once is the cause', async () => {
+    const cause = new Error('no credentials')
+    const tokens = build(() => {
+      throw cause
+    })
+    await expect(tokens.createAccessTokenAsync(ada)).rejects.toMatchObject({
+      code: 'KEYS_UNAVAILABLE',
+      cause,
+    })
+  })
+
+  const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+  test.each<[what: string, signature: Uint8Array]>([
+    ['nothing', new Uint8Array()],
+    ['zeros', new Uint8Array(64)],
+    ['an s above the order', Buffer.from(`${'11'.repeat(32)}${(n + 5n).toString(16)}`, 'hex')],
+    ['DER that ends early', Buffer.from('3044022001', 'hex')],
+    ['DER with more behind it', Buffer.from('3006020101020101ff', 'hex')],
+    [
+      'DER with a number that is too long',
+      Buffer.from(`3046022200${'22'.repeat(33)}0220${'33'.repeat(32)}`, 'hex'),
+    ],
+    ['DER of indefinite length', Buffer.from('30800201010201010000', 'hex')],
+    ['a sequence of one number', Buffer.from('3003020101', 'hex')],
+    ['a megabyte', new Uint8Array(1_000_000)],
+  ])('%s is no signature, and breaks nothing', async (_what, signature) => {
+    const tokens = build(() => signature)
+    expect(await outcomeOf(tokens.createAccessTokenAsync(ada))).toBe('KEYS_UNAVAILABLE')
+  })
+})
+
+describe('the synchronous methods', () => {
+  test('name those that wait', () => {
+    const { tokens } = createServed()
+    expect(() => tokens.createAccessToken(ada)).toThrow(
+      naming('ConfigurationError', '"kms"', 'createAccessTokenAsync()'),
+    )
+    expect(() => tokens.createRefreshToken(ada)).toThrow(
+      naming('ConfigurationError', '"kms"', 'createRefreshTokenAsync()'),
+    )
+  })
+
+  test('have asynchronous twins for every key, with the same checks', async () => {
+    const { privateKey } = keyPairFor('ES256')
+    const { tokens } = createKeyManager([{ algorithm: 'ES256', privateKey }])
+    const token = await tokens.createAccessTokenAsync(ada, { scopes: ['read'] })
+    expect(await tokens.verifyToken(token)).toMatchObject({ scopes: ['read'] })
+    await expect(tokens.createAccessTokenAsync(ada, { expiresin: 5 } as never)).rejects.toThrow(
+      naming('TypeError', 'createAccessTokenAsync()', 'expiresIn'),
+    )
+    await expect(tokens.createRefreshTokenAsync({ uid: '' })).rejects.toThrow(naming('TypeError', 'uid'))
+  })
+})
+
+describe('a pair', () => {
+  test('has both signatures made at the same time', async () => {
+    const { privateKey, publicKey } = keyPairFor('ES256')
+    const waiting: (() => void)[] = []
+    const sign: SignFunction = async (input) => {
+      // Each answers once both were asked.
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        if (waiting.length === 2) for (const each of waiting) each()
+      })
+      return signNow('sha256', input, privateKey)
+    }
+    const { tokens } = createKeyManager([{ algorithm: 'ES256', publicKey, sign }])
+    const { accessToken, refreshToken } = await tokens.createTokenPair(ada)
+    expect(await tokens.verifyToken(accessToken)).toMatchObject({ sub: 'ada' })
+    expect(await tokens.verifyToken(refreshToken, { type: 'refresh' })).toMatchObject({ sub: 'ada' })
+  })
+
+  test('for a signer that failed before opens no session until it is back', async () => {
+    const { tokens, kms } = createServed()
+    kms.behave('fail')
+    for (let attempt = 0; attempt < 3; attempt++) {
+      expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('KEYS_UNAVAILABLE')
+    }
+    // The first attempt could not know.
+    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    kms.behave('der')
+    expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('ok')
+    expect(await tokens.listSessions('ada')).toHaveLength(2)
+  })
+})
+
+describe('a refresh whose signer fails', () => {
+  const refreshAgain = async (waitSeconds: number): Promise<string> => {
+    const { tokens, kms, clock } = createServed()
+    const { refreshToken } = await tokens.createTokenPair(ada)
+    kms.behave('fail')
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('KEYS_UNAVAILABLE')
+    clock.seconds += waitSeconds
+    kms.behave('der')
+    const pair: { value?: TokenPair } = {}
+    const outcome = await outcomeOf(tokens.refresh(refreshToken).then((value) => (pair.value = value)))
+    if (pair.value !== undefined) {
+      expect(await outcomeOf(tokens.verifyToken(pair.value.accessToken))).toBe('ok')
+      expect(await outcomeOf(tokens.refresh(pair.value.refreshToken))).toBe('ok')
+    }
+    return outcome
+  }
+
+  test('can be repeated, as after a failure of the store', async () => {
+    expect(await refreshAgain(0)).toBe('ok')
+    // After the grace of ten seconds too.
+    expect(await refreshAgain(25)).toBe('ok')
+  })
+
+  test('does not rotate while the signer is known to fail', async () => {
+    const { tokens, kms } = createServed()
+    const { refreshToken } = await tokens.createTokenPair(ada)
+    const refreshed: unknown[] = []
+    tokens.on('refreshed', (event) => refreshed.push(event))
+    kms.behave('fail')
+    for (let attempt = 0; attempt < 3; attempt++) {
+      expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('KEYS_UNAVAILABLE')
+    }
+    expect(refreshed).toHaveLength(1)
+  })
+
+  test('reports the refusal, and issues nothing', async () => {
+    const { tokens, kms } = createServed()
+    const { refreshToken } = await tokens.createTokenPair(ada)
+    const codes: string[] = []
+    tokens.on('rejected', ({ code }) => codes.push(code))
+    tokens.on('issued', () => codes.push('issued'))
+    kms.behave('wrong key')
+    await outcomeOf(tokens.refresh(refreshToken))
+    expect(codes).toEqual(['KEYS_UNAVAILABLE'])
+  })
+})
+
+test('types are inferred as for the synchronous methods', async () => {
+  const { privateKey } = keyPairFor('ES256')
+  const tokens = new TokenManager({
+    config: new TokenConfig(),
+    keys: [{ algorithm: 'ES256', privateKey }],
+    claims: z.object({ role: z.string() }),
+  })
+  const token = await tokens.createAccessTokenAsync({ uid: 'ada', role: 'admin' })
+  const { role } = await tokens.verifyToken(token)
+  expectTypeOf(role).toEqualTypeOf<string>()
+  expectTypeOf(tokens.createAccessTokenAsync)
+    .parameter(0)
+    .toEqualTypeOf<{ readonly uid: string } & { role: string }>()
+  expect(role).toBe('admin')
+})
