@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type ClaimRules, isNonEmptyString, type TokenPayload } from '../claims/payload.js'
 import { readBase64urlText } from '../encoding.js'
 import { ConfigurationError, KeysUnavailableError, TokenSignatureError } from '../errors.js'
@@ -81,6 +82,8 @@ export interface IssuerContext {
   readonly emit: TokenEmitter['emit']
   /** Seconds. */
   readonly leeway: number
+  /** Every `subjectPrefix` that is not empty. */
+  readonly prefixes: readonly string[]
 }
 
 const DEFAULT_ALGORITHMS: readonly Algorithm[] = [
@@ -95,19 +98,17 @@ const DEFAULT_ALGORITHMS: readonly Algorithm[] = [
 const PROFILES: readonly IssuerProfile[] = ['oidc-access', 'at+jwt', 'tokenlib']
 
 /** An issuer of these options, or `ConfigurationError`; sends nothing. */
-export function createIssuer(options: IssuerOptions, { emit, leeway }: IssuerContext): Issuer {
+export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }: IssuerContext): Issuer {
   assertIssuerOptions(options)
-  const {
-    issuer,
-    algorithms = DEFAULT_ALGORITHMS,
-    profile = 'oidc-access',
-    mapping = {},
-    subjectPrefix = '',
-  } = options
+  const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
+  // Copies: the application may still hold, and change, its own.
+  const algorithms = [...(options.algorithms ?? DEFAULT_ALGORITHMS)]
+  const mapping = structuredClone(options.mapping ?? {})
   const owner = `issuer ${issuer}`
   const keys = createIssuerKeys(options.keys, { issuer, algorithms, emit })
   const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
-  const profileRules = { profile, mapping, subjectPrefix, freshFor }
+  const othersPrefixes = prefixes.filter((prefix) => prefix !== subjectPrefix)
+  const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, freshFor }
   const required = [
     'exp',
     'iat',
@@ -136,9 +137,16 @@ export function createIssuer(options: IssuerOptions, { emit, leeway }: IssuerCon
       const header = readHeader(jws)
       const signer = findSigner(requireKeys(keys, header), jws)
       last = { encoded: jws.header, header }
-      return { header, payload: toForeignPayload(claims, header, profileRules), signer }
+      // A token that has to have an id is not given one.
+      const toId = required.includes('jti') ? null : () => toTokenId(jws)
+      return { header, payload: toForeignPayload(claims, header, profileRules, toId), signer }
     },
   }
+}
+
+// Of what was signed, and not of the signature: of that, a token may have several.
+function toTokenId({ signingInput }: CompactJws): string {
+  return createHash('sha256').update(signingInput).digest('base64url')
 }
 
 /** The keys for a header, or `TokenSignatureError` for none, or `KeysUnavailableError` if they are not loaded. */
@@ -162,7 +170,9 @@ function toSeconds(owner: string, name: string, duration: Duration): number {
 }
 
 function assertIssuerOptions(options: IssuerOptions): void {
-  assertOptions('issuers[]', options, ISSUER_OPTIONS, MEANT_OPTIONS)
+  const name = (options as Partial<IssuerOptions> | null)?.issuer
+  const owner = isNonEmptyString(name) ? `issuer ${name}` : 'issuers[]'
+  assertOptions(owner, options, ISSUER_OPTIONS, MEANT_OPTIONS)
   const { issuer, audience, algorithms, profile, mapping, subjectPrefix, requiredClaims } = options
   if (!isNonEmptyString(issuer)) {
     throw new ConfigurationError('An issuer needs `issuer`, the exact text of "iss" in its tokens')
@@ -184,7 +194,17 @@ function assertIssuerOptions(options: IssuerOptions): void {
   ) {
     fail('requiredClaims must be a list of claim names')
   }
-  if (mapping !== undefined) assertMapping(mapping, fail)
+  // In policies and revocations, it stands for our own tokens.
+  if (issuer === 'own') fail("issuer must not be 'own', which is the name of our own tokens")
+  if (mapping !== undefined) assertMapping(owner, mapping, fail)
+  if (profile === 'tokenlib') assertTokenlib(options, fail)
+}
+
+// Its tokens have our claims already. An option without effect may be a demand that is not met.
+function assertTokenlib({ mapping = {}, freshFor }: IssuerOptions, fail: (problem: string) => never): void {
+  const name = Object.entries(mapping).find(([key, value]) => key !== 'sub' && value !== undefined)?.[0]
+  if (name !== undefined) fail(`profile 'tokenlib' has no mapping.${name}`)
+  if (freshFor !== undefined) fail("profile 'tokenlib' has no freshFor: its tokens say how fresh they are")
 }
 
 const MAPPING_NAMES: OptionNames<ClaimMapping> = {
@@ -196,8 +216,12 @@ const MAPPING_NAMES: OptionNames<ClaimMapping> = {
   access: true,
 }
 
-function assertMapping(mapping: ClaimMapping, fail: (problem: string) => never): void {
-  assertOptions('mapping', mapping, MAPPING_NAMES, { audience: 'aud', scope: 'scopes', type: 'access' })
+function assertMapping(owner: string, mapping: ClaimMapping, fail: (problem: string) => never): void {
+  assertOptions(`mapping of ${owner}`, mapping, MAPPING_NAMES, {
+    audience: 'aud',
+    scope: 'scopes',
+    type: 'access',
+  })
   for (const name of ['sub', 'sid', 'jti', 'aud'] as const) {
     if (mapping[name] !== undefined && !isNonEmptyString(mapping[name]))
       fail(`mapping.${name} must be the name of a claim`)
@@ -207,7 +231,7 @@ function assertMapping(mapping: ClaimMapping, fail: (problem: string) => never):
   }
   const { access } = mapping
   if (access === undefined) return
-  assertOptions('mapping.access', access, { claim: true, value: true })
+  assertOptions(`mapping.access of ${owner}`, access, { claim: true, value: true })
   if (!isNonEmptyString(access.claim) || !isNonEmptyString(access.value)) {
     fail('mapping.access must be { claim, value }')
   }
@@ -233,13 +257,16 @@ export type Issuers = ReadonlyMap<string, Issuer>
 /** The issuers of a manager, or `ConfigurationError`; `own` says whether it has tokens of its own, and what `iss` they have. */
 export function createIssuers(
   list: readonly IssuerOptions[],
-  context: IssuerContext,
+  context: Omit<IssuerContext, 'prefixes'>,
   own: { readonly hasKeys: boolean; readonly issuers: readonly string[] },
 ): Issuers {
   if (!Array.isArray(list)) throw new ConfigurationError('issuers must be a list')
   const issuers = new Map<string, Issuer>()
+  const prefixes = (list as readonly (Partial<IssuerOptions> | null)[])
+    .map((options) => options?.subjectPrefix)
+    .filter(isNonEmptyString)
   for (const options of list as readonly IssuerOptions[]) {
-    const issuer = createIssuer(options, context)
+    const issuer = createIssuer(options, { ...context, prefixes })
     if (issuers.has(issuer.issuer)) throw new ConfigurationError(`Issuer ${issuer.issuer} is listed twice`)
     if (own.issuers.includes(issuer.issuer)) {
       throw new ConfigurationError(`Issuer ${issuer.issuer} is also the issuer of this manager's own tokens`)
@@ -252,6 +279,13 @@ export function createIssuers(
 
 // A user of one issuer must not be taken for a user of another who has the same `sub`.
 function assertPrefixes(list: readonly IssuerOptions[], hasOwnTokens: boolean): void {
+  for (const { issuer, subjectPrefix: prefix = '' } of list) {
+    const shorter = list.find((other) => isBeginning(other.subjectPrefix ?? '', prefix))
+    if (shorter === undefined) continue
+    throw new ConfigurationError(
+      `The subjectPrefix of issuer ${issuer} begins with that of issuer ${shorter.issuer}: two users may get the same sub`,
+    )
+  }
   if (list.length + (hasOwnTokens ? 1 : 0) < 2) return
   const undecided = list.find(({ subjectPrefix }) => subjectPrefix === undefined)
   if (undecided === undefined) return
@@ -259,6 +293,10 @@ function assertPrefixes(list: readonly IssuerOptions[], hasOwnTokens: boolean): 
     `Issuer ${undecided.issuer} needs a subjectPrefix, because this manager accepts tokens of several issuers: two users ` +
       "may have the same sub. Use a prefix such as 'auth0:', or '' where every issuer means the same users",
   )
+}
+
+function isBeginning(prefix: string, other: string): boolean {
+  return prefix !== '' && prefix !== other && other.startsWith(prefix)
 }
 
 /** A JWT that names one of the issuers; nothing about it is verified. */

@@ -40,6 +40,8 @@ export interface ProfileRules {
   readonly mapping: ClaimMapping
   /** Before every `sub`, so that the users of two issuers are never the same user. */
   readonly subjectPrefix: string
+  /** Those of other issuers: no `sub` of this one may begin with one of them. */
+  readonly othersPrefixes: readonly string[]
   /** Seconds after `auth_time` for which a token counts as fresh; `null` for never. */
   readonly freshFor: number | null
 }
@@ -50,17 +52,24 @@ const ACCESS_TOKEN_TYPE = /^(?:application\/)?at\+jwt$/i
 /** The claims that RFC 9068 §2.2 requires beside `iss`, `sub` and `aud`. */
 export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
 
-/** The payload that verified claims of an issuer stand for, or `TokenDecodeError`. */
+/**
+ * The payload that verified claims of an issuer stand for, or `TokenDecodeError`. `toId` makes the id of a token that has
+ * none, which could not be revoked by itself otherwise.
+ */
 export function toForeignPayload(
   claims: Readonly<Record<string, unknown>>,
   header: JwsHeader,
   rules: ProfileRules,
+  toId: (() => string) | null,
 ): TokenPayload {
   const { profile, mapping, subjectPrefix } = rules
   const subject = mapping.sub ?? 'sub'
   const user = claims[subject]
   if (!isNonEmptyString(user)) throw invalidClaim(subject)
   const sub = subjectPrefix + user
+  if (rules.othersPrefixes.some((prefix) => sub.startsWith(prefix))) {
+    throw new TokenDecodeError('Token subject begins with the prefix of another issuer')
+  }
   if (profile === 'tokenlib') {
     // A refresh token is for its issuer alone.
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
@@ -76,7 +85,7 @@ export function toForeignPayload(
   draft['sub'] = sub
   draft['type'] = 'access'
   setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
-  setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'])
+  setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'] ?? toId?.())
   setClaim(draft, 'aud', claims[mapping.aud ?? 'aud'])
   setClaim(draft, 'scopes', readScopes(claims, mapping.scopes))
   setClaim(draft, 'fresh', readFreshness(claims['auth_time'], rules.freshFor))

@@ -84,7 +84,8 @@ export function prepareSilence(socket: ClosableSocket): void {
 }
 
 function readEnd(error: unknown): [code: number, reason: string] {
-  const isUnanswered = !isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE'
+  const isUnanswered =
+    !isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE' || error.code === 'KEYS_UNAVAILABLE'
   return isUnanswered
     ? [CLOSE_TRY_AGAIN, 'The token could not be checked']
     : [CLOSE_UNAUTHORIZED, error.message]

@@ -1,4 +1,4 @@
-import { type ClaimRules, readEnd, type TokenPayload } from '../claims/payload.js'
+import { readEnd } from '../claims/payload.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { startTimer, type Timer } from '../runtime.js'
 import { type Duration, parseDuration } from '../time.js'
@@ -11,6 +11,7 @@ import {
   toClosable,
 } from './closable-socket.js'
 import { type AuthenticatedUpgrade, readAccepted, recheckToken } from './sockets.js'
+import type { VerifiedToken } from './verified-tokens.js'
 
 /** The milliseconds between two looks at the token of a socket, or `RangeError`. */
 export function parseInterval(every: Duration): number {
@@ -32,7 +33,11 @@ export function closeWhenInvalid(
   const followed = known?.followed ?? null
   // A session is known to the manager that has authenticated the handshake.
   const authenticator = known !== null && followed !== null ? known.authenticator : manager
-  const { rules } = known ?? { rules: authenticator.settings.claims }
+  // Not opened again where it is known: the keys of its issuer may be unavailable by now.
+  const verified =
+    known?.authenticator === authenticator
+      ? known.verified
+      : authenticator.verifier.open(upgrade.token.token, authenticator.now())
   let timer: Timer | undefined
   let stopped = false
   const stop = (): void => {
@@ -56,12 +61,12 @@ export function closeWhenInvalid(
   const schedule = (): void => {
     clearTimeout(timer)
     const now = authenticator.now()
-    const wait = followed?.untilLook(now) ?? untilExpiry(rules, upgrade.payload, now)
+    const wait = followed?.untilLook(now) ?? untilExpiry(verified, now)
     timer = startTimer(() => void check(true), Math.min(interval, wait))
   }
 
   // Where there is a replica: at once, and not at the next look.
-  const unwatch = watchToken(authenticator, upgrade, () => {
+  const unwatch = watchToken(authenticator, verified, () => {
     clearTimeout(timer)
     void check(false)
   })
@@ -77,15 +82,11 @@ function hasReplica({ store }: Authenticator): boolean {
   return store !== null && store.waitForOthers !== null
 }
 
-function watchToken(
-  { store, verifier, now }: Authenticator,
-  { token: { token } }: AuthenticatedUpgrade,
-  listener: () => void,
-): () => void {
-  return store?.watchToken(verifier.open(token, now()), listener) ?? (() => undefined)
+function watchToken({ store }: Authenticator, verified: VerifiedToken, listener: () => void): () => void {
+  return store?.watchToken(verified, listener) ?? (() => undefined)
 }
 
-function untilExpiry(rules: ClaimRules, payload: TokenPayload, now: number): number {
-  const end = readEnd(payload, rules)
+function untilExpiry({ claims, source }: VerifiedToken, now: number): number {
+  const end = readEnd(claims, source.rules)
   return end === null ? FOREVER : Math.max(0, end * 1000 - now)
 }

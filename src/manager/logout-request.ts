@@ -1,5 +1,5 @@
 import { CsrfError, isTokenError, TokenDecodeError } from '../errors.js'
-import type { TokenPayload, TokenType } from '../claims/payload.js'
+import { assertClaims, type TokenPayload, type TokenType } from '../claims/payload.js'
 import type { EventOrigin } from '../events.js'
 import { readCookieValues } from '../request/credentials.js'
 import { assertCsrf, isFromOrigin } from '../request/csrf.js'
@@ -21,28 +21,31 @@ export async function logoutRequest(
   view: RequestView,
   origin: EventOrigin,
 ): Promise<TokenPayload | null> {
-  const found = await readLogoutClaims(authenticator, view)
-  const sessions = new Map(found.map((claims) => [claims.sid ?? claims.jti, claims]))
-  const { issuers } = authenticator.settings
-  for (const claims of sessions.values()) {
-    await revoker.logout(claims, origin, [
-      claims.iss !== undefined && issuers.has(claims.iss) ? claims.iss : null,
-    ])
+  const { genuine, unavailable } = await readLogoutTokens(authenticator, view)
+  const sessions = new Map(genuine.map((token) => [token.session, token]))
+  for (const { claims, issuer } of sessions.values()) await revoker.logout(claims, origin, [issuer])
+  // Not before the others are logged out: the keys of one issuer must not keep the sessions of another alive.
+  if (unavailable !== null) {
+    reportRejection(authenticator, unavailable.error)
+    throw unavailable.error
   }
-  return found[0] ?? null
+  return genuine[0]?.claims ?? null
+}
+
+/** What was found in a request; `unavailable` if a token could not be opened for want of keys. */
+interface LogoutTokens {
+  readonly genuine: readonly GenuineToken[]
+  readonly unavailable: { readonly error: unknown } | null
 }
 
 /**
- * The claims of every token in a request that may be logged out: genuine ones, expired or revoked or not.
+ * Every token in a request that may be logged out: genuine ones, expired or revoked or not.
  *
  * A log-out must work when the access token has expired, with the refresh token alone, beside tokens that are none, and
- * a second time. It only takes rights away, so no more is asked than that a token is ours and that the request comes
- * from the application itself.
+ * a second time. It only takes rights away, so no more is asked than that a token is ours, or of an issuer and for us, and
+ * that the request comes from the application itself.
  */
-async function readLogoutClaims(
-  authenticator: Authenticator,
-  view: RequestView,
-): Promise<readonly TokenPayload[]> {
+async function readLogoutTokens(authenticator: Authenticator, view: RequestView): Promise<LogoutTokens> {
   const { reading } = authenticator.settings
   let genuine: readonly GenuineToken[] = []
   try {
@@ -50,10 +53,11 @@ async function readLogoutClaims(
       ...(await findTokens(view, 'access', reading)),
       ...(await findTokens(view, 'refresh', reading)),
     ]
-    const opened = await Promise.all(found.map((token) => openToken(authenticator, token)))
-    genuine = opened.filter((token) => token !== null)
+    const opened = await Promise.allSettled(found.map((token) => openToken(authenticator, token)))
+    genuine = opened.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
+    const failed = opened.find((answer) => answer.status === 'rejected')
     await assertOwnRequest(view, genuine, reading)
-    return genuine.map(({ claims }) => claims)
+    return { genuine, unavailable: failed === undefined ? null : { error: failed.reason } }
   } catch (error) {
     reportRejection(authenticator, error, genuine[0]?.claims)
     throw error
@@ -63,6 +67,10 @@ async function readLogoutClaims(
 interface GenuineToken {
   readonly found: RequestToken
   readonly claims: TokenPayload
+  /** `null` for one of our own. */
+  readonly issuer: string | null
+  /** The session, or the token where it has none, apart from those of other issuers that have the same id. */
+  readonly session: string
 }
 
 // What somebody else may have set beside the real one is tried too, but not without end.
@@ -108,10 +116,15 @@ async function openToken(
 ): Promise<GenuineToken | null> {
   try {
     if (verifier.needsKeys(found.token, now())) await verifier.loadKeys(found.token)
-    const { claims } = verifier.open(found.token, now())
+    const { claims, source } = verifier.open(found.token, now())
+    const { issuer } = source
+    // What an issuer has made for another application is no business of ours.
+    if (issuer !== null) assertClaims(claims, source.lenientRules, now() / 1000)
     // A header or query has one place for both types; cookies and bodies have a name for each.
     const isNamed = found.location === 'cookies' || found.location === 'json'
-    return isNamed && claims.type !== found.type ? null : { found, claims }
+    if (isNamed && claims.type !== found.type) return null
+    const { sid, jti } = claims
+    return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
   } catch (error) {
     if (isDecodeError(error)) return null
     throw error
@@ -127,17 +140,19 @@ async function assertOwnRequest(
   reading: ReadingRules,
 ): Promise<void> {
   if (genuine.every(({ found }) => found.location === 'query')) assertNotCrossSite(view, reading)
-  const proved = new Set<string | undefined>()
-  const refused: { readonly sid: string | undefined; readonly error: unknown }[] = []
-  for (const { found, claims } of genuine.filter((token) => token.found.location === 'cookies')) {
+  const proved = new Set<string>()
+  const refused: { readonly session: string | null; readonly error: unknown }[] = []
+  for (const { found, claims, session } of genuine.filter((token) => token.found.location === 'cookies')) {
     try {
       await assertCsrf(toUnsafe(view), found, claims, reading)
-      proved.add(claims.sid)
+      proved.add(session)
     } catch (error) {
-      refused.push({ sid: claims.sid, error })
+      refused.push({ session: claims.sid === undefined ? null : session, error })
     }
   }
-  for (const { sid, error } of refused) if (sid === undefined || !proved.has(sid)) throw error as Error
+  for (const { session, error } of refused) {
+    if (session === null || !proved.has(session)) throw error as Error
+  }
 }
 
 // A request without tokens is answered with the deletion of cookies, which a browser may take from a request that another

@@ -1,6 +1,6 @@
 import type { Issuers } from '../issuers/issuer.js'
 import type { RevokedIssuers } from '../revocation/revoker.js'
-import { OWN } from './policy.js'
+import { OWN, type TokenPolicy } from './policy.js'
 
 /**
  * Whose tokens a revocation concerns: those of the given issuer, or else of the `iss` of a payload, or else of everybody.
@@ -10,11 +10,18 @@ import { OWN } from './policy.js'
 export function toRevokedIssuers(
   issuers: Issuers,
   given: string | undefined,
-  iss: string | undefined,
+  { iss, type }: { readonly iss?: string; readonly type?: unknown },
 ): RevokedIssuers {
   if (given !== undefined) return [parseIssuer(issuers, given)]
   if (iss !== undefined) return [issuers.has(iss) ? iss : null]
+  // The payload of a token, which has a type: those of others have an `iss` as well.
+  if (type !== undefined) return [null]
   return [null, ...issuers.keys()]
+}
+
+/** Throws `TypeError` for a policy that names an issuer which the manager does not have: it would refuse every token. */
+export function assertKnownIssuers(issuers: Issuers, { issuer = [] }: Pick<TokenPolicy, 'issuer'>): void {
+  for (const name of [issuer].flat()) parseIssuer(issuers, name)
 }
 
 /** The issuer, `null` for our own tokens, or `TypeError` for one that this manager does not have. */

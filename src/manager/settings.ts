@@ -98,8 +98,9 @@ function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] 
   const leeways = foreign.map(({ leeway }) => leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
   const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
-  // A token that is older is refused, whenever it expires: no revocation has to be kept for it.
-  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + leeway) * 1000)
+  // From the start of a foreign token, which is `iat` in whole seconds minus the leeway, to the last moment at which it is
+  // not too old, whenever it expires.
+  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + 2 * leeway + 1) * 1000)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),

@@ -1,5 +1,5 @@
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
-import { type ClaimRules, isCurrent, type TokenPayload } from '../claims/payload.js'
+import { isCurrent, type TokenPayload } from '../claims/payload.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
@@ -18,6 +18,8 @@ import {
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
 } from './policy.js'
+import { assertKnownIssuers } from './revoked-issuers.js'
+import type { VerifiedToken } from './verified-tokens.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'issuer' | 'skipRevocation'> {
@@ -62,6 +64,9 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
   if (until === 'session' && policy.skipRevocation === true) {
     throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
   }
+  if (until === 'session' && policy.issuer !== undefined && ![policy.issuer].flat().includes(OWN)) {
+    throw new TypeError("until: 'session' takes our own tokens only: leave issuer out, or add 'own'")
+  }
   return { ...parsePolicy(policy), type, origins: origins.slice() as string[], until }
 }
 
@@ -71,8 +76,9 @@ export async function authenticateUpgrade(
   view: RequestView,
   policy: ParsedUpgradePolicy,
 ): Promise<AuthenticatedUpgrade> {
-  const { reading } = authenticator.settings
+  const { reading, issuers } = authenticator.settings
   const { until, origins, ...demands } = policy
+  assertKnownIssuers(issuers, demands)
   const sessions = until === 'session' ? requireSessions(authenticator) : null
   const found = readUpgradeToken(view, policy.type, origins, reading)
   if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
@@ -90,7 +96,7 @@ export async function authenticateUpgrade(
     sessions &&
     (await reported(authenticator, claims, () => followSession(authenticator, sessions, verified, now)))
   const upgrade = { payload, token: Object.freeze(token), protocol }
-  accepted.set(upgrade, { authenticator, rules: verified.source.rules, followed })
+  accepted.set(upgrade, { authenticator, verified, followed })
   return upgrade
 }
 
@@ -104,8 +110,7 @@ function copyView(view: RequestView): RequestView {
 export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
-  /** What its token is held against. */
-  readonly rules: ClaimRules
+  readonly verified: VerifiedToken
   /** `null` for a socket that lives as long as its token. */
   readonly followed: FollowedSession | null
 }

@@ -58,7 +58,7 @@ import {
   type VerifyOptions,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
+import { assertKnownIssuers, parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -300,7 +300,7 @@ export class TokenManager<
   require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
     const authenticator = this.#authenticator
     const parsed = parsePolicy(policy)
-    for (const issuer of [parsed.issuer ?? []].flat()) parseIssuer(authenticator.settings.issuers, issuer)
+    assertKnownIssuers(authenticator.settings.issuers, parsed)
     const compiled = compilePolicy(parsed, authenticator.settings.reading.locations)
     return createDependency({
       lane: createFastLane(authenticator, compiled),
@@ -328,11 +328,13 @@ export class TokenManager<
     assertOptions('verifyToken()', options, VERIFY_OPTIONS)
     const { atLeast, ...policy } = options
     if (atLeast !== undefined) parseText('atLeast', atLeast)
-    const { locations, toCanonical } = this.#authenticator.settings.reading
-    const compiled = compilePolicy(parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES), locations)
+    const { reading, issuers } = this.#authenticator.settings
+    const parsed = parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES)
+    assertKnownIssuers(issuers, parsed)
+    const compiled = compilePolicy(parsed, reading.locations)
     const { payload } = await authenticateToken(
       this.#authenticator,
-      toCanonical(token),
+      reading.toCanonical(token),
       compiled,
       null,
       atLeast,
@@ -522,7 +524,7 @@ export class TokenManager<
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
-    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload?.iss)
+    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload ?? {})
   }
 
   async #revoke<Answer>(

@@ -1,5 +1,5 @@
 import { readForeignStart } from '../claims/ids.js'
-import { assertClaims, type ClaimRules, parseClaims, type TokenPayload } from '../claims/payload.js'
+import { assertClaims, type ClaimRules, parseClaims, readEnd, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
@@ -7,6 +7,7 @@ import { type ForeignJwt, type Issuer, readForeignJwt } from '../issuers/issuer.
 import type { BoundKey } from '../jws/algorithms.js'
 import { createJwsVerifier } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
+import { FOREVER } from '../revocation/revocation.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
 import type { Settings } from './settings.js'
 
@@ -86,8 +87,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
     const { header, payload, signer } = issuer.open(jws, claims)
     const start = readForeignStart(payload, issuer.rules.leeway)
+    const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
-    const foreign = { issuer: issuer.issuer, start }
+    // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
+    const foreign = { issuer: issuer.issuer, start, end: end === null ? FOREVER : end * 1000 }
     return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 

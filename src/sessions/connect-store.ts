@@ -59,6 +59,8 @@ export interface ForeignToken {
   readonly issuer: string
   /** When it was made, at the earliest; epoch milliseconds. */
   readonly start: number
+  /** From when on it cannot verify: it is expired, or too old for its issuer; epoch milliseconds, or `FOREVER`. */
+  readonly end: number
 }
 
 /** What a store looks up for a token. */
@@ -96,10 +98,8 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
 
   const toLookup = ({ payload, kids, foreign }: RevocableToken): TokenLookup => {
     const keys = revocationKeys(payload, kids, foreign === null ? null : foreign.issuer)
-    const start = foreign === null ? readTokenStart(payload) : foreign.start
-    const isEndless = payload.exp === undefined || payload.iat === undefined
-    const lifetime = isEndless ? FOREVER : addDuration(payload.exp * 1000 - start, retentionMs)
-    return { keys, start, lifetime }
+    const { start, end } = foreign ?? { start: readTokenStart(payload), end: readOwnEnd(payload) }
+    return { keys, start, lifetime: end === FOREVER ? FOREVER : addDuration(end - start, retentionMs) }
   }
 
   // Whether a token is revoked, or `null` where the store does not say so at once: it is asked by `lookup` then.
@@ -152,6 +152,10 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     expect: (expiresAt) =>
       client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),
   }
+}
+
+function readOwnEnd({ exp, iat }: TokenPayload): number {
+  return exp === undefined || iat === undefined ? FOREVER : exp * 1000
 }
 
 /** Listeners by what they wait for: an arriving revocation must not cost time for every token that is watched. */
