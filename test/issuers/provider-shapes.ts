@@ -259,7 +259,6 @@ export const PROVIDERS: readonly ProviderShapes[] = [
           scopes: ['openid', 'profile', 'read:notes'],
           aud: AUTH0_ACCESS.aud,
           sid: undefined,
-          jti: undefined,
         },
       },
       {
