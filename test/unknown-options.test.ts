@@ -11,6 +11,12 @@ import * as nest from '../src/adapters/nest/index.js'
 import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
 import { createIssuerKeys, type KeySource } from '../src/issuers/key-source.js'
 import { createConsole } from '../src/routes/console.js'
+import {
+  clientCredentials,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../src/routes/oauth-routes.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -28,6 +34,7 @@ const { tokens } = createRevocable()
 const uid = { uid: 'ada' }
 const payload = { sub: 'ada', sid: 's', jti: 'j' }
 const request = new Request('http://localhost/')
+const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
 
 const createKeys = (source: KeySource): unknown =>
   createIssuerKeys(source, { issuer: 'https://id.example/', algorithms: ['RS256'], emit: () => {} })
@@ -78,6 +85,9 @@ const CALLS: readonly (readonly [
   ],
   ['refresh', 'claim', 'claims', (given) => tokens.refresh('a.b.c', given)],
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
+  ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
+  ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
+  ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
   ['verifyToken', 'optional', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
@@ -205,6 +215,38 @@ const CALLS: readonly (readonly [
     'alow',
     'allow',
     (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
+  ],
+  [
+    'createIntrospectionRoute',
+    'claim',
+    'claims',
+    (given) => createIntrospectionRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  [
+    'createIntrospectionRoute',
+    'authenticate',
+    'client',
+    (given) => createIntrospectionRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  [
+    'createRevocationRoute',
+    'sessions',
+    'session',
+    (given) => createRevocationRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  ['clientCredentials', 'verfy', 'verify', (given) => clientCredentials(given)],
+  ['createMetadataRoutes', 'isuer', 'issuer', (given) => createMetadataRoutes(METADATA, given)],
+  [
+    'server of createMetadataRoutes',
+    'token_endpiont',
+    'token_endpoint',
+    (given) => createMetadataRoutes(METADATA, { issuer: 'https://id.example', server: given }),
+  ],
+  [
+    'resource of createMetadataRoutes',
+    'resource_names',
+    'resource_name',
+    (given) => createMetadataRoutes(METADATA, { resource: given }),
   ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]

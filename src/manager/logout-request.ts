@@ -110,25 +110,33 @@ async function readPlace(
     .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))
 }
 
-async function openToken(
-  { verifier, now }: Authenticator,
-  found: RequestToken,
-): Promise<GenuineToken | null> {
+/** The claims of a genuine token, expired or not, and its issuer, or `null`: enough to take its rights away. */
+export async function readRevocableToken(
+  { verifier, now, settings }: Authenticator,
+  text: string,
+): Promise<{ readonly claims: TokenPayload; readonly issuer: string | null } | null> {
+  const token = settings.reading.toCanonical(text)
   try {
-    if (verifier.needsKeys(found.token, now())) await verifier.loadKeys(found.token)
-    const { claims, source } = verifier.open(found.token, now())
-    const { issuer } = source
+    if (verifier.needsKeys(token, now())) await verifier.loadKeys(token)
+    const { claims, source } = verifier.open(token, now())
     // What an issuer has made for another application is no business of ours.
-    if (issuer !== null) assertClaims(claims, source.lenientRules, now() / 1000)
-    // A header or query has one place for both types; cookies and bodies have a name for each.
-    const isNamed = found.location === 'cookies' || found.location === 'json'
-    if (isNamed && claims.type !== found.type) return null
-    const { sid, jti } = claims
-    return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
+    if (source.issuer !== null) assertClaims(claims, source.lenientRules, now() / 1000)
+    return { claims, issuer: source.issuer }
   } catch (error) {
     if (isDecodeError(error)) return null
     throw error
   }
+}
+
+async function openToken(authenticator: Authenticator, found: RequestToken): Promise<GenuineToken | null> {
+  const genuine = await readRevocableToken(authenticator, found.token)
+  if (genuine === null) return null
+  const { claims, issuer } = genuine
+  // A header or query has one place for both types; cookies and bodies have a name for each.
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  if (isNamed && claims.type !== found.type) return null
+  const { sid, jti } = claims
+  return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
 }
 
 // No page of another site can send a header or a JSON body to us, nor a CSRF value; it can send a query, and the browser

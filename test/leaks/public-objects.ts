@@ -9,6 +9,12 @@ import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
 import { createConsole } from '../../src/routes/console.js'
+import {
+  clientCredentials,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../../src/routes/oauth-routes.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -79,6 +85,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     tokens,
     createRequest({ cookies: { refresh_token_cookie: pair.refreshToken } }),
   )) as tokenlib.ImplicitRefresh
+  const client = clientCredentials({ verify: (id, secret) => (secret === PASSWORD ? id : null) })
   const guards = Object.entries(nest).filter(([name]) => name.endsWith('Guard'))
 
   return {
@@ -92,6 +99,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
+      decodeWithoutVerifying: [tokenlib.decodeWithoutVerifying(pair.accessToken)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
       acceptUpgrade: [
         (await tokenlib.acceptUpgrade(tokens, withBearer(pair.accessToken), new PassThrough())) as object,
@@ -101,6 +109,15 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
       createConsole: [createConsole(tokens, { allow: tokens.accessTokenRequired, store: revocation })],
+      createIntrospectionRoute: [createIntrospectionRoute(tokens, { client })],
+      createRevocationRoute: [createRevocationRoute(tokens, { client })],
+      createMetadataRoutes: [
+        createMetadataRoutes(
+          { config, jwks: () => ({ keys: [] }) },
+          { resource: { resource: 'https://api.example' } },
+        ),
+      ],
+      clientCredentials: [client],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(
