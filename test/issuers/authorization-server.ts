@@ -126,6 +126,8 @@ function createConfiguration(
       const { sid } = token as { sid?: string }
       return sid === undefined ? undefined : { sid }
     },
+    // Its own dispatcher refuses private addresses, where the applications of these tests are.
+    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
     cookies: { keys: ['a-key-of-the-cookies'] },
     ttl: {
       AccessToken: 3600,
