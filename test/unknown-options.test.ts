@@ -17,6 +17,11 @@ import {
   createMetadataRoutes,
   createRevocationRoute,
 } from '../src/routes/oauth-routes.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../src/routes/security-events.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -247,6 +252,24 @@ const CALLS: readonly (readonly [
     'resource_names',
     'resource_name',
     (given) => createMetadataRoutes(METADATA, { resource: given }),
+  ],
+  [
+    'createBackChannelLogout',
+    'client_id',
+    'clientId',
+    (given) => createBackChannelLogout(tokens, { clientId: 'app', ...(given as object) }),
+  ],
+  [
+    'createEventReceiver',
+    'authorisation',
+    'authorization',
+    (given) => createEventReceiver(tokens, { audience: 'https://api.example', ...(given as object) }),
+  ],
+  [
+    'createGlobalTokenRevocation',
+    'toSubjects',
+    'toSubject',
+    (given) => createGlobalTokenRevocation(tokens, { audience: 'https://api.example', ...(given as object) }),
   ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]

@@ -159,7 +159,7 @@ export function mount(
     if (response === null) return reply.callNotFound()
     reply.code(response.status)
     for (const [name, value] of response.headers) reply.header(name, value)
-    // Not null, which Fastify sends as JSON.
+    // Not null: Fastify would send that as JSON.
     return reply.send(toNodeBody(response) ?? undefined)
   }
   return async (app) => {

@@ -243,6 +243,11 @@ export class TokenManager<
     return this.#store !== null
   }
 
+  /** Whether the store of this manager is a replica: `everywhere` of a revocation needs one. */
+  get hasReplica(): boolean {
+    return (this.#store?.waitForOthers ?? null) !== null
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#issuer.createToken('access', claims, options)

@@ -15,6 +15,11 @@ import {
   createMetadataRoutes,
   createRevocationRoute,
 } from '../../src/routes/oauth-routes.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../../src/routes/security-events.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -118,6 +123,9 @@ export async function createPublicObjects(): Promise<PublicObjects> {
         ),
       ],
       clientCredentials: [client],
+      createBackChannelLogout: [createBackChannelLogout(tokens, { clientId: 'app' })],
+      createEventReceiver: [createEventReceiver(tokens, { audience: 'https://api.example' })],
+      createGlobalTokenRevocation: [createGlobalTokenRevocation(tokens, { audience: 'https://api.example' })],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(
