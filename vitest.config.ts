@@ -8,7 +8,10 @@ const source = [
   { find: /^tokenlib$/, replacement: path('src/index.ts') },
   { find: /^tokenlib\/(store-kit|adapter-kit|errors|providers)$/, replacement: path('src/$1.ts') },
   { find: /^tokenlib\/client$/, replacement: path('src/client/index.ts') },
-  { find: /^tokenlib\/(console|oauth-routes|security-events|session-routes)$/, replacement: path('src/routes/$1.ts') },
+  {
+    find: /^tokenlib\/(console|oauth-routes|security-events|session-routes)$/,
+    replacement: path('src/routes/$1.ts'),
+  },
   { find: /^tokenlib\/testing$/, replacement: path('src/testing/index.ts') },
   { find: /^tokenlib\/nest$/, replacement: path('src/adapters/nest/index.ts') },
   { find: /^tokenlib\/stores\/([\w-]+)$/, replacement: path('src/stores/$1.ts') },

@@ -147,17 +147,23 @@ export class FreshTokenRequiredError extends TokenError {
   }
 }
 
-/** The token lacks a scope that the route requires. */
+/** The token lacks a scope that the route requires: one of `required`, or all of `anyOf`, of which it needs one. */
 export class InsufficientScopeError extends TokenError {
   override readonly name = 'InsufficientScopeError'
   readonly code = 'INSUFFICIENT_SCOPE'
   declare readonly required: readonly string[]
   declare readonly provided: readonly string[]
+  declare readonly anyOf: readonly string[]
 
-  constructor(required: readonly string[], provided: readonly string[] | null | undefined) {
+  constructor(
+    required: readonly string[],
+    provided: readonly string[] | null | undefined,
+    anyOf: readonly string[] = [],
+  ) {
     super('Token lacks a required scope')
     this.required = required
     this.provided = provided ?? []
+    this.anyOf = anyOf
   }
 }
 

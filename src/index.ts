@@ -86,6 +86,13 @@ export type {
 export type { SignContext, SignFunction } from './jws/external-signer.js'
 export type { JwkSet } from './jws/jwks.js'
 export type { OwnKey } from './jws/own-key.js'
+export { type DecodedToken, decodeWithoutVerifying, type UnverifiedClaims } from './jws/decode.js'
+export {
+  type ChoosableManager,
+  chooseManager,
+  type ManagerChoice,
+  type RequireToken,
+} from './manager/choose-manager.js'
 export { TokenConfig, type TokenConfigOptions } from './manager/config.js'
 export type { SameSite, TokenConfigFields } from './manager/config-fields.js'
 export type {
@@ -97,7 +104,13 @@ export type {
   TokenDependency,
 } from './manager/dependencies.js'
 export type { IssuedJwt, IssuedJwtOptions } from './manager/issued-jwt.js'
-export type { ReadTokenOptions, TokenPolicy, VerifyOptions } from './manager/policy.js'
+export type {
+  ReadTokenOptions,
+  TokenPolicy,
+  TokenWithHeader,
+  VerifyOptions,
+  WithHeader,
+} from './manager/policy.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
 export {
@@ -113,6 +126,7 @@ export type { RequestView } from './request/view.js'
 export type {
   RegisterTokenBlocklist,
   RevocationContext,
+  RevocationRequest,
   TokenBlocklistCallback,
 } from './revocation/blocklist.js'
 export type { RevocationKind } from './revocation/revocation.js'

@@ -8,9 +8,27 @@ import * as h3 from '../src/adapters/h3.js'
 import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
-import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import {
+  acceptUpgrade,
+  chooseManager,
+  MissingTokenError,
+  TokenConfig,
+  TokenManager,
+  toErrorResponse,
+} from '../src/index.js'
 import { createIssuerKeys, type KeySource } from '../src/issuers/key-source.js'
 import { createConsole } from '../src/routes/console.js'
+import {
+  clientCredentials,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../src/routes/oauth-routes.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../src/routes/security-events.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -28,6 +46,7 @@ const { tokens } = createRevocable()
 const uid = { uid: 'ada' }
 const payload = { sub: 'ada', sid: 's', jti: 'j' }
 const request = new Request('http://localhost/')
+const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
 
 const createKeys = (source: KeySource): unknown =>
   createIssuerKeys(source, { issuer: 'https://id.example/', algorithms: ['RS256'], emit: () => {} })
@@ -67,6 +86,23 @@ const CALLS: readonly (readonly [
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
+  ['createAccessTokenAsync', 'expiresin', 'expiresIn', (given) => tokens.createAccessTokenAsync(uid, given)],
+  ['createRefreshTokenAsync', 'audiance', 'audience', (given) => tokens.createRefreshTokenAsync(uid, given)],
+  [
+    'keys',
+    'privatKey',
+    'privateKey',
+    (given) => new TokenManager({ config: new TokenConfig(), keys: [given] }),
+  ],
+  [
+    'setKeys',
+    'retiredAt',
+    'retireAt',
+    (given) => {
+      const keys = [{ algorithm: 'HS256', secret: SECRET } as const]
+      new TokenManager({ config: new TokenConfig(), keys }).setKeys([given])
+    },
+  ],
   ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair', 'maxSession', 'maxSessions', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
@@ -78,6 +114,16 @@ const CALLS: readonly (readonly [
   ],
   ['refresh', 'claim', 'claims', (given) => tokens.refresh('a.b.c', given)],
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
+  ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
+  ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
+  ['chooseManager require', 'scope', 'scopes', (given) => chooseManager(() => tokens).require(given)],
+  [
+    'chooseManager getTokenFromRequest',
+    'location',
+    'locations',
+    (given) => chooseManager(() => tokens).getTokenFromRequest(request, given),
+  ],
+  ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
   ['verifyToken', 'optional', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
@@ -205,6 +251,56 @@ const CALLS: readonly (readonly [
     'alow',
     'allow',
     (given) => createConsole(tokens, { allow: () => 'grace', ...(given as object) }),
+  ],
+  [
+    'createIntrospectionRoute',
+    'claim',
+    'claims',
+    (given) => createIntrospectionRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  [
+    'createIntrospectionRoute',
+    'authenticate',
+    'client',
+    (given) => createIntrospectionRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  [
+    'createRevocationRoute',
+    'sessions',
+    'session',
+    (given) => createRevocationRoute(tokens, { client: () => 'api', ...(given as object) }),
+  ],
+  ['clientCredentials', 'verfy', 'verify', (given) => clientCredentials(given)],
+  ['createMetadataRoutes', 'isuer', 'issuer', (given) => createMetadataRoutes(METADATA, given)],
+  [
+    'server of createMetadataRoutes',
+    'token_endpiont',
+    'token_endpoint',
+    (given) => createMetadataRoutes(METADATA, { issuer: 'https://id.example', server: given }),
+  ],
+  [
+    'resource of createMetadataRoutes',
+    'resource_names',
+    'resource_name',
+    (given) => createMetadataRoutes(METADATA, { resource: given }),
+  ],
+  [
+    'createBackChannelLogout',
+    'client_id',
+    'clientId',
+    (given) => createBackChannelLogout(tokens, { clientId: 'app', ...(given as object) }),
+  ],
+  [
+    'createEventReceiver',
+    'authorisation',
+    'authorization',
+    (given) => createEventReceiver(tokens, { audience: 'https://api.example', ...(given as object) }),
+  ],
+  [
+    'createGlobalTokenRevocation',
+    'toSubjects',
+    'toSubject',
+    (given) => createGlobalTokenRevocation(tokens, { audience: 'https://api.example', ...(given as object) }),
   ],
   ['mintToken', 'expire', 'expired', (given) => createTestTokens().mintToken(uid, given)],
 ]

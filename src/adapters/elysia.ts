@@ -12,7 +12,13 @@ import {
   PRIVATE,
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import {
+  assertMount,
+  mountFetch,
+  type MountableRoutes,
+  type MountOptions,
+  toRouterPaths,
+} from '../http/mountable-routes.js'
 import {
   createEnforcer,
   createInjector,
@@ -94,7 +100,7 @@ export function mount(
     return response ?? new Response('NOT_FOUND', { status: 404 })
   }
   return (app) => {
-    for (const path of [routes.path, `${routes.path}/*`]) app.all(path, handler, { parse: 'none' })
+    for (const path of toRouterPaths(routes)) app.all(path, handler, { parse: 'none' })
     return app
   }
 }

@@ -22,7 +22,12 @@ import {
   type ImplicitRefreshOptions,
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
-import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import {
+  assertMount,
+  type MountableRoutes,
+  type MountOptions,
+  toRouterPaths,
+} from '../http/mountable-routes.js'
 import { isMounted, keepRefreshed, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import {
   createEnforcer,
@@ -154,7 +159,8 @@ export function mount(
     if (response === null) return reply.callNotFound()
     reply.code(response.status)
     for (const [name, value] of response.headers) reply.header(name, value)
-    return reply.send(toNodeBody(response))
+    // Not null: Fastify would send that as JSON.
+    return reply.send(toNodeBody(response) ?? undefined)
   }
   return async (app) => {
     if (app.prefix !== '') {
@@ -165,7 +171,7 @@ export function mount(
     // The routes read their bodies, and answer for those that they cannot read.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    for (const url of [routes.path, `${routes.path}/*`]) app.route({ method: MOUNTED_METHODS, url, handler })
+    for (const url of toRouterPaths(routes)) app.route({ method: MOUNTED_METHODS, url, handler })
   }
 }
 

@@ -9,6 +9,7 @@ import {
   isScope,
   isStringOrList,
   parseScopes,
+  readMissingClaim,
   RESERVED_CLAIMS,
   type TokenType,
 } from './payload.js'
@@ -62,6 +63,8 @@ export interface CreationRules {
   readonly encodeNbf: boolean
   readonly csrf: boolean
   readonly schema: ClaimsSchema | null
+  /** The claims that the same manager demands of every token. */
+  readonly requiredClaims: readonly string[]
 }
 
 /** What differs from one token to the next. */
@@ -130,8 +133,17 @@ export function createClaims(
   if (session?.remember !== undefined) claims['remember'] = session.remember
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
   addExtraClaims(claims, input, rules.identityClaim)
+  assertRequired(claims, rules)
   if (rules.schema !== null) assertExtraClaims(rules.schema, claims, rules.identityClaim)
   return claims
+}
+
+// Better here than when the token comes back: this manager would refuse it. The payload has the identity claim as `sub`.
+function assertRequired(claims: object, { requiredClaims, identityClaim }: CreationRules): void {
+  if (requiredClaims.length === 0) return
+  const missing = readMissingClaim({ ...claims, sub: identityClaim }, requiredClaims)
+  if (missing === null) return
+  throw new TypeError(`The token would have no claim "${missing}", which JWT_REQUIRED_CLAIMS demands`)
 }
 
 function addExtraClaims(claims: Record<string, unknown>, input: ClaimsInput, identityClaim: string): void {

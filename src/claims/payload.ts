@@ -161,17 +161,24 @@ export interface ClaimRules {
   readonly issuers: readonly string[]
   /** A token for any of these passes; empty means the audience is not checked. */
   readonly audience: readonly string[]
-  /** Claims that every token must have. */
+  /** Claims that every token must have; one that is `null` counts as missing. */
   readonly requiredClaims: readonly string[]
   /** The most seconds since `iat`, which is required then; `null` for no limit. */
   readonly maxAge: number | null
   readonly allowExpired?: boolean
 }
 
-/** Throws unless `exp`, `nbf`, `iat`, `iss` and `aud` are valid at `now`, in epoch seconds (fractions allowed). */
+/**
+ * Throws unless the age, `exp`, `nbf`, `iat`, `iss` and `aud` are valid at `now`, in epoch seconds (fractions allowed),
+ * and every required claim is there.
+ */
 export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: number): void {
   const invalid = readInvalidClaim(claims, rules, now)
+  if (invalid === null) return
   if (invalid === 'exp') throw new TokenExpiredError(claims.exp as number)
+  if (invalid === 'age') throw new TokenExpiredError((claims.iat as number) + (rules.maxAge as number))
+  if (invalid === 'missing')
+    throw new TokenDecodeError(`Token claim "${readMissing(claims, rules)}" is missing`)
   if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
   if (invalid === 'iss') throw new TokenIssuerError()
   if (invalid === 'aud') throw new TokenAudienceError()
@@ -182,20 +189,43 @@ export function isCurrent(claims: StandardClaims, rules: ClaimRules, now: number
   return readInvalidClaim(claims, rules, now) === null
 }
 
-// The first claim that is not valid at `now`, or `null`.
+// The first claim that is not valid at `now`, or `null`. `missing` stands for one that is required.
 function readInvalidClaim(
   claims: StandardClaims,
   rules: ClaimRules,
   now: number,
-): 'exp' | 'nbf' | 'iat' | 'iss' | 'aud' | null {
+): 'exp' | 'age' | 'nbf' | 'iat' | 'iss' | 'aud' | 'missing' | null {
   const { exp, nbf, iat } = claims
+  const { leeway, maxAge } = rules
   // RFC 7519 §4.1.4: not accepted on or after `exp`.
-  if (exp !== undefined && now >= exp + rules.leeway && rules.allowExpired !== true) return 'exp'
-  if (nbf !== undefined && now < nbf - rules.leeway) return 'nbf'
-  if (iat !== undefined && now < iat - rules.leeway) return 'iat'
+  if (exp !== undefined && now >= exp + leeway && rules.allowExpired !== true) return 'exp'
+  if (maxAge !== null) {
+    if (iat === undefined) return 'missing'
+    if (now >= iat + maxAge + leeway && rules.allowExpired !== true) return 'age'
+  }
+  if (nbf !== undefined && now < nbf - leeway) return 'nbf'
+  if (iat !== undefined && now < iat - leeway) return 'iat'
   if (rules.issuers.length > 0 && (claims.iss === undefined || !rules.issuers.includes(claims.iss)))
     return 'iss'
   if (rules.audience.length > 0 && !isForAudience(claims.aud, rules.audience)) return 'aud'
+  return rules.requiredClaims.length > 0 && readMissingClaim(claims, rules.requiredClaims) !== null
+    ? 'missing'
+    : null
+}
+
+function readMissing(claims: StandardClaims, { requiredClaims, maxAge }: ClaimRules): string {
+  const isWithoutAge = maxAge !== null && claims.iat === undefined
+  return (isWithoutAge ? 'iat' : readMissingClaim(claims, requiredClaims)) ?? ''
+}
+
+/** The first of the names that the claims do not have, or have as `null`; `null` if none is missing. */
+export function readMissingClaim(claims: object, required: readonly string[]): string | null {
+  // By index: an iterator would be allocated.
+  for (let at = 0; at < required.length; at++) {
+    const name = required[at] as string
+    const value = (claims as Readonly<Record<string, unknown>>)[name]
+    if (value === undefined || value === null || !Object.hasOwn(claims, name)) return name
+  }
   return null
 }
 

@@ -1,6 +1,7 @@
 import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import { isEndpointUrl } from './endpoint-url.js'
 
 /** How errors are told to clients. */
 export interface ErrorResponseOptions {
@@ -8,6 +9,8 @@ export interface ErrorResponseOptions {
   readonly config?: TokenConfig
   /** The protection space named in the challenge, in printable ASCII. Default `api`. */
   readonly realm?: string
+  /** Where the metadata of the protected resource is (RFC 9728); the challenge tells clients. An https URL. */
+  readonly resourceMetadata?: string
   /** Texts of your own, by error code. */
   readonly messages?: { readonly [Code in TokenErrorCode]?: string }
 }
@@ -41,14 +44,22 @@ export function toFetchErrorResponse(error: TokenError, options?: ErrorResponseO
   return Response.json(body, { status, headers })
 }
 
-const OPTIONS: OptionNames<ErrorResponseOptions> = { config: true, realm: true, messages: true }
+const OPTIONS: OptionNames<ErrorResponseOptions> = {
+  config: true,
+  realm: true,
+  resourceMetadata: true,
+  messages: true,
+}
 
 /** Throws `TypeError` for options that no answer can be made with; `owner` is what they were given to. */
 export function assertErrorOptions(options: ErrorResponseOptions = {}, owner = 'handleErrors()'): void {
   assertOptions(owner, options, OPTIONS)
-  const { realm = '', messages = {} } = options
+  const { realm = '', messages = {}, resourceMetadata } = options
   if (typeof realm !== 'string' || !/^[\x20-\x7e]*$/.test(realm)) {
     throw new TypeError('realm must be a string of printable ASCII characters')
+  }
+  if (resourceMetadata !== undefined && !isEndpointUrl(resourceMetadata)) {
+    throw new TypeError('resourceMetadata must be an https URL without a fragment')
   }
   assertOptions('messages', messages, ANSWERS)
   for (const [code, message] of Object.entries(messages)) {
@@ -114,7 +125,14 @@ function createChallenge(error: TokenError, message: string, options: ErrorRespo
   const { error: code } = answerTo(error)
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
   if (error.code === 'INSUFFICIENT_SCOPE') {
-    parameters.push(`scope=${quote((error as InsufficientScopeError).required.join(' '))}`)
+    // RFC 6750 §3: the scopes that give access. The attribute has no word for "one of": a token with all of them passes.
+    // An error of an older copy of this package has no `anyOf`.
+    const { required = [], anyOf = [] } = error as Partial<InsufficientScopeError>
+    parameters.push(`scope=${quote([...new Set([...required, ...anyOf])].join(' '))}`)
+  }
+  // RFC 9728 §5.1
+  if (options.resourceMetadata !== undefined) {
+    parameters.push(`resource_metadata="${options.resourceMetadata}"`)
   }
   return `${options.config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
 }

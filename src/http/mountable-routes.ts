@@ -2,10 +2,12 @@ import { assertOptions } from '../options.js'
 import { AddressedView } from '../request/fetch-view.js'
 import { rememberView } from '../request/view.js'
 
-/** Routes of this package that every adapter can mount: `createSessionRoutes` and `createConsole` return them. */
+/** Routes of this package that every adapter can mount: `createSessionRoutes`, `createConsole` and others return them. */
 export interface MountableRoutes {
   /** Where they are, without a slash at the end: `/auth`. */
   readonly path: string
+  /** The paths of all of them; left out where that is everything below `path`. */
+  readonly paths?: readonly string[]
   /** The response to a request, or `null` for one that is none of theirs; then its body has not been read. */
   handle(request: Request): Promise<Response | null>
 }
@@ -14,6 +16,16 @@ export interface MountableRoutes {
 export interface MountOptions<Source> {
   /** The address of the client, for the list of sessions; the default is what the framework knows. */
   readonly ip?: (source: Source) => string | null | undefined
+}
+
+/**
+ * The paths to register at a router, with a wildcard for everything below. Where the paths are known, only they are
+ * registered: what else is below, `/.well-known/security.txt` for example, belongs to the application.
+ */
+export function toRouterPaths({ path, paths }: MountableRoutes): readonly string[] {
+  // Routers take other characters for patterns, or compare them decoded.
+  const isPlain = paths?.every((each) => /^[\w/.~-]+$/.test(each)) ?? false
+  return paths !== undefined && isPlain ? paths : [path, `${path}/*`]
 }
 
 /** Whether a path, or a URL without an origin, is that of mounted routes or below it. */
@@ -41,5 +53,5 @@ export function assertMount(routes: MountableRoutes, options: MountOptions<never
   if (options.ip !== undefined && typeof options.ip !== 'function')
     throw new TypeError('ip must be a function')
   if (typeof routes?.handle === 'function' && typeof routes.path === 'string') return
-  throw new TypeError('mount() takes what createSessionRoutes() or createConsole() returns')
+  throw new TypeError('mount() takes routes: what createSessionRoutes(), createConsole() or the like returns')
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { isUrlEncoded } from '../request/body.js'
 import { AddressedView } from '../request/fetch-view.js'
 import { readReplacedCookies } from '../request/read-token.js'
 import { toRequestView } from '../request/request-source.js'
@@ -151,7 +152,18 @@ function toBody(
   parsed: unknown,
 ): string | Uint8Array | ReadableStream<Uint8Array> {
   if (parsed === undefined || !req.readableDidRead) return toStream(req, res)
-  return typeof parsed === 'string' || parsed instanceof Uint8Array ? parsed : JSON.stringify(parsed)
+  if (typeof parsed === 'string' || parsed instanceof Uint8Array) return parsed
+  const isFormBody = isUrlEncoded(req.headers['content-type'] ?? null)
+  return isFormBody ? new URLSearchParams(toFormPairs(parsed)).toString() : JSON.stringify(parsed)
+}
+
+// As parsers of forms read them: a field that came twice is a list, and `a[b]` may have become an object.
+function toFormPairs(value: unknown, name = ''): [string, string][] {
+  if (typeof value !== 'object' || value === null) return [[name, String(value)]]
+  if (Array.isArray(value)) return value.flatMap((item) => toFormPairs(item, name))
+  return Object.entries(value).flatMap(([key, item]) =>
+    toFormPairs(item, name === '' ? key : `${name}[${key}]`),
+  )
 }
 
 // Pulls, and not before it must: a request that is passed on keeps its body.

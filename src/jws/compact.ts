@@ -27,6 +27,9 @@ export interface CompactJws {
 /** The longest encoded header that is accepted; real ones have less than a quarter of it. */
 export const MAX_HEADER_LENGTH = 2048
 
+/** The longest token that is accepted where no configuration says otherwise. */
+export const DEFAULT_MAX_TOKEN_LENGTH = 8192
+
 /**
  * Header members that no token may have: extensions we do not understand (RFC 7515 §4.1.11), other encodings (RFC 7797,
  * RFC 7516), nesting, and keys inside the token or linked from it. None of them is safe to ignore.
@@ -94,22 +97,28 @@ export function parseCompact(token: unknown, maxLength: number): CompactJws {
 /** The text of a payload, `null` if it is not UTF-8, or `TokenDecodeError` if it is not canonical base64url. */
 export function decodePayload({ payload }: CompactJws): string | null {
   const text = readBase64urlText(payload)
-  if (text === null && readBase64url(payload) === null) throw notCanonical()
+  if (text === null) assertCanonical(payload)
   return text
 }
 
 /** The key that made the signature of a JWS, or `TokenSignatureError`. */
 export function findSigner(keys: readonly BoundKey[], { signingInput, signature }: CompactJws): BoundKey {
   for (const key of keys) if (isSignature(key, signingInput, signature)) return key
-  throw readBase64url(signature) === null ? notCanonical() : new TokenSignatureError()
+  assertCanonical(signature)
+  throw new TokenSignatureError()
+}
+
+/** Throws `TokenDecodeError` unless a segment is base64url in its canonical spelling. */
+export function assertCanonical(segment: string): void {
+  if (readBase64url(segment) === null) throw notCanonical()
 }
 
 function notCanonical(): TokenDecodeError {
   return new TokenDecodeError('Token is not canonical base64url')
 }
 
-/** The header in base64url, or `TokenDecodeError`; a `typ` must match the pattern, but may be left out. */
-export function parseHeader(encoded: string, acceptedType: RegExp): JwsHeader {
+/** The JSON object of a header in base64url, whatever is in it, or `TokenDecodeError`. */
+export function decodeHeader(encoded: string): Record<string, unknown> {
   if (encoded.length > MAX_HEADER_LENGTH) {
     throw new TokenDecodeError(`Token header is longer than ${MAX_HEADER_LENGTH} characters`)
   }
@@ -118,6 +127,12 @@ export function parseHeader(encoded: string, acceptedType: RegExp): JwsHeader {
   if (text === null || header === null || hasDuplicateMembers(text)) {
     throw new TokenDecodeError('Token header is malformed')
   }
+  return header
+}
+
+/** The header in base64url, or `TokenDecodeError`; a `typ` must match the pattern, but may be left out. */
+export function parseHeader(encoded: string, acceptedType: RegExp): JwsHeader {
+  const header = decodeHeader(encoded)
   for (const name of UNSUPPORTED_MEMBERS) {
     if (Object.hasOwn(header, name)) throw new TokenDecodeError(`Unsupported "${name}" header`)
   }

@@ -2,9 +2,9 @@ import { isTokenError, RevokedTokenError } from '../errors.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { TokenEmitter } from '../events.js'
 import { assertCsrf } from '../request/csrf.js'
-import { missingToken, readToken, type RequestToken, type TokenLocation } from '../request/read-token.js'
+import { missingToken, readToken, type RequestToken } from '../request/read-token.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
-import { callBlocklist, type Blocklist } from '../revocation/blocklist.js'
+import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
 import type { Position } from '../revocation/store.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import type { Clock } from '../time.js'
@@ -102,15 +102,14 @@ export async function assertUnrevoked(
   { store, blocklist, settings }: Authenticator,
   token: string,
   verified: VerifiedToken,
-  location: TokenLocation | null,
+  origin: CallbackOrigin,
   atLeast?: Position,
 ): Promise<void> {
   // Read once, so that a replacement never takes effect half-way through a check.
   const { callback } = blocklist
   const isRevoked =
     (store !== null && (await store.isRevoked(verified, atLeast === undefined ? undefined : { atLeast }))) ||
-    (callback !== null &&
-      (await callBlocklist(callback, token, verified, location, settings.store.timeoutMs)))
+    (callback !== null && (await callBlocklist(callback, token, verified, origin, settings.store.timeoutMs)))
   if (isRevoked) throw new RevokedTokenError(verified.payload, verified.header)
 }
 
@@ -148,10 +147,11 @@ async function assertUnrevokedOnce(
   const { store, blocklist } = authenticator
   if (store === null && blocklist.callback === null) return
   const findings = findingsOf(authenticator, token, origin?.view)
-  const location = origin?.found.location ?? null
-  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, location, atLeast))
+  const from = { location: origin?.found.location ?? null, view: origin?.view ?? null }
+  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, atLeast))
   const sessions = store?.sessions ?? null
   if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
+  if (policy.isInspection === true) return sessions.assertNewest(verified)
   const client = origin === null ? {} : { request: origin.view }
   await (findings.presented ??= sessions.assertCurrent(verified, client))
 }

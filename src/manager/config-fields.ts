@@ -28,14 +28,18 @@ export interface TokenConfigFields {
   JWT_REFRESH_TOKEN_EXPIRES: Duration | false
   /** The `iss` of new tokens. */
   JWT_ENCODE_ISSUER: string | null
-  /** The only `iss` accepted. */
-  JWT_DECODE_ISSUER: string | null
+  /** A token must have one of these as its `iss`. */
+  JWT_DECODE_ISSUER: string | readonly string[] | null
   /** The `aud` of new tokens. */
   JWT_ENCODE_AUDIENCE: string | readonly string[] | null
   /** A token must be for one of these. */
   JWT_DECODE_AUDIENCE: string | readonly string[] | null
   /** Clock difference forgiven in `exp`, `nbf` and `iat`. */
   JWT_DECODE_LEEWAY: Duration
+  /** The claims that every token must have, of either type; one that is `null` counts as missing. */
+  JWT_REQUIRED_CLAIMS: string | readonly string[] | null
+  /** How long after its `iat` a token of either type is accepted, whatever its `exp`; it must have an `iat` then. */
+  JWT_MAX_TOKEN_AGE: Duration | null
   /** Whether new tokens carry `nbf`. */
   JWT_ENCODE_NBF: boolean
   /** Where tokens are looked for, in this order. */

@@ -2,6 +2,7 @@ import { KeyObject } from 'node:crypto'
 import { type Duration, parseDuration } from '../time.js'
 import { type Algorithm, isJwk, KEY_FORMS, SECRET_FORMS } from '../jws/jose.js'
 import { ALGORITHMS } from '../jws/algorithms.js'
+import { DEFAULT_MAX_TOKEN_LENGTH } from '../jws/compact.js'
 import { isOrigin } from '../request/csrf.js'
 import { TOKEN_LOCATIONS } from '../request/read-token.js'
 import type { TokenConfigFields } from './config-fields.js'
@@ -158,6 +159,7 @@ const timeout = duration(
   'a duration above zero, at most one hour',
   (seconds) => seconds > 0 && seconds <= 3600,
 )
+const atLeastOneSecond = duration('a duration of at least one second', (seconds) => seconds >= 1)
 // Within the grace a stolen token passes unnoticed: minutes are for lost answers, not hours.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
 const secret = key(SECRET_FORMS)
@@ -178,10 +180,12 @@ export const CONFIG_TABLE: {
   JWT_ACCESS_TOKEN_EXPIRES: field(lifetime, '15m'),
   JWT_REFRESH_TOKEN_EXPIRES: field(lifetime, '20d'),
   JWT_ENCODE_ISSUER: field(text(), null),
-  JWT_DECODE_ISSUER: field(text(), null),
+  JWT_DECODE_ISSUER: field(listOf(text()), null),
   JWT_ENCODE_AUDIENCE: field(listOf(text()), null),
   JWT_DECODE_AUDIENCE: field(listOf(text()), null),
   JWT_DECODE_LEEWAY: field(duration(), 0),
+  JWT_REQUIRED_CLAIMS: field(listOf(text()), null),
+  JWT_MAX_TOKEN_AGE: field(atLeastOneSecond, null),
   JWT_ENCODE_NBF: field(flag, true),
   JWT_TOKEN_LOCATION: field(location, ['headers']),
   JWT_REFRESH_TOKEN_LOCATION: field(location, null),
@@ -195,10 +199,7 @@ export const CONFIG_TABLE: {
   JWT_COOKIE_HTTP_ONLY: field(flag, true),
   JWT_COOKIE_SAMESITE: field(choice(['lax', 'strict', 'none']), 'lax'),
   JWT_COOKIE_DOMAIN: field(domain, null),
-  JWT_COOKIE_MAX_AGE: field(
-    duration('a duration of at least one second', (seconds) => seconds >= 1),
-    null,
-  ),
+  JWT_COOKIE_MAX_AGE: field(atLeastOneSecond, null),
   JWT_SESSION_COOKIE: field(flag, true),
   JWT_COOKIE_CSRF_PROTECT: field(flag, true),
   JWT_CSRF_IN_COOKIES: field(flag, true),
@@ -218,7 +219,7 @@ export const CONFIG_TABLE: {
   JWT_REFRESH_JSON_KEY: field(text(), 'refresh_token'),
   JWT_IDENTITY_CLAIM: field(text(), 'sub'),
   JWT_ERROR_MESSAGE_KEY: field(text(), 'message'),
-  JWT_MAX_TOKEN_LENGTH: field(count(1), 8192),
+  JWT_MAX_TOKEN_LENGTH: field(count(1), DEFAULT_MAX_TOKEN_LENGTH),
   JWT_REVOCATION_TIMEOUT: field(timeout, '250ms'),
   JWT_REFRESH_GRACE: field(grace, '10s'),
   JWT_REFRESH_IDLE_EXPIRES: field(lifetime, false),

@@ -1,23 +1,23 @@
 import { type TokenPayload, isCurrent } from '../claims/payload.js'
 import type { RequestView } from '../request/view.js'
 import type { Authenticator } from './authenticate.js'
-import { type CompiledPolicy, isFrom, satisfies } from './policy.js'
+import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
 /** Lets a request pass at once whose header was seen before. */
 export interface FastLane {
   /** The name of the header, in lower case. */
   readonly headerName: string
   /**
-   * The payload of the access token in a header value that the request carries once, or `null`.
+   * What the policy gives for the access token in a header value that the request carries once, or `null`.
    *
    * `null` refuses nothing: the request has to be authenticated. Only that the token is genuine is remembered. Time,
    * issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
    */
-  pass(header: string | null): TokenPayload | null
+  pass(header: string | null): TokenPayload | TokenWithHeader | null
 }
 
 /** What the fast lane finds in a view. A header that cannot be read is left to the authentication, which reports that. */
-export function passView(lane: FastLane, view: RequestView): TokenPayload | null {
+export function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
   try {
     return lane.pass(view.header(lane.headerName))
   } catch {
@@ -43,10 +43,10 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       if (!source.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
         return null
       if (!isFrom(source.issuer, policy) || !satisfies(known.payload, policy, now)) return null
-      if (policy.skipRevocation === true) return known.payload
+      if (policy.skipRevocation === true) return toPolicyValue(known, policy)
       // A callback is asked once for a request, which only its authentication can see to.
       if (blocklist.callback !== null) return null
-      return store === null || store.isUnrevokedNow(known) ? known.payload : null
+      return store === null || store.isUnrevokedNow(known) ? toPolicyValue(known, policy) : null
     },
   }
 }

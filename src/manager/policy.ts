@@ -3,6 +3,7 @@ import {
   isNonEmptyString,
   isScope,
   type StandardClaims,
+  type TokenPayload,
   type TokenType,
 } from '../claims/payload.js'
 import {
@@ -12,6 +13,7 @@ import {
   RefreshTokenRequiredError,
   TokenIssuerError,
 } from '../errors.js'
+import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import {
   type PerType,
@@ -32,6 +34,8 @@ export interface TokenPolicy {
   readonly fresh?: boolean
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
+  /** At least one of these is needed, beside all of `scopes`. */
+  readonly anyScope?: readonly string[]
   /** Whose tokens are accepted: `own`, or the `issuer` of one or more of the manager's issuers. Default: all of them. */
   readonly issuer?: string | readonly string[]
   /** Where to look, instead of the configured locations. */
@@ -44,18 +48,45 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
+/** Asks for the header of the token beside its payload. */
+export interface WithHeader {
+  readonly withHeader: true
+}
+
+/** A verified payload and the JOSE header of its token, frozen. */
+export interface TokenWithHeader<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly header: JwsHeader
+}
+
+/** What a dependency gives for a token, depending on `withHeader`. */
+export type PolicyValue<Payload> = Payload | TokenWithHeader<Payload>
+
+/** The fields of a policy for `require`, those among them that change the type of the value included. */
+export interface RequirePolicy extends TokenPolicy {
+  readonly withHeader?: boolean
+}
+
+/** What a dependency of a policy gives for a verified token: its payload, or that and its header. */
+export function toPolicyValue<Payload>(
+  { payload, header }: TokenWithHeader<Payload>,
+  policy: RequirePolicy,
+): PolicyValue<Payload> {
+  return policy.withHeader === true ? Object.freeze({ payload, header }) : payload
+}
+
 /**
  * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
  *
  * `names` are the fields that `owner` takes.
  */
-export function parsePolicy<Policy extends TokenPolicy>(
+export function parsePolicy<Policy extends RequirePolicy>(
   policy: Policy,
   owner = 'require()',
-  names: Readonly<Partial<Record<keyof TokenPolicy, unknown>>> = POLICY_FIELDS,
+  names: Readonly<Partial<Record<keyof RequirePolicy, unknown>>> = POLICY_FIELDS,
 ): Policy {
   assertOptions(owner, policy, names)
-  for (const name of Object.keys(policy) as (keyof TokenPolicy)[]) {
+  for (const name of Object.keys(policy) as (keyof RequirePolicy)[]) {
     const field = POLICY_FIELDS[name]
     if (policy[name] !== undefined && !field.isValid(policy[name])) {
       throw new TypeError(`${name} must be ${field.expected}`)
@@ -65,22 +96,25 @@ export function parsePolicy<Policy extends TokenPolicy>(
   return {
     ...policy,
     ...(policy.scopes && { scopes: [...policy.scopes] }),
+    ...(policy.anyScope && { anyScope: [...policy.anyScope] }),
     ...(policy.issuer !== undefined && { issuer: [policy.issuer].flat() }),
     ...(policy.locations && { locations: [policy.locations].flat() }),
   }
 }
 
 /** A policy with the places that it looks in; made once, so that no request has to. */
-export interface CompiledPolicy extends TokenPolicy {
+export interface CompiledPolicy extends RequirePolicy {
   readonly locationsOf: PerType<readonly TokenLocation[]>
   readonly places: readonly TokenPlace[]
   /** Whether the caller presents a refresh token to its session itself, by rotating it. */
   readonly isRotation?: boolean
+  /** Whether a token is only looked at: a used refresh token is refused, and its session goes on. */
+  readonly isInspection?: boolean
 }
 
 /** A parsed policy, compiled; `configured` are the locations for policies that name none. */
 export function compilePolicy(
-  policy: TokenPolicy,
+  policy: RequirePolicy,
   configured: PerType<readonly TokenLocation[]>,
 ): CompiledPolicy {
   const { type = 'access' } = policy
@@ -95,21 +129,25 @@ export const TOKEN_POLICY_NAMES = {
   type: true,
   fresh: true,
   scopes: true,
+  anyScope: true,
   issuer: true,
   skipRevocation: true,
 } as const
 
 /** What a token that did not come from a request must satisfy. */
-export interface VerifyOptions extends Pick<
-  TokenPolicy,
-  'type' | 'fresh' | 'scopes' | 'issuer' | 'skipRevocation'
-> {
+export interface VerifyOptions extends Pick<TokenPolicy, keyof typeof TOKEN_POLICY_NAMES> {
   /** The `position` of a revocation that the answer must include, wherever it was made. */
   readonly atLeast?: Position | undefined
 }
 
-/** The names of `VerifyOptions`. */
-export const VERIFY_OPTIONS: OptionNames<VerifyOptions> = { ...TOKEN_POLICY_NAMES, atLeast: true }
+/** The fields of the policy in `VerifyOptions`. */
+export const VERIFY_POLICY_NAMES = { ...TOKEN_POLICY_NAMES, withHeader: true } as const
+
+/** The names of `VerifyOptions`, and `withHeader`. */
+export const VERIFY_OPTIONS: OptionNames<VerifyOptions & WithHeader> = {
+  ...VERIFY_POLICY_NAMES,
+  atLeast: true,
+}
 
 /** Which token of a request is read. */
 export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
@@ -125,17 +163,20 @@ export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions {
 
 const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
 
-const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
+const scopeList = {
+  // An empty list would demand nothing.
+  isValid: (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isScope),
+  expected: 'a list of at least one scope, each a non-empty string without spaces',
+}
+
+const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
   type: {
     isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
     expected: 'access, refresh or any',
   },
   fresh: flag,
-  scopes: {
-    // An empty list would demand nothing.
-    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isScope),
-    expected: 'a list of at least one scope, each a non-empty string without spaces',
-  },
+  scopes: scopeList,
+  anyScope: scopeList,
   issuer: {
     isValid: (value) => {
       const names: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -150,11 +191,12 @@ const POLICY_FIELDS: Readonly<Record<keyof TokenPolicy, Omit<FieldKind<unknown>,
   csrf: flag,
   optional: flag,
   skipRevocation: flag,
+  withHeader: flag,
 }
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {
-  return hasType(claims, policy) && isFresh(claims, policy, now) && hasEveryScope(claims, policy)
+  return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
 }
 
 /** The name of our own tokens among the issuers of a policy. */
@@ -180,9 +222,10 @@ export function assertFresh(claims: StandardClaims, policy: TokenPolicy, now: nu
   if (!isFresh(claims, policy, now)) throw new FreshTokenRequiredError()
 }
 
-/** Throws unless the token carries every scope that the policy demands. */
+/** Throws unless the token carries the scopes that the policy demands. */
 export function assertScopes(claims: StandardClaims, policy: TokenPolicy): void {
-  if (!hasEveryScope(claims, policy)) throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes)
+  if (hasPolicyScopes(claims, policy)) return
+  throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes, policy.anyScope)
 }
 
 /** Throws unless a token is where its own type is looked for; for policies that take either type. */
@@ -205,8 +248,11 @@ function isFresh({ fresh }: StandardClaims, policy: TokenPolicy, now: number): b
   return typeof fresh === 'number' && now / 1000 < fresh
 }
 
-function hasEveryScope(claims: StandardClaims, { scopes }: TokenPolicy): boolean {
-  return scopes === undefined || hasScopes(claims, ...scopes)
+function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: TokenPolicy): boolean {
+  return (
+    (scopes === undefined || hasScopes(claims, ...scopes)) &&
+    (anyScope === undefined || anyScope.some((scope) => hasScopes(claims, scope)))
+  )
 }
 
 // The error names the type that was sent: the other one is required.

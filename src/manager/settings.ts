@@ -59,8 +59,8 @@ export function resolveSettings(
       leeway,
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
-      requiredClaims: [],
-      maxAge: null,
+      requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
+      maxAge: config.JWT_MAX_TOKEN_AGE === null ? null : parseDuration(config.JWT_MAX_TOKEN_AGE),
     },
     reading: resolveReading(config, issuers),
     schema,
@@ -87,6 +87,7 @@ function resolveCreation(
     encodeNbf: config.JWT_ENCODE_NBF,
     csrf: config.JWT_COOKIE_CSRF_PROTECT && config.hasLocation('cookies'),
     schema,
+    requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
   }
 }
 

@@ -22,7 +22,10 @@ import { assertKnownIssuers } from './revoked-issuers.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** What a WebSocket handshake must bring. */
-export interface UpgradePolicy extends Pick<TokenPolicy, 'fresh' | 'scopes' | 'issuer' | 'skipRevocation'> {
+export interface UpgradePolicy extends Pick<
+  TokenPolicy,
+  'fresh' | 'scopes' | 'anyScope' | 'issuer' | 'skipRevocation'
+> {
   /** Default `access`. */
   readonly type?: 'access' | 'refresh'
   /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */
@@ -143,7 +146,7 @@ export async function recheckToken(
     if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
     const verified = verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
-    await assertUnrevoked(authenticator, token, verified, location)
+    await assertUnrevoked(authenticator, token, verified, { location, view: null })
     followed?.setChecked(now)
     await followed?.assertAlive(verified, anew)
   })
@@ -183,7 +186,7 @@ export function readUpgrade(authenticator: Authenticator, view: RequestView): Au
 }
 
 /**
- * The payload for a message of a socket.
+ * The token for a message of a socket.
  *
  * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
  * remains is what the policy demands of the token itself.
@@ -192,7 +195,7 @@ export function checkMessage(
   authenticator: Authenticator,
   policy: TokenPolicy,
   upgrade: AuthenticatedUpgrade,
-): TokenPayload {
+): VerifiedToken {
   const { token, location } = upgrade.token
   try {
     if (policy.locations !== undefined && !policy.locations.includes(location)) {
@@ -200,7 +203,8 @@ export function checkMessage(
     }
     const { verifier } = authenticator
     const now = authenticator.now()
-    const { payload, claims, source } = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const verified = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const { payload, claims, source } = verified
     assertIssuer(source.issuer, policy)
     assertType(payload, policy)
     assertFresh(payload, policy, now)
@@ -209,7 +213,7 @@ export function checkMessage(
       throw new FreshTokenRequiredError()
     }
     assertScopes(payload, policy)
-    return payload
+    return verified
   } catch (error) {
     reportRejection(authenticator, error, upgrade.payload)
     throw error

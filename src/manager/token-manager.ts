@@ -44,7 +44,7 @@ import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
-import { logoutRequest } from './logout-request.js'
+import { logoutRequest, readRevocableClaims } from './logout-request.js'
 import {
   assertType,
   compilePolicy,
@@ -52,10 +52,15 @@ import {
   parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
-  TOKEN_POLICY_NAMES,
+  type PolicyValue,
+  type RequirePolicy,
   type TokenPolicy,
+  type TokenWithHeader,
+  toPolicyValue,
   VERIFY_OPTIONS,
+  VERIFY_POLICY_NAMES,
   type VerifyOptions,
+  type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
 import { assertKnownIssuers, parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
@@ -233,6 +238,16 @@ export class TokenManager<
     return (this.#store?.sessions ?? null) !== null
   }
 
+  /** Whether a store keeps the revocations of this manager: everything that revokes needs one. */
+  get keepsRevocations(): boolean {
+    return this.#store !== null
+  }
+
+  /** Whether the store of this manager is a replica: `everywhere` of a revocation needs one. */
+  get hasReplica(): boolean {
+    return (this.#store?.waitForOthers ?? null) !== null
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#issuer.createToken('access', claims, options)
@@ -294,10 +309,14 @@ export class TokenManager<
   }
 
   /** A dependency for any policy; the other dependencies are presets of it. */
+  require(
+    policy: TokenPolicy & WithHeader & { readonly optional?: false },
+  ): TokenDependency<TokenWithHeader<TokenPayload<Output>>>
+  require(policy: TokenPolicy & WithHeader): TokenDependency<TokenWithHeader<TokenPayload<Output>> | null>
   require(policy: TokenPolicy & { readonly optional: true }): TokenDependency<TokenPayload<Output> | null>
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
-  require(policy: TokenPolicy = {}): TokenDependency<TokenPayload<Output> | null> {
+  require(policy: RequirePolicy = {}): TokenDependency<PolicyValue<TokenPayload<Output>> | null> {
     const authenticator = this.#authenticator
     const parsed = parsePolicy(policy)
     assertKnownIssuers(authenticator.settings.issuers, parsed)
@@ -307,10 +326,13 @@ export class TokenManager<
       type: compiled.type ?? 'access',
       async run(view, lane) {
         const upgrade = readUpgrade(authenticator, view)
-        if (upgrade !== null) return checkMessage(authenticator, compiled, upgrade) as TokenPayload<Output>
-        const known = lane && passView(lane, view)
-        const payload = known ?? (await authenticate(authenticator, view, compiled))?.payload
-        return (payload ?? null) as TokenPayload<Output> | null
+        const known = upgrade === null && lane !== null ? passView(lane, view) : null
+        if (known !== null) return known as PolicyValue<TokenPayload<Output>>
+        const verified =
+          upgrade === null
+            ? await authenticate(authenticator, view, compiled)
+            : checkMessage(authenticator, compiled, upgrade)
+        return verified && (toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>)
       },
     })
   }
@@ -320,25 +342,44 @@ export class TokenManager<
     return this.require({ type: 'access', scopes })
   }
 
+  /** A dependency for an access token that carries at least one of the scopes. */
+  anyScopeRequired(...anyScope: readonly string[]): TokenDependency<TokenPayload<Output>> {
+    return this.require({ type: 'access', anyScope })
+  }
+
   /**
    * Checks a token that did not come from a request, revocation included. With `atLeast`, the `position` of a revocation,
    * the answer includes that revocation, wherever it was made.
    */
-  async verifyToken(token: string, options: VerifyOptions = {}): Promise<TokenPayload<Output>> {
+  verifyToken(
+    token: string,
+    options: VerifyOptions & WithHeader,
+  ): Promise<TokenWithHeader<TokenPayload<Output>>>
+  verifyToken(token: string, options?: VerifyOptions): Promise<TokenPayload<Output>>
+  async verifyToken(
+    token: string,
+    options: VerifyOptions & Partial<WithHeader> = {},
+  ): Promise<PolicyValue<TokenPayload<Output>>> {
     assertOptions('verifyToken()', options, VERIFY_OPTIONS)
     const { atLeast, ...policy } = options
     if (atLeast !== undefined) parseText('atLeast', atLeast)
     const { reading, issuers } = this.#authenticator.settings
-    const parsed = parsePolicy(policy, 'verifyToken()', TOKEN_POLICY_NAMES)
+    const parsed = parsePolicy(policy, 'verifyToken()', VERIFY_POLICY_NAMES)
     assertKnownIssuers(issuers, parsed)
     const compiled = compilePolicy(parsed, reading.locations)
-    const { payload } = await authenticateToken(
-      this.#authenticator,
-      reading.toCanonical(token),
-      compiled,
-      null,
-      atLeast,
-    )
+    const canonical = reading.toCanonical(token)
+    const verified = await authenticateToken(this.#authenticator, canonical, compiled, null, atLeast)
+    return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
+  }
+
+  /**
+   * Checks a token of any type as `verifyToken` does, but does not use it: a used refresh token is refused as revoked, and
+   * its session goes on. For introspection, where somebody else asks about a token.
+   */
+  async inspectToken(token: string): Promise<TokenPayload<Output>> {
+    const { locations, toCanonical } = this.#authenticator.settings.reading
+    const policy = { ...compilePolicy({ type: 'any' }, locations), isInspection: true }
+    const { payload } = await authenticateToken(this.#authenticator, toCanonical(token), policy, null)
     return payload as TokenPayload<Output>
   }
 
@@ -521,6 +562,14 @@ export class TokenManager<
     const end = (revoker: Revoker, origin: EventOrigin): Promise<StandardClaims | null> =>
       logoutRequest(this.#authenticator, revoker, toRequestView(request), origin)
     return this.#revoke('logoutRequest', options, end, request)
+  }
+
+  /**
+   * The claims of a genuine token, or `null`. Time, issuer, audience and revocation are not checked, so this is only good
+   * for taking rights away: pass the claims to `logout` or `revokeToken`.
+   */
+  async readRevocableToken(token: string): Promise<TokenPayload | null> {
+    return readRevocableClaims(this.#authenticator, token)
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {

@@ -1,8 +1,10 @@
 import type { TokenPayload, TokenType } from '../claims/payload.js'
 import { RevocationUnavailableError } from '../errors.js'
+import { inspectAsJson } from '../json.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { isPromise, withDeadline } from '../promises.js'
 import type { TokenLocation } from '../request/read-token.js'
+import type { RequestView } from '../request/view.js'
 import { monotonicNow } from '../time.js'
 
 /** What a revocation callback is told beside the raw token; the token has passed every other check. */
@@ -12,8 +14,22 @@ export interface RevocationContext<Payload = TokenPayload> {
   readonly type: TokenType
   /** Where the token was found, or `null` when it did not come from a request. */
   readonly location: TokenLocation | null
+  /** The request that brought the token, or `null` for `verifyToken` and for later checks of an open socket. */
+  readonly request: RevocationRequest | null
   /** Aborts when the answer would come too late. */
   readonly signal: AbortSignal
+}
+
+/** What a revocation callback sees of a request: nothing that it could change, and no body. */
+export interface RevocationRequest extends Pick<RequestView, 'method' | 'url' | 'header'> {
+  /** The address of the other end of the connection, or `null` where the server does not know it. */
+  readonly ip: string | null
+}
+
+/** Where a token came from, as far as the callback is told. */
+export interface CallbackOrigin {
+  readonly location: TokenLocation | null
+  readonly view: RequestView | null
 }
 
 /** Decides whether a token is revoked: `true` or `false`, at once or later. */
@@ -97,10 +113,10 @@ export async function callBlocklist(
   isRevoked: TokenBlocklistCallback,
   token: string,
   checked: CheckedToken,
-  location: TokenLocation | null,
+  origin: CallbackOrigin,
   timeoutMs: number,
 ): Promise<boolean> {
-  const context = new CallbackContext(checked, location)
+  const context = new CallbackContext(checked, origin)
   const createTooLate = (): Error =>
     new Error(`The revocation callback did not answer within ${timeoutMs} ms`)
   const startedAt = monotonicNow()
@@ -125,14 +141,16 @@ class CallbackContext implements RevocationContext {
   readonly header: JwsHeader
   readonly type: TokenType
   readonly location: TokenLocation | null
+  readonly request: RevocationRequest | null
   #controller: AbortController | undefined
   #reason: Error | undefined
 
-  constructor({ payload, header }: CheckedToken, location: TokenLocation | null) {
+  constructor({ payload, header }: CheckedToken, { location, view }: CallbackOrigin) {
     this.payload = payload
     this.header = header
     this.type = payload.type
     this.location = location
+    this.request = view && Object.freeze(new CallbackRequest(view))
   }
 
   get signal(): AbortSignal {
@@ -147,3 +165,35 @@ class CallbackContext implements RevocationContext {
     return reason
   }
 }
+
+// The view is private: a member that were replaced there would be found by every dependency of the route. A body that a
+// parser has left belongs to the route, which is why there is none here.
+class CallbackRequest implements RevocationRequest {
+  readonly #view: RequestView
+
+  constructor(view: RequestView) {
+    this.#view = view
+  }
+
+  get method(): string {
+    return this.#view.method
+  }
+
+  get url(): string {
+    return this.#view.url
+  }
+
+  get ip(): string | null {
+    return this.#view.ip ?? null
+  }
+
+  header(name: string): string | null {
+    return this.#view.header(name)
+  }
+
+  // Without the address, which may have a token in its query, and without headers.
+  toJSON(): object {
+    return { method: this.method }
+  }
+}
+inspectAsJson(CallbackRequest)

@@ -97,6 +97,8 @@ export interface StoredSession extends SessionClient {
   readonly lastUsedAt: number
   /** Epoch milliseconds, or `FOREVER`. */
   readonly expiresAt: number
+  /** That of its newest refresh token: how often it was rotated. */
+  readonly generation: number
 }
 
 /** Which sessions of a user are listed. */

@@ -14,6 +14,7 @@ import { CONSOLE_LIVE } from './console/script-live.js'
 import { CONSOLE_TOOLS } from './console/script-tools.js'
 import { CONSOLE_SCRIPT } from './console/script.js'
 import { CONSOLE_STYLE } from './console/style.js'
+import { assertPath } from './route-path.js'
 
 export type { MountableRoutes } from '../http/mountable-routes.js'
 export type { ConsoleTokens } from './console/api.js'
@@ -53,9 +54,7 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
   if (typeof allow !== 'function') {
     throw new TypeError('createConsole() needs allow: a dependency that throws for everybody but operators')
   }
-  if (typeof path !== 'string' || !PATH.test(path)) {
-    throw new TypeError('path must start with a slash and not end with one, for example /console')
-  }
+  assertPath(path, '/console')
   if (typeof title !== 'string') throw new TypeError('title must be a string')
   if (actor !== undefined && typeof actor !== 'function') throw new TypeError('actor must be a function')
 
@@ -123,9 +122,6 @@ async function answerAdmitted(route: Route, request: Request, actor: string): Pr
   await response.body?.cancel()
   return new Response(null, response)
 }
-
-// Segments that no URL parser changes.
-const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
 
 // What the list can show. Whatever nobody is told of is not said to be there.
 const LIVE_OF_PROCESS =

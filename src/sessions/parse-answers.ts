@@ -47,6 +47,13 @@ export function parseFound(answer: StoredSession | null): StoredSession | null {
   throw new TypeError('sessions.get() must return a session or null')
 }
 
+/** The generation in the answer of `get`, or `null` for no session; `TypeError` for an answer without one. */
+export function parseGeneration(answer: StoredSession | null): number | null {
+  const generation = parseFound(answer)?.generation ?? null
+  if (answer === null || Number.isSafeInteger(generation)) return generation
+  throw new TypeError('sessions.get() must return the generation of the session')
+}
+
 function isSession(answer: StoredSession): boolean {
   return typeof answer?.sid === 'string' && typeof answer.user === 'string'
 }

@@ -13,7 +13,14 @@ import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
 import { createUnansweredRefreshes } from './unanswered-refreshes.js'
-import { parseFound, parseList, parsePresentation, parseRotation, readReuseClient } from './parse-answers.js'
+import {
+  parseFound,
+  parseGeneration,
+  parseList,
+  parsePresentation,
+  parseRotation,
+  readReuseClient,
+} from './parse-answers.js'
 
 /** A live session of a user. */
 export interface SessionInfo extends SessionClient {
@@ -56,6 +63,8 @@ export interface Sessions {
   forgive(token: CheckedToken): void
   /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
   assertCurrent(token: CheckedToken, from: SessionClientOptions): Promise<void>
+  /** Throws unless a verified refresh token is the newest of its session. Only reads: a used token ends nothing. */
+  assertNewest(token: CheckedToken): Promise<void>
   /** The live sessions of a user, newest first. */
   listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
@@ -182,6 +191,16 @@ export function createSessions(
       })
       if (outcome === 'ended') throw new RevokedTokenError(payload, header)
       if (outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
+    },
+
+    async assertNewest({ header, payload }) {
+      const { sid, gen: presented } = payload
+      if (sid === undefined || presented === undefined) return
+      const generation = await client.call('get', async (target) =>
+        parseGeneration(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
+      )
+      // A generation ahead of the store's is signed all the same: the store lost a rotation.
+      if (generation === null || presented < generation) throw new RevokedTokenError(payload, header)
     },
 
     async listSessions(uid, options) {

@@ -77,6 +77,7 @@ export function limitContract(tests: StoreTests): void {
         startedAt,
         lastUsedAt: startedAt,
         expiresAt: now() + HOUR,
+        generation: 0,
         ...client,
       })
     },

@@ -128,6 +128,7 @@ export function sessionContract(tests: StoreTests): void {
       startedAt,
       lastUsedAt: startedAt,
       expiresAt: startedAt + HOUR,
+      generation: 0,
       ...client,
     }
     deepEqual(await sessions.get(sid, RULES), found)
@@ -136,7 +137,11 @@ export function sessionContract(tests: StoreTests): void {
     advance(1)
     equal(await sessions.get(sid, { idleMs: 60_000 }), null)
     await sessions.rotate(sid, 0, RULES)
-    deepEqual(await sessions.get(sid, { idleMs: 60_000 }), { ...found, lastUsedAt: now() })
+    deepEqual(await sessions.get(sid, { idleMs: 60_000 }), {
+      ...found,
+      lastUsedAt: now(),
+      generation: 1,
+    })
     equal(await sessions.get('AZxAAAAAAAAAAAAAAAAAAA', RULES), null)
     equal(await sessions.get('', RULES), null)
     advance(HOUR + 1000)
@@ -177,6 +182,7 @@ export function sessionContract(tests: StoreTests): void {
         startedAt: started + 1000,
         lastUsedAt: started + 3000,
         expiresAt: started + 1000 + HOUR,
+        generation: 2,
         ip: '192.0.2.7',
         userAgent: 'curl/8',
       },
@@ -186,6 +192,7 @@ export function sessionContract(tests: StoreTests): void {
         startedAt: started,
         lastUsedAt: started,
         expiresAt: started + HOUR,
+        generation: 0,
         ...client,
       },
     ])

@@ -120,7 +120,7 @@ function toIssuing(config: TokenConfig, key: TokenConfigOptions): TokenConfig {
   const fields = Object.fromEntries(Object.entries(config)) as TokenConfigOptions
   return new TokenConfig({
     ...fields,
-    JWT_ENCODE_ISSUER: config.JWT_ENCODE_ISSUER ?? config.JWT_DECODE_ISSUER,
+    JWT_ENCODE_ISSUER: config.JWT_ENCODE_ISSUER ?? [config.JWT_DECODE_ISSUER].flat()[0] ?? null,
     JWT_ENCODE_AUDIENCE: config.JWT_ENCODE_AUDIENCE ?? config.JWT_DECODE_AUDIENCE,
     ...key,
   })

@@ -29,7 +29,7 @@ export const MOUNTS: Readonly<Record<string, (routes: MountableRoutes) => Promis
   },
   'Express, behind a body parser and a prefix'(routes) {
     const app = express()
-    app.use(express.json(), express.text())
+    app.use(express.json(), express.urlencoded(), express.text())
     app.use(routes.path, expressAdapter.mount(routes))
     app.post('/auth/own', (req, res) => void res.send(req.body))
     return serveNode(app, 0)

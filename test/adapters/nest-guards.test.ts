@@ -8,6 +8,7 @@ import {
   FreshTokenGuard,
   Payload,
   RefreshTokenGuard,
+  RequireAnyScope,
   RequireScopes,
   Token,
   TokenExceptionFilter,
@@ -188,6 +189,30 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(refused.status).toBe(403)
     expect(refused.headers.get('www-authenticate')).toContain('scope="write"')
     expect((await send('/read')).status).toBe(401)
+  })
+
+  test('@RequireAnyScope() needs one of its scopes, and the challenge names them all', async () => {
+    @Controller()
+    class Routes {
+      @Get('some')
+      @RequireAnyScope('write', 'read')
+      some(@Payload() payload: TokenPayload) {
+        return payload.scopes
+      }
+      @Get('none')
+      @RequireAnyScope('write', 'admin')
+      none() {
+        return 'ran'
+      }
+    }
+    const { send } = await serve([Routes], { imports, platform, ...handled })
+    await expect((await send('/some', { token: TOKEN })).json()).resolves.toEqual(['read'])
+    const refused = await send('/none', { token: TOKEN })
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('www-authenticate')).toContain('scope="write admin"')
+    expect((await send('/some')).status).toBe(401)
+    expect(() => RequireAnyScope()).toThrow(TypeError)
+    expect(() => RequireAnyScope('a b')).toThrow(TypeError)
   })
 
   test('@CurrentSubject() refuses a subject that is not found', async () => {

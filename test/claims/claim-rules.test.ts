@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { assertClaims, type ClaimRules, isCurrent, type StandardClaims } from '../../src/claims/payload.js'
@@ -11,7 +11,8 @@ import {
   TokenNotYetValidError,
   TokenSignatureError,
 } from '../../src/index.js'
-import { createManager, NOW } from '../helpers/manager.js'
+import { createManager, NOW, SECRET } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 
 const RULES: ClaimRules = { leeway: 10, issuers: [], audience: [], requiredClaims: [], maxAge: null }
 const check = (claims: object, rules: Partial<ClaimRules> = {}) =>
@@ -40,15 +41,23 @@ describe('isCurrent', () => {
   const seconds = fc.option(fc.integer({ min: NOW - 20, max: NOW + 20 }), { nil: undefined })
   const name = fc.constantFrom('a', 'b', 'c')
   const aud = fc.option(fc.oneof(name, fc.array(name, { maxLength: 3 })), { nil: undefined })
+  const extra = fc.constantFrom(undefined, null, 'there', 0, false)
   const claims = fc
-    .record({ exp: seconds, nbf: seconds, iat: seconds, iss: fc.option(name, { nil: undefined }), aud })
+    .record({
+      exp: seconds,
+      nbf: seconds,
+      iat: seconds,
+      iss: fc.option(name, { nil: undefined }),
+      aud,
+      extra,
+    })
     .map((values): StandardClaims => ({ sub: 'u', type: 'access', ...JSON.parse(JSON.stringify(values)) }))
   const rules: fc.Arbitrary<ClaimRules> = fc.record({
     leeway: fc.constantFrom(0, 0.5, 10),
     issuers: fc.array(name, { maxLength: 2 }),
     audience: fc.array(name, { maxLength: 2 }),
-    requiredClaims: fc.constant([]),
-    maxAge: fc.constant(null),
+    requiredClaims: fc.constantFrom([], ['extra'], ['sub', 'extra'], ['iat']),
+    maxAge: fc.constantFrom(null, 1, 15),
     allowExpired: fc.boolean(),
   })
   const now = fc.integer({ min: -300, max: 300 }).map((tenths) => NOW + tenths / 10)
@@ -88,6 +97,14 @@ describe('isCurrent', () => {
     ['one of the audiences', { aud: ['b', 'a'] }, { audience: ['a', 'c'] }, true],
     ['other audiences', { aud: ['b'] }, { audience: ['a', 'c'] }, false],
     ['no audience', {}, { audience: ['a'] }, false],
+    ['a required claim', { jti: 'j' }, { requiredClaims: ['sub', 'jti'] }, true],
+    ['a required claim that is missing', { jti: 'j' }, { requiredClaims: ['jti', 'sid'] }, false],
+    ['a required claim of every object', {}, { requiredClaims: ['toString'] }, false],
+    ['an age within the leeway', { iat: NOW - 69 }, { maxAge: 60 }, true],
+    ['an age at the end of the leeway', { iat: NOW - 70 }, { maxAge: 60 }, false],
+    ['an age that is allowed as expired', { iat: NOW - 70 }, { maxAge: 60, allowExpired: true }, true],
+    ['no iat, where an age is demanded', {}, { maxAge: 60 }, false],
+    ['no iat, where expired ones are allowed', {}, { maxAge: 60, allowExpired: true }, false],
   ])('with %s', (_, claimsOfToken, claimRules, expected) => {
     expect(isCurrent({ sub: 'u', type: 'access', ...claimsOfToken }, { ...RULES, ...claimRules }, NOW)).toBe(
       expected,
@@ -164,6 +181,97 @@ describe('time', () => {
   })
 })
 
+describe('required claims', () => {
+  const { tokens: free } = createManager()
+  const verify = (JWT_REQUIRED_CLAIMS: string | string[], claims: object) => () =>
+    createManager({ JWT_REQUIRED_CLAIMS }).tokens.verifyTokenWithoutRevocation(
+      free.createAccessToken({ uid: 'u', ...claims }),
+    )
+
+  test('a token without one is refused, and the error names it', () => {
+    expect(verify(['tenant', 'jti'], { tenant: 'a' })).not.toThrow()
+    expect(verify('tenant', {})).toThrow(
+      expect.objectContaining({
+        code: 'TOKEN_INVALID',
+        message: expect.stringContaining('"tenant"') as string,
+      }),
+    )
+    expect(verify(['jti', 'tenant'], { tenants: 'a' })).toThrow(
+      expect.objectContaining({ code: 'TOKEN_INVALID' }),
+    )
+  })
+
+  test('null counts as missing; other values that are false do not', () => {
+    expect(verify('tenant', { tenant: null })).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
+    for (const tenant of [0, '', false]) expect(verify('tenant', { tenant })).not.toThrow()
+  })
+
+  test('a name that every object has is not there by itself', () => {
+    expect(verify('constructor', {})).toThrow(TokenDecodeError)
+    expect(verify('__proto__', {})).toThrow(TokenDecodeError)
+  })
+
+  test('a token that the manager would refuse is not created', async () => {
+    const { tokens } = createManager({ JWT_REQUIRED_CLAIMS: ['tenant', 'sub'] })
+    for (const create of [
+      () => tokens.createAccessToken({ uid: 'u' }),
+      () => tokens.createRefreshToken({ uid: 'u' }),
+      () => tokens.createAccessToken({ uid: 'u', tenant: null }),
+    ]) {
+      expect(create).toThrow(naming('TypeError', 'tenant', 'JWT_REQUIRED_CLAIMS'))
+    }
+    await expect(tokens.createTokenPair({ uid: 'u' })).rejects.toThrow(naming('TypeError', 'tenant'))
+    expect(
+      tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u', tenant: 'a' })).tenant,
+    ).toBe('a')
+  })
+
+  test('the subject is there as sub, also where another claim carries it', () => {
+    const { tokens } = createManager({ JWT_REQUIRED_CLAIMS: ['sub', 'user'], JWT_IDENTITY_CLAIM: 'user' })
+    expect(tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
+  })
+})
+
+describe('the age of a token', () => {
+  test('counts from iat, whatever exp says', () => {
+    const { tokens, clock } = createManager({ JWT_MAX_TOKEN_AGE: '1h', JWT_DECODE_LEEWAY: '10s' })
+    const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
+    clock.seconds = NOW + 3609.9
+    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    clock.seconds = NOW + 3610
+    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+      expect.objectContaining({ code: 'TOKEN_EXPIRED', expiredAt: NOW + 3600 }),
+    )
+    expect(tokens.verifyTokenWithoutRevocation(token, { allowExpired: true }).sub).toBe('u')
+  })
+
+  test('a token that expires sooner says so itself', () => {
+    const { tokens, clock } = createManager({ JWT_MAX_TOKEN_AGE: '1h' })
+    const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: 60 })
+    clock.seconds = NOW + 7200
+    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+      expect.objectContaining({ expiredAt: NOW + 60 }),
+    )
+  })
+
+  test('a token that does not say when it was made is refused', () => {
+    const { tokens } = createManager({ JWT_MAX_TOKEN_AGE: '1h' })
+    const token = signClaims({ sub: 'u', type: 'access' })
+    expect(createManager().tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+      expect.objectContaining({ code: 'TOKEN_INVALID', message: expect.stringContaining('"iat"') as string }),
+    )
+  })
+})
+
+// As another issuer with the same secret would sign it.
+function signClaims(claims: object): string {
+  const input = [{ alg: 'HS256' }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.')
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
+}
+
 describe('issuer and audience', () => {
   const verify = (encode: TokenConfigOptions, decode: TokenConfigOptions) => () =>
     createManager(decode).tokens.verifyTokenWithoutRevocation(
@@ -178,6 +286,15 @@ describe('issuer and audience', () => {
     }
     expect(verify({}, { JWT_DECODE_ISSUER: 'me' })).toThrow(TokenIssuerError)
     expect(verify({}, { JWT_DECODE_ISSUER: 'me' })).toThrow(TokenDecodeError)
+  })
+
+  test('VAL-03 of several issuers each is accepted, exactly', () => {
+    const decode = { JWT_DECODE_ISSUER: ['me', 'you'] }
+    for (const iss of ['me', 'you']) expect(verify({ JWT_ENCODE_ISSUER: iss }, decode)).not.toThrow()
+    for (const iss of ['me,you', 'YOU', 'us']) {
+      expect(verify({ JWT_ENCODE_ISSUER: iss }, decode)).toThrow(TokenIssuerError)
+    }
+    expect(verify({}, decode)).toThrow(TokenIssuerError)
   })
 
   test.each<[string | string[] | null, string | string[] | null, boolean]>([

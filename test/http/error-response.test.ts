@@ -213,7 +213,7 @@ describe('a challenge is never broken by what it says', () => {
   })
 
   test.each(NASTY)('ERR-08 in a scope: %j', (text) => {
-    const { headers } = toErrorResponse(new InsufficientScopeError(['read', text], []))
+    const { headers } = toErrorResponse(new InsufficientScopeError(['read'], [], [text]))
     expect(headers['www-authenticate']).toMatch(CHALLENGE)
     expect(headers['www-authenticate']).toMatch(/, scope="read /)
   })

@@ -9,6 +9,17 @@ import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
 import { createConsole } from '../../src/routes/console.js'
+import {
+  clientCredentials,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../../src/routes/oauth-routes.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../../src/routes/security-events.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -23,7 +34,7 @@ import { createTestTokens } from '../../src/testing/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
-import { type SecretText, secretsOfConfig } from './secret-texts.js'
+import { privateKeyTexts, type SecretText, secretsOfConfig } from './secret-texts.js'
 
 /** Objects that hold tokens, keys and passwords, and what they hold. */
 export interface PublicObjects {
@@ -38,6 +49,7 @@ export interface PublicObjects {
 }
 
 const PASSWORD = 'Zq8vN2xWc5Rt7Yb1'
+const PASSPHRASE = 'Hc4mKz9sLd2fPw7q'
 const header = { alg: 'HS256' }
 // No binding of Cloudflare: nothing is called here.
 const NAMESPACE: TokenStoreNamespace = {
@@ -63,6 +75,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const tokens = new TokenManager({ config, clock, revocation })
   const managers = [tokens, ...configs.map((each) => new TokenManager({ config: each, clock }))]
   for (const store of Object.values(stores)) managers.push(new TokenManager({ config, revocation: store }))
+  const keys = createKeys()
+  managers.push(new TokenManager({ config: new TokenConfig(), keys }))
 
   const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
   const csrf = csrfOf(pair.accessToken)
@@ -79,6 +93,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     tokens,
     createRequest({ cookies: { refresh_token_cookie: pair.refreshToken } }),
   )) as tokenlib.ImplicitRefresh
+  const client = clientCredentials({ verify: (id, secret) => (secret === PASSWORD ? id : null) })
   const guards = Object.entries(nest).filter(([name]) => name.endsWith('Guard'))
 
   return {
@@ -87,11 +102,13 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       TokenClientError: [new TokenClientError('UNAVAILABLE', 'refresh', { status: 503 })],
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
+      chooseManager: [tokenlib.chooseManager(() => tokens)],
       FetchView: [new FetchView(request)],
       TokenStoreObject: [new TokenStoreObject({ storage: { sql: {}, transactionSync: () => {} } } as never)],
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
+      decodeWithoutVerifying: [tokenlib.decodeWithoutVerifying(pair.accessToken)],
       AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
       acceptUpgrade: [
         (await tokenlib.acceptUpgrade(tokens, withBearer(pair.accessToken), new PassThrough())) as object,
@@ -101,6 +118,18 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
       createConsole: [createConsole(tokens, { allow: tokens.accessTokenRequired, store: revocation })],
+      createIntrospectionRoute: [createIntrospectionRoute(tokens, { client })],
+      createRevocationRoute: [createRevocationRoute(tokens, { client })],
+      createMetadataRoutes: [
+        createMetadataRoutes(
+          { config, jwks: () => ({ keys: [] }) },
+          { resource: { resource: 'https://api.example' } },
+        ),
+      ],
+      clientCredentials: [client],
+      createBackChannelLogout: [createBackChannelLogout(tokens, { clientId: 'app' })],
+      createEventReceiver: [createEventReceiver(tokens, { audience: 'https://api.example' })],
+      createGlobalTokenRevocation: [createGlobalTokenRevocation(tokens, { audience: 'https://api.example' })],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(
@@ -120,6 +149,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     secrets: [
       ...configs.flatMap(secretsOfConfig),
       ...secretsOfConfig(testing.tokens.config),
+      ...keys.flatMap(({ privateKey }) => privateKeyTexts('privateKey', privateKey)),
+      { kind: 'a passphrase', text: PASSPHRASE },
       ...[pair.accessToken, pair.refreshToken, minted].map((text) => ({ kind: 'a token', text })),
       ...cookieValues(refreshed.cookies).map((text) => ({ kind: 'a value of a cookie', text })),
       { kind: 'a CSRF value', text: csrf },
@@ -145,6 +176,17 @@ function cookieValues(setCookies: readonly string[]): string[] {
   return setCookies.map((cookie) => cookie.slice(cookie.indexOf('=') + 1).split(';', 1)[0] as string)
 }
 
+// One by itself, and one that is encrypted.
+function createKeys(): tokenlib.OwnKey[] {
+  const { privateKey } = keyPairFor('ES384')
+  const encryption = { cipher: 'aes-256-cbc', passphrase: PASSPHRASE } as const
+  const encrypted = keyPairFor('EdDSA').privateKey.export({ format: 'pem', type: 'pkcs8', ...encryption })
+  return [
+    { algorithm: 'ES384', privateKey: { ...privateKey.export({ format: 'jwk' }) } },
+    { algorithm: 'EdDSA', privateKey: encrypted.toString(), passphrase: PASSPHRASE },
+  ]
+}
+
 function createConfigs(): [TokenConfig, ...TokenConfig[]] {
   const { privateKey } = keyPairFor('ES256')
   const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
@@ -155,6 +197,13 @@ function createConfigs(): [TokenConfig, ...TokenConfig[]] {
     new TokenConfig({ JWT_SECRET_KEY: bytes, JWT_PREVIOUS_SECRET_KEY: `${SECRET}!` }),
     new TokenConfig({ JWT_SECRET_KEY: { kty: 'oct', k: bytes.toString('base64url') } }),
     ...keys.map((key) => new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: key })),
+    new TokenConfig({
+      JWT_ALGORITHM: 'ES256',
+      JWT_PRIVATE_KEY: privateKey
+        .export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: PASSPHRASE })
+        .toString(),
+      JWT_PRIVATE_KEY_PASSPHRASE: PASSPHRASE,
+    }),
   ]
 }
 

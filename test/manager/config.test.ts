@@ -84,7 +84,9 @@ describe('values that are refused', () => {
     ['JWT_ACCESS_TOKEN_EXPIRES', ['900', 0, -1, true, null, '1mo', 0.5, Number.NaN]],
     ['JWT_REFRESH_TOKEN_EXPIRES', ['900', 0, '100ms']],
     ['JWT_ENCODE_ISSUER', ['', 1, ['me']]],
-    ['JWT_DECODE_ISSUER', ['', ['me']]],
+    ['JWT_DECODE_ISSUER', ['', [], [''], [1], 1]],
+    ['JWT_REQUIRED_CLAIMS', ['', [], [''], [1], 1]],
+    ['JWT_MAX_TOKEN_AGE', [0, -1, '60', false, 0.5, Number.POSITIVE_INFINITY]],
     ['JWT_ENCODE_AUDIENCE', ['', [], [1]]],
     ['JWT_DECODE_AUDIENCE', [[], [''], 1]],
     ['JWT_DECODE_LEEWAY', [-1, '5', Number.POSITIVE_INFINITY, null]],
@@ -162,6 +164,8 @@ describe('fromEnv', () => {
     for (const name of [
       'JWT_DECODE_AUDIENCE',
       'JWT_DECODE_ISSUER',
+      'JWT_REQUIRED_CLAIMS',
+      'JWT_MAX_TOKEN_AGE',
       'JWT_ALGORITHM',
       'JWT_ACCESS_TOKEN_EXPIRES',
     ]) {
@@ -182,6 +186,14 @@ describe('fromEnv', () => {
     ['no', false],
   ] as const)('%s is %s', (text, expected) => {
     expect(read({ JWT_ENCODE_NBF: text }).JWT_ENCODE_NBF).toBe(expected)
+  })
+
+  test('issuers and required claims are spelled like other lists, an age like other durations', () => {
+    expect(read({ JWT_DECODE_ISSUER: 'https://id.example' }).JWT_DECODE_ISSUER).toBe('https://id.example')
+    expect(read({ JWT_DECODE_ISSUER: 'a, b' }).JWT_DECODE_ISSUER).toEqual(['a', 'b'])
+    expect(read({ JWT_DECODE_ISSUER: '["a,b"]' }).JWT_DECODE_ISSUER).toEqual(['a,b'])
+    expect(read({ JWT_REQUIRED_CLAIMS: 'tenant,sid' }).JWT_REQUIRED_CLAIMS).toEqual(['tenant', 'sid'])
+    expect(read({ JWT_MAX_TOKEN_AGE: '01:00:00' }).JWT_MAX_TOKEN_AGE).toBe(3600)
   })
 
   test('one audience is one audience, several are a list', () => {

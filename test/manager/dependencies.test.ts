@@ -17,6 +17,7 @@ import {
 } from '../../src/index.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 
 const none = () => new Request('http://localhost/')
 
@@ -174,6 +175,57 @@ describe('scopes', () => {
     expect(() => tokens.scopesRequired()).toThrow(TypeError)
     expect(() => tokens.require({ scopes: [] })).toThrow(TypeError)
     expect(hasScopes({ scopes: [] })).toBe(true)
+  })
+})
+
+describe('any of several scopes', () => {
+  const { tokens } = createManager()
+  const create = (...scopes: string[]) => tokens.createAccessToken({ uid: 'u' }, { scopes })
+
+  test('one is enough, a wildcard included', async () => {
+    const dependency = tokens.anyScopeRequired('a', 'b:c')
+    for (const token of [create('a'), create('x', 'b:c'), create('b:*'), create('a', 'b:c')]) {
+      expect((await dependency(withBearer(token))).sub).toBe('u')
+    }
+    for (const token of [create(), create('b'), create('ab'), tokens.createAccessToken({ uid: 'u' })]) {
+      await expect(dependency(withBearer(token))).rejects.toMatchObject({ code: 'INSUFFICIENT_SCOPE' })
+    }
+    await expect(
+      dependency(withBearer(tokens.createRefreshToken({ uid: 'u' }, { scopes: ['a'] }))),
+    ).rejects.toMatchObject({ code: 'ACCESS_TOKEN_REQUIRED' })
+  })
+
+  test('together with scopes both must hold, and the error has both lists', async () => {
+    const policy = { scopes: ['a'], anyScope: ['b', 'c'] }
+    expect((await tokens.require(policy)(withBearer(create('a', 'c')))).sub).toBe('u')
+    for (const scopes of [['a'], ['b', 'c']]) {
+      const error = { code: 'INSUFFICIENT_SCOPE', required: ['a'], anyOf: ['b', 'c'], provided: scopes }
+      await expect(tokens.require(policy)(withBearer(create(...scopes)))).rejects.toMatchObject(error)
+      await expect(tokens.verifyToken(create(...scopes), policy)).rejects.toMatchObject(error)
+      await expect(tokens.authenticateUpgrade(withBearer(create(...scopes)), policy)).rejects.toMatchObject(
+        error,
+      )
+    }
+    expect((await tokens.verifyToken(create('a', 'b'), policy)).sub).toBe('u')
+    expect((await tokens.authenticateUpgrade(withBearer(create('a', 'b')), policy)).payload.sub).toBe('u')
+  })
+
+  test('an empty or malformed list is a mistake, also at verifyToken and authenticateUpgrade', async () => {
+    expect(() => tokens.anyScopeRequired()).toThrow(naming('TypeError', 'anyScope'))
+    for (const anyScope of [[], 'a', ['a b'], [''], [1]] as never[]) {
+      expect(() => tokens.require({ anyScope })).toThrow(naming('TypeError', 'anyScope'))
+      await expect(tokens.verifyToken(create('a'), { anyScope })).rejects.toThrow(TypeError)
+      await expect(tokens.authenticateUpgrade(withBearer(create('a')), { anyScope })).rejects.toThrow(
+        TypeError,
+      )
+    }
+  })
+
+  test('a list that is changed later changes nothing', async () => {
+    const anyScope = ['a']
+    const dependency = tokens.require({ anyScope })
+    anyScope.push('b')
+    await expect(dependency(withBearer(create('b')))).rejects.toMatchObject({ anyOf: ['a'] })
   })
 })
 

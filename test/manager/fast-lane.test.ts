@@ -124,6 +124,10 @@ describe('no authority is remembered', () => {
     expect(await ask(tokens.scopesRequired('read', 'write'), bearer(token))).toEqual(
       slow('INSUFFICIENT_SCOPE'),
     )
+    expect(await ask(tokens.anyScopeRequired('write', 'read'), bearer(token))).toEqual(PASSES)
+    expect(await ask(tokens.anyScopeRequired('write', 'admin'), bearer(token))).toEqual(
+      slow('INSUFFICIENT_SCOPE'),
+    )
   })
 
   test('issuer and audience: what one manager knows, another one does not', async () => {
@@ -138,6 +142,25 @@ describe('no authority is remembered', () => {
         expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow(code))
       }
     }
+  })
+
+  test('the age, to the second', async () => {
+    const { tokens, clock, create } = createLane({ options: { JWT_MAX_TOKEN_AGE: '1h' } })
+    const token = await create({ expiresIn: false })
+    clock.seconds = NOW + 3599.999
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
+    clock.seconds = NOW + 3600
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_EXPIRED'))
+  })
+
+  test('required claims: what one manager knows, another one refuses', async () => {
+    const token = await createLane().create()
+    const { tokens, learn } = createLane({ options: { JWT_REQUIRED_CLAIMS: 'tenant' } })
+    for (let times = 0; times < 3; times++) {
+      expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_INVALID'))
+    }
+    const own = await learn(tokens.createAccessToken({ uid: 'ada', tenant: 'a' }))
+    expect(await ask(tokens.accessTokenRequired, bearer(own))).toEqual(PASSES)
   })
 
   test('the key: a manager with another secret refuses', async () => {

@@ -56,6 +56,14 @@ describe('a socket that is watched', () => {
     expect(short.closed).toEqual([[4401, 'Token has expired']])
   })
 
+  test('is closed when its token reaches the highest age', async () => {
+    const old = await watch({ JWT_MAX_TOKEN_AGE: 100, JWT_DECODE_LEEWAY: 20 }, 'createAccessToken', false)
+    await old.pass(119)
+    expect([old.asked(), old.closed]).toEqual([0, []])
+    await old.pass(1)
+    expect(old.closed).toEqual([[4401, 'Token has expired']])
+  })
+
   test('stays open with a good refresh token', async () => {
     const { closed, pass, asked } = await watch({}, 'createRefreshToken', false)
     await pass(3600)

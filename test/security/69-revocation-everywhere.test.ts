@@ -45,6 +45,10 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
     (tokens, { accessToken }) =>
       tokens.verifyToken(accessToken, { type: 'any', fresh: true, scopes: ['read'] }),
   ],
+  inspectToken: [
+    (tokens, { accessToken }) => tokens.inspectToken(accessToken),
+    (tokens, { refreshToken }) => tokens.inspectToken(refreshToken),
+  ],
   authenticateUpgrade: [
     (tokens, { accessToken }) => tokens.authenticateUpgrade(withBearer(accessToken)),
     (tokens, { accessToken }) =>
@@ -108,11 +112,12 @@ class Refusal extends Error {
   }
 }
 
-// What makes tokens, ends them or looks on takes none; the last two say in their documentation that they do not ask.
+// What makes tokens, ends them or looks on takes none; the last three say in their documentation that they do not ask.
 const NO_ENTRIES = [
   [
     'config',
     'clock',
+    'keepsRevocations',
     'keepsSessions',
     'keyId',
     'ready',
@@ -123,6 +128,7 @@ const NO_ENTRIES = [
     'setCallbackTokenBlocklist',
   ],
   ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions', 'getSession'],
+  ['createAccessTokenAsync', 'createRefreshTokenAsync', 'setKeys', 'jwks'],
   [
     'logout',
     'logoutRequest',
@@ -133,7 +139,7 @@ const NO_ENTRIES = [
     'revokeKey',
     'revokeAll',
   ],
-  ['getTokenFromRequest', 'verifyTokenWithoutRevocation'],
+  ['getTokenFromRequest', 'readRevocableToken', 'verifyTokenWithoutRevocation'],
 ].flat()
 
 /** How a log-in can end. */

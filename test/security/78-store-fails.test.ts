@@ -60,6 +60,7 @@ const CALLS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => 
   rotate: (tokens, { refreshToken }) => tokens.refresh(refreshToken),
   open: (tokens) => tokens.createTokenPair({ uid: 'ada' }),
   list: (tokens) => tokens.listSessions('ada'),
+  get: (tokens, { refreshToken }) => tokens.inspectToken(refreshToken),
 }
 
 /** Runs an attack, and counts the rejections that nobody took care of. */

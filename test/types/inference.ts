@@ -4,13 +4,18 @@ import * as v from 'valibot'
 import { z } from 'zod'
 import { Hono } from 'hono'
 import {
+  chooseManager,
+  decodeWithoutVerifying,
   type Dependency,
+  hasScopes,
   type JsonValue,
   type RequestToken,
+  type RevocationRequest,
   TokenConfig,
   TokenManager,
   type TokenPayload,
   type TokenPolicy,
+  type TokenWithHeader,
 } from 'tokenlib'
 import { inject as injectFetch } from 'tokenlib/fetch'
 import { inject } from 'tokenlib/hono'
@@ -54,8 +59,58 @@ declare const request: Request
   void tokens.require(policy)
   const required = tokens.require({ fresh: true, scopes: ['a'] })
   same<Awaited<ReturnType<typeof required>>, TokenPayload>()
+  const both = tokens.require({ withHeader: true, fresh: true })
+  same<Awaited<ReturnType<typeof both>>, TokenWithHeader>()
+  const bothOrNull = tokens.require({ withHeader: true, optional: true })
+  same<Awaited<ReturnType<typeof bothOrNull>>, TokenWithHeader | null>()
+  const verified = await tokens.verifyToken('', { withHeader: true })
+  same<typeof verified, TokenWithHeader>()
+  // @ts-expect-error the header is read-only
+  verified.header.alg = 'none'
+  // @ts-expect-error a flag
+  tokens.require({ withHeader: 'yes' })
+  const some = tokens.anyScopeRequired('a', 'b')
+  same<Awaited<ReturnType<typeof some>>, TokenPayload>()
+  // @ts-expect-error a list of scopes, not a text
+  tokens.require({ anyScope: 'a' })
   const optional = tokens.require({ optional: true })
   same<Awaited<ReturnType<typeof optional>>, TokenPayload | null>()
+}
+
+// What is decoded without verifying is no payload, and cannot be passed as one.
+{
+  const { header, payload } = decodeWithoutVerifying('')
+  same<typeof header, Readonly<Record<string, unknown>>>()
+  same<[typeof payload.sub, typeof payload.team], [unknown, unknown]>()
+  // @ts-expect-error its claims may have any type
+  const verified: TokenPayload = payload
+  // @ts-expect-error nobody has verified its scopes
+  hasScopes(payload, 'admin')
+  // @ts-expect-error nor its subject
+  void new TokenManager({ config }).logout(payload)
+  // @ts-expect-error and nobody changes it
+  payload.sub = 'eve'
+  void verified
+}
+
+// A choice among managers has the payload of those that are chosen.
+{
+  const byAge = new TokenManager({ config, claims: z.object({ age: z.number() }) })
+  const byRole = new TokenManager({ config, claims: z.object({ role: z.string() }) })
+  const tenant = chooseManager(async (view) => (view.header('host') === 'a' ? byAge : byAge))
+  const payload = await tenant.accessTokenRequired(request)
+  same<typeof payload.age, number>()
+  const maybe = await tenant.accessTokenOptional(request)
+  same<typeof maybe, typeof payload | null>()
+  const checked = await tenant.require({ withHeader: true })(request)
+  same<typeof checked.payload.age, number>()
+  const mixed = chooseManager((view) => (view.url === '/' ? byAge : byRole))
+  const either = await mixed.scopesRequired('a')(request)
+  if ('age' in either) same<typeof either.age, number>()
+  // @ts-expect-error what may be absent has to be refused by the function itself
+  chooseManager(() => new Map([['a', byAge]]).get('a'))
+  // @ts-expect-error an unknown field
+  tenant.require({ scope: ['a'] })
 }
 
 // With a schema of any library, payload.age is a number, and a wrong claim does not compile.
@@ -73,6 +128,8 @@ declare const request: Request
   const zod = await byZod.accessTokenRequired(request)
   const valibot = await byValibot.freshTokenRequired(request)
   const arktype = await byArktype.scopesRequired('a')(request)
+  const { payload: checked, header } = await byZod.require({ withHeader: true })(request)
+  same<[typeof checked.age, typeof header.alg], [number, string]>()
   same<[typeof zod.age, typeof valibot.age, typeof arktype.age], [number, number, number]>()
   same<[typeof zod.foo, typeof valibot.foo, typeof arktype.foo], [string, string, string]>()
   // @ts-expect-error there is no such claim
@@ -101,10 +158,13 @@ declare const request: Request
 // The callback sees the typed payload, and a registration returns what it was given.
 {
   const tokens = new TokenManager({ config, claims: z.object({ age: z.number() }) })
-  const callback = tokens.setCallbackTokenBlocklist(async (token, { payload, signal }) => {
+  const callback = tokens.setCallbackTokenBlocklist(async (token, { payload, signal, request: from }) => {
     same<typeof token, string>()
     same<typeof payload.age, number>()
     same<typeof signal, AbortSignal>()
+    same<typeof from, RevocationRequest | null>()
+    // @ts-expect-error a callback reads a request, and changes nothing
+    if (from !== null) from.url = '/'
     return payload.age < 0
   })
   void callback

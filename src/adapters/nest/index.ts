@@ -20,6 +20,7 @@ export {
   FreshTokenGuard,
   ManagerGuard,
   RefreshTokenGuard,
+  RequireAnyScope,
   RequireScopes,
   TokenGuard,
 } from './token-guards.js'

@@ -26,7 +26,7 @@ import { readGuardKind } from './guard-kind.js'
 /** What the handshake of every socket of the application must bring. */
 export interface SocketProtection extends Pick<
   UpgradePolicy,
-  'type' | 'fresh' | 'scopes' | 'origins' | 'until'
+  'type' | 'fresh' | 'scopes' | 'anyScope' | 'origins' | 'until'
 > {
   /** How often the tokens of open sockets are checked, beside the check for every message. Default `30s`. */
   readonly every?: Duration
@@ -36,6 +36,7 @@ const OPTIONS: OptionNames<SocketProtection> = {
   type: true,
   fresh: true,
   scopes: true,
+  anyScope: true,
   origins: true,
   until: true,
   every: true,

@@ -11,11 +11,12 @@ import {
   UseInterceptors,
 } from '@nestjs/common'
 import { lastValueFrom, type Observable, of } from 'rxjs'
+import type { MountableRoutes } from '../../http/mountable-routes.js'
 import { sendFetchResponse, toFetchRequest, toNodeBody } from '../../http/node-bridge.js'
 import type { SessionRoutes } from '../../routes/session-routes.js'
 
 /** The names of the methods that are routes. */
-export type SessionRouteName = Exclude<keyof SessionRoutes, 'path' | 'handle'>
+export type SessionRouteName = Exclude<keyof SessionRoutes, keyof MountableRoutes>
 
 /** Where a controller finds its routes: they are made when the application is initialised and their path is known. */
 export class SessionRoutesSource {

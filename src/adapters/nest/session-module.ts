@@ -14,12 +14,8 @@ import { ConfigurationError } from '../../errors.js'
 import type { JsonClaims, TokenManager } from '../../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
-import {
-  assertPath,
-  assertRouteOptions,
-  MEANT_OPTIONS,
-  ROUTE_OPTIONS,
-} from '../../routes/session-routes/options.js'
+import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
+import { assertPath } from '../../routes/route-path.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { mountController, SESSION_ROUTES } from './mount-controller.js'
 import { SessionController, SessionRoutesSource } from './session-controller.js'

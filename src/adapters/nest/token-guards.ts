@@ -110,16 +110,27 @@ markGuard(TokenGuard, 'token')
 
 /** Guards a route or a controller: the access token must carry every one of the scopes. */
 export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
-  if (scopes.length === 0 || !scopes.every(isScope)) {
-    throw new TypeError('@RequireScopes takes at least one scope, each a non-empty string without spaces')
-  }
-  return UseGuards(
-    class ScopesGuard extends ManagerGuard {
-      #scoped: PayloadDependency | undefined
+  assertScopeNames('@RequireScopes', scopes)
+  return UseGuards(createScopesGuard((tokens) => tokens.scopesRequired(...scopes)))
+}
 
-      protected override choose(tokens: AnyManager): PayloadDependency {
-        return (this.#scoped ??= tokens.scopesRequired(...scopes))
-      }
-    },
-  )
+/** Guards a route or a controller: the access token must carry at least one of the scopes. */
+export function RequireAnyScope(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
+  assertScopeNames('@RequireAnyScope', scopes)
+  return UseGuards(createScopesGuard((tokens) => tokens.anyScopeRequired(...scopes)))
+}
+
+function assertScopeNames(decorator: string, scopes: readonly string[]): void {
+  if (scopes.length > 0 && scopes.every(isScope)) return
+  throw new TypeError(`${decorator} takes at least one scope, each a non-empty string without spaces`)
+}
+
+function createScopesGuard(create: (tokens: AnyManager) => PayloadDependency): Type<CanActivate> {
+  return class ScopesGuard extends ManagerGuard {
+    #scoped: PayloadDependency | undefined
+
+    protected override choose(tokens: AnyManager): PayloadDependency {
+      return (this.#scoped ??= create(tokens))
+    }
+  }
 }

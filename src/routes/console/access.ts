@@ -1,6 +1,7 @@
 import { isTokenError } from '../../errors.js'
 import { toFetchErrorResponse } from '../../http/error-response.js'
 import { callDependency, type Dependency } from '../../manager/dependencies.js'
+import { assertIdentity } from '../assert-identity.js'
 import { createRefusal } from './responses.js'
 
 /** Who uses the console, or the response to somebody who may not. */
@@ -32,7 +33,7 @@ export function createAdmit<Value>({
       if (!isTokenError(error)) throw error
       return { refusal: toFetchErrorResponse(error), message: error.message, code: error.code }
     }
-    assertAllowed(value)
+    assertIdentity('allow', value)
     return { actor: parseActorName(actor === undefined ? readName(value) : actor(value)) }
   }
 }
@@ -63,15 +64,6 @@ function isFromOwnPage({ method, headers, url }: Request): boolean {
   // No browser sends it to a host without HTTPS, unless that is the own machine.
   const origin = headers.get('origin')
   return origin === null ? isRead : origin === new URL(url).origin
-}
-
-// `null` is what an optional dependency returns for nobody; `false` is how guards of other libraries refuse, and a check
-// like `list.length && user` returns `0`.
-function assertAllowed(value: unknown): void {
-  if (Boolean(value) && !(value instanceof Error) && !(value instanceof Response)) return
-  throw new TypeError(
-    'allow must throw to refuse a request, and return who it is: not null, false, 0, an empty string or an error',
-  )
 }
 
 function readName(value: unknown): unknown {

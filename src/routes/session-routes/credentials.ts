@@ -1,5 +1,6 @@
 import { hasDuplicateMembers, isJsonObject, isWithinJsonLimits } from '../../json.js'
 import type { TokenConfig } from '../../manager/config.js'
+import { readBodyText } from '../body-text.js'
 import type { Credentials } from './options.js'
 import { RefusedRequest } from './refused-request.js'
 
@@ -27,7 +28,7 @@ export async function parseLoginBody(request: Request, config: TokenConfig): Pro
   if (mediaType.trim().toLowerCase() !== 'application/json') {
     throw new RefusedRequest(415, 'MEDIA_TYPE_UNSUPPORTED', 'The body must be of the type application/json')
   }
-  const { remember, transport, ...members } = parseObject(await readText(request))
+  const { remember, transport, ...members } = parseObject(await parseText(request))
   if (remember !== undefined && typeof remember !== 'boolean')
     throw malformed('remember must be true or false')
   if (transport !== undefined && transport !== 'cookies' && transport !== 'bearer') {
@@ -65,29 +66,10 @@ function withoutTokens(members: Record<string, unknown>, config: TokenConfig): C
 }
 
 // From a copy: tokens may be in the body as well, and the application gets the request.
-async function readText(request: Request): Promise<string> {
-  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge()
-  const stream: ReadableStream<Uint8Array> | null = request.clone().body
-  if (stream === null) return ''
-  const reader = stream.getReader()
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let text = ''
-  let size = 0
-  // Not a for...of loop: leaving one waits until the copy is cancelled, which waits for the original to be read.
-  for (;;) {
-    const { done, value } = await reader.read()
-    size += value?.byteLength ?? 0
-    if (size > MAX_BODY_BYTES) {
-      reader.cancel().catch(() => {})
-      throw tooLarge()
-    }
-    try {
-      text += decoder.decode(value, { stream: !done })
-    } catch {
-      throw malformed('The body is not valid UTF-8')
-    }
-    if (done) return text
-  }
+async function parseText(request: Request): Promise<string> {
+  const body = await readBodyText(request, MAX_BODY_BYTES)
+  if ('text' in body) return body.text
+  throw body.refusal === 'too large' ? tooLarge() : malformed('The body is not valid UTF-8')
 }
 
 function tooLarge(): RefusedRequest {

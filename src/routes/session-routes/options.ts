@@ -5,6 +5,7 @@ import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { PairTokenOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
+import { assertPath } from '../route-path.js'
 
 /** What a client sends to log in, as it came: the application checks every type. */
 export type Credentials = Readonly<Record<string, unknown>>
@@ -144,15 +145,6 @@ function assertRateLimit(rateLimit: LoginRateLimit): void {
   if (after !== undefined && typeof after !== 'function') {
     throw new TypeError('after() of rateLimit must be a function')
   }
-}
-
-// What a URL parser would change, or a browser would encode, is never the path of a request.
-const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
-
-/** Throws `TypeError` for a path that routes cannot be at. */
-export function assertPath(path: unknown): void {
-  if (typeof path === 'string' && PATH.test(path)) return
-  throw new TypeError('path must begin with a slash and not end with one, such as /auth')
 }
 
 /** Throws `ConfigurationError` for a manager whose sessions these routes could not serve. */

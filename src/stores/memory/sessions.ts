@@ -210,7 +210,7 @@ function toReuse({ generation, ip, userAgent }: Session): Reuse {
   return { outcome: 'reused', generation, client: { ip, userAgent } }
 }
 
-function toStored({ generation: _generation, until: _until, ...stored }: Session): StoredSession {
+function toStored({ until: _until, ...stored }: Session): StoredSession {
   return stored
 }
 

@@ -108,7 +108,7 @@ from head left join rotated on true`,
     // $5: the sid.
     find: `with ${head}
 select json_build_object('changes', changes, 'now', now, 'session', (
-  select ${toJson(`, 'generation', generation, 'until', until, 'isRevoked', ${isRevoked}`)}
+  select ${toJson(`, 'until', until, 'isRevoked', ${isRevoked}`)}
   from ${sessions} s where s.namespace = $1 and s.sid = $5))::text from head ${OR_STANDBY}`,
 
     // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
@@ -135,7 +135,7 @@ from head ${OR_STANDBY}`,
 
 function toJson(more = ''): string {
   return `json_build_object('sid', sid, 'user', user_id, 'startedAt', started_at, 'lastUsedAt', last_used_at,
-    'expiresAt', expires_at, 'ip', ip, 'userAgent', user_agent${more})`
+    'expiresAt', expires_at, 'generation', generation, 'ip', ip, 'userAgent', user_agent${more})`
 }
 
 // Longer than any statement, by far.

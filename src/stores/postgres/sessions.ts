@@ -155,7 +155,7 @@ export function createPostgresSessions(
       const { session, now } = await find(sid)
       if (session === null || session.isRevoked || now >= session.until) return null
       if (now - session.lastUsedAt > idleMs) return null
-      const { generation: _generation, until: _until, isRevoked: _isRevoked, ...stored } = session
+      const { until: _until, isRevoked: _isRevoked, ...stored } = session
       return stored
     },
   }

@@ -115,13 +115,17 @@ function toEnd(reply: readonly Reply[]): Reuse | { readonly outcome: 'ended' } {
 }
 
 function toSession(reply: readonly Reply[]): StoredSession {
-  const [sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent] = reply as readonly (string | null)[]
+  const [sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent] = reply as readonly (
+    | string
+    | null
+  )[]
   return {
     sid: String(sid),
     user: String(user),
     startedAt: Number(startedAt),
     lastUsedAt: Number(lastUsedAt),
     expiresAt: Number(expiresAt),
+    generation: Number(generation),
     ip: ip ?? null,
     userAgent: userAgent ?? null,
   }
@@ -169,7 +173,7 @@ export const PRESENT: Script = createScript(BEGIN, DECIDE, `return refusal() or 
 
 const REPLY = `
 local function toReply(sid, row)
-  return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), row[7], row[8] }
+  return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), text(row[2]), row[7], row[8] }
 end
 `
 

@@ -170,8 +170,8 @@ export function createSqliteSessions(
   }
 }
 
-const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, ip,
-  user_agent AS userAgent`
+const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, generation,
+  ip, user_agent AS userAgent`
 
 /** The statement of a page: it reads the index of a user's sessions from one place to another, and no other row. */
 export function toPageSql(tables: Tables): string {

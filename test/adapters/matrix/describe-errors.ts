@@ -95,6 +95,15 @@ export function describeErrors(frameworks: readonly Framework[]): void {
       expect(response.headers.get('retry-after')).toMatch(/^\d+$/)
     })
 
+    test('ERR-08 handled: the challenge says where the metadata of the resource is', async () => {
+      const resourceMetadata = 'https://api.example/.well-known/oauth-protected-resource'
+      const send = await start({ '/errors/guarded': guarded }, { handleErrors: { resourceMetadata } })
+      const response = await get(send, '/errors/guarded')
+      expect(response.headers.get('www-authenticate')).toBe(
+        `Bearer realm="api", resource_metadata="${resourceMetadata}"`,
+      )
+    })
+
     test('ERR-06 handled: messages, the realm and the configured key', async () => {
       const { config } = createManager({ JWT_ERROR_MESSAGE_KEY: 'detail' }).tokens
       const handleErrors = { config, realm: 'shop', messages: { TOKEN_MISSING: 'Bitte anmelden – jetzt' } }

@@ -167,6 +167,8 @@ async function tryImports() {
     await import('tokenlib/h3'),
     await import('tokenlib/hono'),
     await import('tokenlib/koa'),
+    await import('tokenlib/oauth-routes'),
+    await import('tokenlib/security-events'),
     await import('tokenlib/session-routes'),
     await import('tokenlib/store-kit'),
     await import('tokenlib/stores/durable-objects'),

@@ -1,0 +1,132 @@
+import type { RevokeOptions } from '../../sessions/options.js'
+import { type Duration, parseDuration } from '../../time.js'
+import { callHook, type ReceiverTokens, RefusedEvent } from './receiver.js'
+import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
+
+/** What a sender has reported; its signature, issuer and audience are verified. */
+export interface SecurityEvent {
+  /** The issuer that sent it. */
+  readonly issuer: string
+  /** The URI of the event, or `global-token-revocation`. */
+  readonly type: string
+  /** The user, as the issuer writes `sub`; `null` where the event names none that could be found. */
+  readonly sub: string | null
+  /** The session, as the issuer writes `sid`; `null` where the event names none. */
+  readonly sid: string | null
+  /** The subject identifier as it was sent; `null` where there is none. */
+  readonly subject: SubjectIdentifier | null
+  /** The members of the event itself. */
+  readonly details: Readonly<Record<string, unknown>>
+  /** The claims of the JWT that it came in. */
+  readonly claims: Readonly<Record<string, unknown>>
+  /** Whether something was revoked for it. */
+  readonly revoked: boolean
+}
+
+/** Finds the user of the application's own tokens for an event; `null` if there is none. */
+export type UidFinder = (
+  event: Omit<SecurityEvent, 'revoked'>,
+) => string | null | undefined | Promise<string | null | undefined>
+
+/** What is revoked when an event names a session and its user. */
+export type RevocationScope = 'session' | 'user' | 'both'
+
+/** Throws `TypeError` for what is no scope of a revocation. */
+export function assertScope(revoke: unknown): void {
+  if (revoke === 'session' || revoke === 'user' || revoke === 'both') return
+  throw new TypeError("revoke must be 'session', 'user' or 'both'")
+}
+
+/** What receivers revoke with. */
+export interface RevokingParts {
+  readonly tokens: ReceiverTokens
+  readonly revoke: RevocationScope
+  readonly everywhere: boolean
+  readonly toUid: UidFinder | undefined
+}
+
+/** An event whose subject has been looked for, before anything is revoked. */
+export interface PreparedEvent {
+  readonly event: Omit<SecurityEvent, 'revoked'>
+  readonly found: FoundSubject
+  /** The user of own tokens. */
+  readonly uid: string | null
+}
+
+/** Looks for the application's own user too. */
+export async function prepareEvent(
+  { toUid }: Pick<RevokingParts, 'toUid'>,
+  facts: Pick<SecurityEvent, 'issuer' | 'type' | 'subject' | 'details' | 'claims'>,
+  found: FoundSubject,
+): Promise<PreparedEvent> {
+  const event = Object.freeze({
+    ...facts,
+    sub: found.users[0]?.sub ?? null,
+    sid: found.sessions[0]?.sid ?? null,
+  })
+  if (toUid === undefined) return { event, found, uid: null }
+  const uid: unknown = (await callHook('toUid', () => toUid(event))) ?? null
+  if (uid !== null && (typeof uid !== 'string' || uid === '')) {
+    throw new TypeError('toUid must return a uid or null')
+  }
+  return { event, found, uid }
+}
+
+/** Revokes whom an event is about, and resolves once the store has it. */
+export async function revokeSubject(
+  { tokens, revoke, everywhere }: RevokingParts,
+  { event, found, uid }: PreparedEvent,
+  request: Request,
+): Promise<SecurityEvent> {
+  const { users, sessions } = found
+  const hasBoth = users.length > 0 && sessions.length > 0
+  const origin: RevokeOptions = { actor: event.issuer, note: event.type, request, everywhere }
+  const revocations: Promise<unknown>[] = []
+  if (!hasBoth || revoke !== 'session') {
+    for (const { issuer, sub } of users) {
+      revocations.push(tokens.revokeUser(tokens.toSubject(issuer, sub), { ...origin, issuer }))
+    }
+  }
+  if (!hasBoth || revoke !== 'user') {
+    for (const { issuer, sid } of sessions) {
+      const owner = users.find((user) => user.issuer === issuer)
+      const session = owner === undefined ? { sid } : { sid, sub: tokens.toSubject(issuer, owner.sub) }
+      revocations.push(tokens.revokeSession(session, { ...origin, issuer }))
+    }
+  }
+  if (uid !== null) revocations.push(tokens.revokeUser(uid, { ...origin, issuer: 'own' }))
+  await Promise.all(revocations)
+  return Object.freeze({ ...event, revoked: revocations.length > 0 })
+}
+
+/** What makes a JWT one that is accepted once. */
+export interface UsedJwt {
+  readonly issuer: string
+  readonly jti: string
+  /** Until when the same JWT would pass its checks, in epoch seconds. */
+  readonly until: number
+}
+
+/** The `jti` of a verified JWT and how long it has to be remembered, or `RefusedEvent` for one that has no `jti` or `iat`. */
+export function parseUsedJwt(
+  { issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'>,
+  maxAge: Duration,
+): UsedJwt {
+  const { jti, iat, exp } = claims
+  if (typeof jti !== 'string' || jti === '') throw invalid('The JWT has no jti')
+  if (typeof iat !== 'number') throw invalid('The JWT has no iat')
+  const oldest = iat + parseDuration(maxAge)
+  return { issuer, jti, until: Math.ceil(typeof exp === 'number' ? Math.min(exp, oldest) : oldest) }
+}
+
+/**
+ * Remembers in the store that a JWT was used. Called last: if anything before it fails, the sender repeats the JWT, and
+ * every step is taken again.
+ */
+export async function rememberJwt(tokens: ReceiverTokens, { issuer, jti, until }: UsedJwt): Promise<void> {
+  await tokens.revokeToken({ jti, exp: until, iss: issuer }, { actor: issuer, note: 'Received, used once' })
+}
+
+function invalid(message: string): RefusedEvent {
+  return new RefusedEvent(400, 'invalid_request', message)
+}

@@ -1,0 +1,97 @@
+import express from 'express'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { serveNode } from '../../examples/server.js'
+import { mount } from '../../src/adapters/express.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../../src/routes/security-events.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import {
+  accessToken,
+  CAEP,
+  CLIENT,
+  createReceiving,
+  eventToken,
+  ID,
+  logoutToken,
+  revocationJwt,
+} from '../routes/security-events-fixture.js'
+import { MOUNTS } from './mounted.js'
+
+const ADA = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
+
+// Over real HTTP in every framework, with the body types that their parsers do not know.
+describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
+  test('a back-channel logout', async () => {
+    const { tokens } = createReceiving()
+    const app = await start(createBackChannelLogout(tokens, { clientId: CLIENT, path: '/auth' }))
+    onTestFinished(() => app.close())
+    const body = () => new URLSearchParams({ logout_token: logoutToken() })
+    const token = accessToken(ID, 'ada')
+    expect((await fetch(`${app.url}/auth`, { method: 'POST', body: 'logout_token=x' })).status).toBe(400)
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    const answer = await fetch(`${app.url}/auth`, { method: 'POST', body: body() })
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect((await fetch(`${app.url}/auth`)).status).toBe(405)
+  })
+
+  test('a security event', async () => {
+    const { tokens } = createReceiving()
+    const app = await start(createEventReceiver(tokens, { audience: 'https://api.example', path: '/auth' }))
+    onTestFinished(() => app.close())
+    const token = accessToken(ID, 'ada')
+    const answer = await fetch(`${app.url}/auth`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/secevent+jwt', accept: 'application/json' },
+      body: eventToken(`${CAEP}session-revoked`, ADA),
+    })
+    expect([answer.status, await answer.text()]).toEqual([202, ''])
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('a Global Token Revocation request', async () => {
+    const { tokens } = createReceiving()
+    const audience = 'https://api.example/global-token-revocation'
+    const app = await start(createGlobalTokenRevocation(tokens, { audience, path: '/auth' }))
+    onTestFinished(() => app.close())
+    const token = accessToken(ID, 'ada')
+    const answer = await fetch(`${app.url}/auth`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${revocationJwt()}` },
+      body: JSON.stringify({ sub_id: ADA }),
+    })
+    expect([answer.status, await answer.text()]).toEqual([204, ''])
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('a function of the application that throws is an answer of the framework with 5xx', async () => {
+    const { tokens } = createReceiving()
+    const fail = (): never => {
+      throw Object.assign(new Error('on purpose'), { status: 404, statusCode: 404 })
+    }
+    const app = await start(
+      createBackChannelLogout(tokens, { clientId: CLIENT, path: '/auth', onLogout: fail }),
+    )
+    onTestFinished(() => app.close())
+    const body = new URLSearchParams({ logout_token: logoutToken() })
+    expect((await fetch(`${app.url}/auth`, { method: 'POST', body })).status).toBe(500)
+  })
+})
+
+test('Express, behind a parser of forms', async () => {
+  const { tokens } = createReceiving()
+  const app = express()
+  app.use(express.urlencoded({ extended: false }))
+  app.use(mount(createBackChannelLogout(tokens, { clientId: CLIENT })))
+  const { url, close } = await serveNode(app, 0)
+  onTestFinished(() => close())
+  const send = (fields: [string, string][]) =>
+    fetch(`${url}/backchannel-logout`, { method: 'POST', body: new URLSearchParams(fields) })
+  const twice = [1, 2].map((): [string, string] => ['logout_token', logoutToken()])
+  expect((await send(twice)).status).toBe(400)
+  expect((await send([['logout_token', logoutToken()]])).status).toBe(200)
+  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+})

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { createIntrospectionRoute } from '../../src/routes/oauth-routes.js'
+import { createRevocable } from '../helpers/revocable.js'
+import { send } from './oauth-fixture.js'
+
+const INACTIVE = [200, { active: false }]
+
+test('10,000 introspections of a used refresh token do nothing to its session', async () => {
+  const { tokens, clock } = createRevocable()
+  const routes = createIntrospectionRoute(tokens, { client: () => 'anybody', refreshTokens: true })
+  const events: string[] = []
+  tokens.on('reuseDetected', () => events.push('reuseDetected'))
+  tokens.on('revoked', () => events.push('revoked'))
+  const first = await tokens.createTokenPair({ uid: 'ada' })
+  const second = await tokens.refresh(first.refreshToken)
+  clock.seconds += 3600
+  const answers = new Set<string>()
+  for (let count = 0; count < 10_000; count++) {
+    answers.add(JSON.stringify(await send(routes, { token: first.refreshToken })))
+  }
+  expect([...answers]).toEqual([JSON.stringify(INACTIVE)])
+  expect(events).toEqual([])
+  expect((await send(routes, { token: second.refreshToken }))[1]).toMatchObject({ active: true })
+  await tokens.refresh(second.refreshToken)
+})

@@ -1,0 +1,62 @@
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { expect, test } from 'vitest'
+import { type IssuerOptions, TokenConfig, TokenManager } from '../../src/index.js'
+import { createIntrospectionRoute, createRevocationRoute } from '../../src/routes/oauth-routes.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createClock, NOW, SECRET } from '../helpers/manager.js'
+import { client, send } from './oauth-fixture.js'
+
+const ISSUER = 'https://keycloak.example/realms/a'
+const { privateKey, publicKey } = await generateKeyPair('ES256')
+const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' }
+
+// A new one each time: half of the signatures have a high s.
+async function createForeignToken(): Promise<string> {
+  return new SignJWT({ sub: 'ada', sid: 'login-1', scope: 'read', jti: `j${Math.random()}` })
+    .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+    .setIssuer(ISSUER)
+    .setAudience('https://api.example')
+    .setIssuedAt(NOW - 10)
+    .setExpirationTime(NOW + 300)
+    .sign(privateKey)
+}
+
+function createRoutes(keys: IssuerOptions['keys']) {
+  const clock = createClock()
+  const tokens = new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+    clock,
+    revocation: createMemoryStore({ clock }),
+    issuers: [
+      { issuer: ISSUER, audience: 'https://api.example', subjectPrefix: 'kc:', ...(keys && { keys }) },
+    ],
+  })
+  const introspection = createIntrospectionRoute(tokens, { client })
+  return { tokens, introspection, revocation: createRevocationRoute(tokens, { client }) }
+}
+
+test('tokens of other issuers are introspected and revoked, the keys being loaded first', async () => {
+  for (let count = 0; count < 8; count++) {
+    const { introspection, revocation } = createRoutes(() => jwk)
+    const token = await createForeignToken()
+    const [, body] = await send(introspection, { token })
+    expect(body).toMatchObject({ active: true, iss: ISSUER, sub: 'kc:ada', scope: 'read' })
+    expect(await send(revocation, { token })).toEqual([200, null])
+    expect(await send(introspection, { token })).toEqual([200, { active: false }])
+  }
+})
+
+test('a token of another issuer is revoked before anybody has used it', async () => {
+  const { introspection, revocation } = createRoutes(() => jwk)
+  const token = await createForeignToken()
+  expect(await send(revocation, { token })).toEqual([200, null])
+  expect(await send(introspection, { token })).toEqual([200, { active: false }])
+})
+
+test('keys that cannot be loaded leave open whether a token is good, and whether it was revoked', async () => {
+  const { introspection, revocation } = createRoutes(() => Promise.reject(new Error('ECONNREFUSED')))
+  const token = await createForeignToken()
+  for (const routes of [introspection, revocation]) {
+    expect(await send(routes, { token })).toMatchObject([503, { code: 'KEYS_UNAVAILABLE' }])
+  }
+})

@@ -1,0 +1,33 @@
+import { sign as signBytes } from 'node:crypto'
+import type { Jwk } from '../../src/index.js'
+import { createKeyPair, type KeyPair } from '../helpers/keys.js'
+import { NOW } from '../helpers/manager.js'
+
+/** The event of a logout token. */
+export const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout'
+
+/** An identity provider with one key. */
+export interface Provider {
+  readonly issuer: string
+  readonly pair: KeyPair
+  readonly jwk: Jwk
+  /** A JWT of this provider, issued now. */
+  sign(claims: object, header?: object): string
+}
+
+/** A provider with a new key. */
+export function createProvider(issuer: string): Provider {
+  const pair = createKeyPair('ES256')
+  const jwk = { ...pair.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' }
+  const sign: Provider['sign'] = (claims, header = {}) => {
+    const input = `${encode({ alg: 'ES256', kid: 'k1', ...header })}.${encode({ iss: issuer, iat: NOW, ...claims })}`
+    const key = { key: pair.privateKey, dsaEncoding: 'ieee-p1363' } as const
+    return `${input}.${signBytes('sha256', Buffer.from(input), key).toString('base64url')}`
+  }
+  return { issuer, pair, jwk, sign }
+}
+
+/** A part of a JWT. */
+export function encode(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}

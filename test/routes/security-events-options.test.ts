@@ -1,0 +1,174 @@
+import { describe, expect, test } from 'vitest'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+  type MountableRoutes,
+  type ReceiverTokens,
+} from '../../src/routes/security-events.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { NOW, SECRET } from '../helpers/manager.js'
+import {
+  API,
+  CLIENT,
+  createReceiving,
+  eventToken,
+  ID,
+  logoutToken,
+  RISC,
+  sendEvent,
+  sendLogout,
+  sendRevocation,
+  STRANGER,
+} from './security-events-fixture.js'
+
+const ADA = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
+
+interface Receiver {
+  readonly name: string
+  create(tokens: ReceiverTokens, options?: object): MountableRoutes
+  /** Sends a valid request. */
+  send(routes: MountableRoutes): Promise<{ readonly status: number; readonly headers: Headers }>
+}
+
+const RECEIVERS: readonly Receiver[] = [
+  {
+    name: 'createBackChannelLogout',
+    create: (tokens, options) => createBackChannelLogout(tokens, { clientId: CLIENT, ...options }),
+    send: (routes) => sendLogout(routes, logoutToken()),
+  },
+  {
+    name: 'createEventReceiver',
+    create: (tokens, options) => createEventReceiver(tokens, { audience: API, ...options }),
+    send: (routes) => sendEvent(routes, eventToken(`${RISC}account-disabled`, ADA)),
+  },
+  {
+    name: 'createGlobalTokenRevocation',
+    create: (tokens, options) =>
+      createGlobalTokenRevocation(tokens, { audience: `${API}/global-token-revocation`, ...options }),
+    send: (routes) => sendRevocation(routes, ADA),
+  },
+]
+
+describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
+  const audience = name === 'createBackChannelLogout' ? 'clientId' : 'audience'
+  const { tokens } = createReceiving()
+
+  test.each<[option: string, value: unknown]>([
+    [audience, undefined],
+    [audience, ''],
+    [audience, []],
+    [audience, [CLIENT, 7]],
+    ['issuer', ''],
+    ['issuer', []],
+    ['path', 'logout'],
+    ['path', '/logout/'],
+    ['path', '/a b'],
+    ['everywhere', 'yes'],
+    ['maxAge', 0],
+    ['toUid', 'ada'],
+  ])('%s: %j is a TypeError', (option, value) => {
+    expect(() => create(tokens, { [option]: value })).toThrow(TypeError)
+  })
+
+  test('a maxAge that is no duration is a RangeError', () => {
+    expect(() => create(tokens, { maxAge: 'long' })).toThrow(RangeError)
+  })
+
+  test('an issuer that the manager does not have is a TypeError', () => {
+    expect(() => create(tokens, { issuer: STRANGER.issuer })).toThrow(TypeError)
+    expect(() => create(tokens, { issuer: [ID.issuer, STRANGER.issuer] })).toThrow(TypeError)
+  })
+
+  test('what is no manager is a TypeError, and one without a store a ConfigurationError', () => {
+    expect(() => create({} as never)).toThrow(TypeError)
+    const bare = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) })
+    expect(() => create(bare)).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error)
+  })
+
+  test('a store that keeps no sessions is enough', async () => {
+    const store = Object.create(createMemoryStore(), { sessions: { value: undefined } }) as never
+    expect((await send(create(createReceiving({ store }).tokens))).status).toBeLessThan(300)
+  })
+
+  test('a store that fails is a 503, and the same request succeeds later', async () => {
+    const memory = createMemoryStore()
+    let isDown = false
+    const store: typeof memory = Object.create(memory, {
+      revoke: {
+        value: async (...given: Parameters<typeof memory.revoke>) => {
+          if (isDown) throw new Error('ECONNREFUSED')
+          return memory.revoke(...given)
+        },
+      },
+    }) as never
+    const receiving = createReceiving({ store })
+    await receiving.tokens.ready()
+    const routes = create(receiving.tokens)
+    isDown = true
+    const answer = await send(routes)
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
+    isDown = false
+    expect((await send(routes)).status).toBeLessThan(300)
+  })
+
+  test('keys that cannot be loaded are a 503', async () => {
+    const keys = (): never => {
+      throw new Error('ENOTFOUND')
+    }
+    const { tokens: keyless, revoked } = createReceiving({ keys })
+    expect((await send(create(keyless))).status).toBe(503)
+    expect(revoked).toEqual([])
+  })
+
+  test('everywhere without a replica is a ConfigurationError', () => {
+    const invalid = expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error
+    expect(() => create(tokens, { everywhere: true })).toThrow(invalid)
+  })
+})
+
+test.each<[name: string, exp: number | undefined, maxAge: string, end: number]>([
+  ['its exp', NOW + 120, '1h', NOW + 120],
+  ['its highest age, without an exp', undefined, '1h', NOW + 3600],
+  ['its highest age, with an exp after that', NOW + 86_400, '10m', NOW + 600],
+])('a used JWT is remembered until %s', async (_name, exp, maxAge, end) => {
+  const until: number[] = []
+  const memory = createMemoryStore()
+  const revoke: typeof memory.revoke = async (batch) => {
+    until.push(...batch.filter(({ kind }) => kind === 'token').map((entry) => entry.until))
+    return memory.revoke(batch)
+  }
+  const store = Object.create(memory, { revoke: { value: revoke } }) as typeof memory
+  const routes = createBackChannelLogout(createReceiving({ store }).tokens, { clientId: CLIENT, maxAge })
+  expect((await sendLogout(routes, logoutToken({ exp }))).status).toBe(200)
+  expect(until).toHaveLength(1)
+  // And a little longer, for clocks that differ.
+  const rest = (until[0] as number) / 1000 - end
+  expect(rest >= 0 && rest <= 300).toBe(true)
+})
+
+test.each<[option: string, value: unknown]>([
+  ['authorization', 'secret'],
+  ['events', []],
+  ['events', { 'https://example.com/event': 'all' }],
+  ['subjectIssuers', [ID.issuer]],
+  ['subjectIssuers', { [ID.issuer]: ID.issuer }],
+  ['subjectIssuers', { [ID.issuer]: [STRANGER.issuer] }],
+  ['subjectIssuers', { [STRANGER.issuer]: [ID.issuer] }],
+  ['toSubject', {}],
+  ['revoke', 'all'],
+  ['onEvent', {}],
+])('createEventReceiver, %s: %j is a TypeError', (option, value) => {
+  const { tokens } = createReceiving()
+  expect(() => createEventReceiver(tokens, { audience: API, [option]: value })).toThrow(TypeError)
+})
+
+test.each<[option: string, value: unknown]>([
+  ['revoke', 'all'],
+  ['requireTyp', 'yes'],
+  ['onLogout', {}],
+])('createBackChannelLogout, %s: %j is a TypeError', (option, value) => {
+  const { tokens } = createReceiving()
+  expect(() => createBackChannelLogout(tokens, { clientId: CLIENT, [option]: value })).toThrow(TypeError)
+})
