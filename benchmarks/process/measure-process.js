@@ -11,12 +11,13 @@ import {
   toNewStrings,
   toSubject,
 } from '../tokens.js'
+import { listForeignGroups } from './foreign.js'
 import { sampleCalls, samplePromises } from './sample.js'
 import { createSigners } from './signers.js'
 import { createColdVerifiers, createRememberingVerifiers } from './verifiers.js'
 
 // Those that a target compares.
-const NEEDED = ['tokenlib', 'fast-jwt', 'fast-jwt (cache)']
+const NEEDED = ['tokenlib', 'fast-jwt', 'fast-jwt (cache)', 'jose (remote key set)', 'aws-jwt-verify']
 const EXTRA_CLAIMS = { role: 'admin', tenant: 'acme' }
 
 /**
@@ -25,7 +26,7 @@ const EXTRA_CLAIMS = { role: 'admin', tenant: 'acme' }
  * @param {import('../run.js').Run} run
  */
 export async function measureProcess(run) {
-  const groups = (run.quick ? ['HS256'] : ALGORITHMS).flatMap(listGroups)
+  const groups = [...(run.quick ? ['HS256'] : ALGORITHMS).flatMap(listGroups), ...listForeignGroups()]
   for (const { title, prepare } of groups.filter(({ title }) => run.isWanted(title))) {
     const { contestants, toCall, check } = await prepare()
     for (const contestant of contestants) await check(contestant)

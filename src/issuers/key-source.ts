@@ -57,7 +57,8 @@ export interface StaticSource {
 /** Where the keys of an issuer come from. */
 export type KeySource = JwksUriSource | DiscoverySource | StaticSource | KeyFunction
 
-const REMOTE_OPTIONS: OptionNames<RemoteKeysOptions> = {
+/** The names of the options of fetched keys. */
+export const REMOTE_OPTIONS: OptionNames<RemoteKeysOptions> = {
   timeout: true,
   maxAge: true,
   maxStale: true,

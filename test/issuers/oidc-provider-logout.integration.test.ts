@@ -1,0 +1,107 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mount } from '../../src/adapters/express.js'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { createBackChannelLogout } from '../../src/routes/security-events.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { bundleWorker, type WorkerProgram } from '../faults/harness/bundle-worker.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import { PATIENT } from '../helpers/manager.js'
+import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import {
+  type AuthorizationServer,
+  createSigningKey,
+  RESOURCE,
+  startAuthorizationServer,
+  WEB_CLIENT,
+} from './authorization-server.js'
+
+describeWithRedis('a log-out at oidc-provider', (url) => {
+  const namespace = `logout-${randomUUID()}`
+  let redis: Redis
+  let provider: AuthorizationServer
+  let application: Server
+  let tokens: TokenManager
+  let program: WorkerProgram
+  let other: ChildProcess
+
+  beforeAll(async () => {
+    redis = new Redis(url)
+    application = createServer()
+    await new Promise<void>((resolve) => application.listen(0, '127.0.0.1', resolve))
+    const { port } = application.address() as AddressInfo
+    provider = await startAuthorizationServer(
+      [createSigningKey('first')],
+      `http://127.0.0.1:${port}/backchannel-logout`,
+    )
+    tokens = new TokenManager({
+      config: new TokenConfig(PATIENT),
+      revocation: createRedisStore(redis, { namespace }),
+      issuers: [
+        {
+          issuer: provider.issuer,
+          audience: RESOURCE,
+          profile: 'at+jwt',
+          keys: {
+            discovery: `${provider.issuer}/.well-known/openid-configuration`,
+            allowPrivateNetwork: true,
+          },
+        },
+      ],
+    })
+    const app = express().use(
+      mount(createBackChannelLogout(tokens, { clientId: WEB_CLIENT, revoke: 'session' })),
+    )
+    application.on('request', app)
+    program = await bundleWorker('test/issuers/logout-process.ts')
+    other = fork(program.path, [url, namespace, provider.issuer, RESOURCE], { execArgv: [] })
+    await once(other, 'message')
+  }, 60_000)
+
+  afterAll(async () => {
+    other.kill()
+    program.remove()
+    application.closeAllConnections()
+    application.close()
+    await provider.stop()
+    await redis.quit()
+  })
+
+  const askOther = async (token: string): Promise<unknown> => {
+    const answer = once(other, 'message')
+    other.send(token)
+    return (await answer)[0]
+  }
+  const outcomes = async (token: string): Promise<unknown[]> => [
+    await outcomeOf(tokens.verifyToken(token)),
+    await askOther(token),
+  ]
+
+  test('its token is refused in every process, and those of other sessions are not', async () => {
+    const [phone, laptop, others] = await Promise.all(
+      ['ada', 'ada', 'grace'].map((user) => provider.logIn(user)),
+    )
+    for (const each of [phone, laptop, others]) {
+      expect(await outcomes(each?.accessToken ?? '')).toEqual(['ok', 'ok'])
+    }
+    await phone?.logOut()
+    expect(provider.logouts).toEqual({ accepted: 1, failed: 0 })
+    expect(await outcomes(phone?.accessToken ?? '')).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
+    expect(await outcomes(laptop?.accessToken ?? '')).toEqual(['ok', 'ok'])
+    expect(await outcomes(others?.accessToken ?? '')).toEqual(['ok', 'ok'])
+  })
+
+  test('the user can log in again at once', async () => {
+    const before = await provider.logIn('linus')
+    await before.logOut()
+    const after = await provider.logIn('linus')
+    expect(await outcomes(before.accessToken)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
+    expect(await outcomes(after.accessToken)).toEqual(['ok', 'ok'])
+  })
+})
