@@ -184,10 +184,9 @@ describe('how long a revocation is kept', () => {
     test.each(REVOCATIONS)('%s: until no token that it covers can verify', async (_, revoke) => {
       const { tokens, clock, store } = createReceiver([A.options(options)], { config })
       clock.seconds = NOW + 0.5
-      // The newest that the issuer can have made before, by a clock that is ahead, with an exp in a hundred years.
-      const iat = NOW + 0.5 + leeway
+      // The newest that is covered, made by a clock that is ahead, with an exp in a hundred years.
+      const iat = NOW + 0.999 + leeway
       const newest = A.sign({ ...IDS, iat, exp: ENDLESS })
-      const plain = A.sign({ ...IDS, iat: NOW - 30, exp: ENDLESS })
       await revoke(tokens)
       const outcomeAt = async (seconds: number, token: string): Promise<string> => {
         clock.seconds = seconds
@@ -198,12 +197,8 @@ describe('how long a revocation is kept', () => {
         return outcomeOf(tokens.verifyToken(token))
       }
       const end = iat + age + leeway
-      for (const seconds of [NOW + 1, NOW + 121, NOW + age, NOW - 30 + age + leeway - 0.001]) {
-        expect(await outcomeAt(seconds, plain), `${seconds - NOW} s`).toMatch(/TOKEN_(?:REVOKED|EXPIRED)/)
-      }
-      for (const seconds of [NOW + age, end - 1, end - 0.001]) {
-        expect(await outcomeAt(seconds, newest), `${seconds - NOW} s`).toBe('TOKEN_REVOKED')
-      }
+      // Seen for the first time just before its end: nothing has told the store about it.
+      expect(await outcomeAt(end - 0.001, newest)).toBe('TOKEN_REVOKED')
       expect(await outcomeAt(end, newest)).toBe('TOKEN_EXPIRED')
     })
   })
