@@ -8,7 +8,14 @@ import * as h3 from '../src/adapters/h3.js'
 import * as hono from '../src/adapters/hono.js'
 import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
-import { acceptUpgrade, MissingTokenError, TokenConfig, TokenManager, toErrorResponse } from '../src/index.js'
+import {
+  acceptUpgrade,
+  type IssuerOptions,
+  MissingTokenError,
+  TokenConfig,
+  TokenManager,
+  toErrorResponse,
+} from '../src/index.js'
 import { createIssuerKeys, type KeySource } from '../src/issuers/key-source.js'
 import { createConsole } from '../src/routes/console.js'
 import {
@@ -22,6 +29,7 @@ import {
   createEventReceiver,
   createGlobalTokenRevocation,
 } from '../src/routes/security-events.js'
+import { auth0, cognito, entra, keycloak, okta } from '../src/providers.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -43,6 +51,8 @@ const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
 
 const createKeys = (source: KeySource): unknown =>
   createIssuerKeys(source, { issuer: 'https://id.example/', algorithms: ['RS256'], emit: () => {} })
+
+const withIssuer = (issuer: object) => new TokenManager({ config, issuers: [issuer as IssuerOptions] })
 
 // Each names the unknown option, and the one that was meant.
 const CALLS: readonly (readonly [
@@ -240,6 +250,41 @@ const CALLS: readonly (readonly [
     (given) => createRevocationRoute(tokens, { client: () => 'api', ...(given as object) }),
   ],
   ['clientCredentials', 'verfy', 'verify', (given) => clientCredentials(given)],
+  [
+    'issuers',
+    'aud',
+    'audience',
+    (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
+  ],
+  [
+    'issuers',
+    'jwksUri',
+    'keys',
+    (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
+  ],
+  [
+    'mapping of issuers',
+    'scope',
+    'scopes',
+    (given) => withIssuer({ issuer: 'https://id.example', audience: 'a', mapping: given }),
+  ],
+  [
+    'keys of issuers',
+    'cooldwn',
+    'cooldown',
+    (given) =>
+      withIssuer({
+        issuer: 'https://id.example',
+        audience: 'a',
+        keys: { jwksUri: 'https://id.example/keys', ...(given as object) },
+      }),
+  ],
+  ['verifyIssuedJwt', 'audiance', 'audience', (given) => tokens.verifyIssuedJwt('a.b.c', given)],
+  ['auth0', 'domein', 'domain', (given) => auth0(given)],
+  ['cognito', 'audience', 'clientId', (given) => cognito(given)],
+  ['entra', 'tenant', 'tenantId', (given) => entra(given)],
+  ['keycloak', 'relm', 'realm', (given) => keycloak(given)],
+  ['okta', 'authorisationServer', 'authorizationServer', (given) => okta(given)],
   ['createMetadataRoutes', 'isuer', 'issuer', (given) => createMetadataRoutes(METADATA, given)],
   [
     'server of createMetadataRoutes',
