@@ -10,6 +10,7 @@ import * as koa from '../src/adapters/koa.js'
 import * as nest from '../src/adapters/nest/index.js'
 import {
   acceptUpgrade,
+  chooseManager,
   type IssuerOptions,
   MissingTokenError,
   TokenConfig,
@@ -89,6 +90,23 @@ const CALLS: readonly (readonly [
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
+  ['createAccessTokenAsync', 'expiresin', 'expiresIn', (given) => tokens.createAccessTokenAsync(uid, given)],
+  ['createRefreshTokenAsync', 'audiance', 'audience', (given) => tokens.createRefreshTokenAsync(uid, given)],
+  [
+    'keys',
+    'privatKey',
+    'privateKey',
+    (given) => new TokenManager({ config: new TokenConfig(), keys: [given] }),
+  ],
+  [
+    'setKeys',
+    'retiredAt',
+    'retireAt',
+    (given) => {
+      const keys = [{ algorithm: 'HS256', secret: SECRET } as const]
+      new TokenManager({ config: new TokenConfig(), keys }).setKeys([given])
+    },
+  ],
   ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair', 'maxSession', 'maxSessions', (given) => tokens.createTokenPair(uid, given)],
   ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
@@ -102,6 +120,13 @@ const CALLS: readonly (readonly [
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
   ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
   ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
+  ['chooseManager require', 'scope', 'scopes', (given) => chooseManager(() => tokens).require(given)],
+  [
+    'chooseManager getTokenFromRequest',
+    'location',
+    'locations',
+    (given) => chooseManager(() => tokens).getTokenFromRequest(request, given),
+  ],
   ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],

@@ -126,7 +126,8 @@ function createChallenge(error: TokenError, message: string, options: ErrorRespo
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
   if (error.code === 'INSUFFICIENT_SCOPE') {
     // RFC 6750 §3: the scopes that give access. The attribute has no word for "one of": a token with all of them passes.
-    const { required, anyOf = [] } = error as InsufficientScopeError
+    // An error of an older copy of this package has no `anyOf`.
+    const { required = [], anyOf = [] } = error as Partial<InsufficientScopeError>
     parameters.push(`scope=${quote([...new Set([...required, ...anyOf])].join(' '))}`)
   }
   // RFC 9728 §5.1

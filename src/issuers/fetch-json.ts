@@ -130,17 +130,17 @@ async function send(
 async function readBody(url: URL, response: Response, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = (): Error => new Error(`The answer of ${show(url)} is larger than ${maxBytes} bytes`)
   if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
+  if (response.body === null) return new Uint8Array()
+  const reader = response.body.getReader()
   const chunks: Uint8Array[] = []
   let size = 0
-  const reader = response.body?.getReader()
-  while (reader !== undefined) {
+  for (;;) {
     const { done, value } = await readChunk(url, reader)
-    if (done || value === undefined) break
+    if (done || value === undefined) return Buffer.concat(chunks)
     size += value.byteLength
     if (size > maxBytes) throw tooLarge()
     chunks.push(value)
   }
-  return Buffer.concat(chunks)
 }
 
 interface ChunkReader {

@@ -5,7 +5,7 @@ import { parseJwkText } from '../jws/jwk.js'
 import { withDeadline } from '../promises.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import { bindKeySet, bindMaterial, type IssuerKeySet, type KeySetRules, selectIssuerKeys } from './jwk-set.js'
-import { createKeyCache, type KeyCache, type KeyTiming } from './key-cache.js'
+import { createKeyCache, type KeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
 
 /** The key for a header: one, several of which the `kid` selects, or `null` for none. */
 export type KeyAnswer = Jwk | readonly Jwk[] | { readonly keys: readonly Jwk[] } | KeyMaterial | null
@@ -24,20 +24,20 @@ export function createFunctionKeys(
   findKeys: KeyFunction,
   context: KeySourceContext,
   timing: KeyTiming,
-  now: () => number,
+  runtime: KeyRuntime,
 ): IssuerKeys {
   const { issuer, algorithms, emit } = context
   // The least recently used first.
   const entries = new Map<string, KeyCache>()
   const owners = new WeakMap<BoundKey, string>()
-  const unknown = createUnknownLimit(timing.cooldownMs, now)
+  const unknown = createUnknownLimit(timing.cooldownMs, runtime.now)
 
   const createEntry = (header: JwsHeader): KeyCache =>
     createKeyCache({
       issuer,
       timing,
       emit,
-      now,
+      runtime,
       load: async (previous) => {
         const answer = await withDeadline(
           Promise.resolve(findKeys(header, issuer)),

@@ -16,13 +16,20 @@ export interface KeyTiming {
   readonly cooldownMs: number
 }
 
+/** Where a cache runs. */
+export interface KeyRuntime {
+  /** Milliseconds of a clock that cannot be set back. */
+  readonly now: () => number
+  /** Whether what a request has started ends with it. */
+  readonly isWorkerd: boolean
+}
+
 /** What a cache needs. */
 export interface KeyCacheOptions {
   readonly issuer: string
   readonly timing: KeyTiming
   readonly emit: TokenEmitter['emit']
-  /** Milliseconds of a clock that cannot be set back. */
-  readonly now: () => number
+  readonly runtime: KeyRuntime
   /** `null`: there is no such key, which is not a failure. */
   readonly load: (previous: readonly BoundKey[]) => Promise<IssuerKeySet | null>
 }
@@ -31,7 +38,7 @@ export interface KeyCacheOptions {
 export interface KeyCache {
   /** The keys that may be used now; `null` if there are none, or they are too old. Starts a reload when it is due. */
   current(): readonly BoundKey[] | null
-  /** Whether a key that is not among them may be looked for: not within the cool-down. True while a load is under way. */
+  /** Whether a key that is not among them may be looked for: not within the cool-down, but while a load is under way. */
   mayHaveMore(): boolean
   /** Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it. */
   load(): Promise<void>
@@ -51,7 +58,8 @@ interface Loading {
 
 /** A cache of the keys that `load` resolves to. */
 export function createKeyCache(options: KeyCacheOptions): KeyCache {
-  const { timing, now } = options
+  const { timing } = options
+  const { now, isWorkerd } = options.runtime
   let keys: ReadonlySet<BoundKey> = new Set()
   let list: readonly BoundKey[] = []
   // When the request for them was sent: what they say was true then.
@@ -60,6 +68,9 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   let endedAt = Number.NEGATIVE_INFINITY
   let failures = 0
   let lastCause: unknown = null
+  // How many loads were started, and which of them brought the keys.
+  let started = 0
+  let applied = 0
 
   const isUsable = (time: number): boolean => time - loadedAt <= timing.maxAgeMs + timing.maxStaleMs
 
@@ -71,57 +82,61 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     return failures === 0 || time - endedAt >= delay
   }
 
-  const run = async (startedAt: number, isLast: () => boolean): Promise<void> => {
+  const run = async (startedAt: number, sequence: number): Promise<void> => {
+    // A load that was given up must not replace the result of a later one.
+    const isLate = (): boolean => applied > sequence
     try {
       const set = await options.load(list)
-      if (!isLast()) return
+      if (isLate()) return
       if (set !== null && set.keys.length === 0) throw noUsableKey(set)
       list = set?.keys ?? []
       keys = new Set(list)
       loadedAt = startedAt
+      applied = sequence
       failures = 0
       if (set !== null) options.emit('keysLoaded', () => toLoadedEvent(options.issuer, set))
     } catch (cause) {
-      if (!isLast()) return
+      if (isLate()) return
       failures++
       lastCause = cause
       options.emit('keysFailed', () => ({ issuer: options.issuer, cause }))
     } finally {
-      if (isLast()) {
-        loading = null
-        endedAt = now()
-      }
+      if (sequence === started) loading = null
+      endedAt = now()
     }
   }
 
   const start = (startedAt: number): Loading => {
-    let own: Loading | null = null
-    // A load that was given up must not replace the result of a later one.
-    const done = settleQuietly(Promise.resolve().then(() => run(startedAt, () => loading === own)))
-    own = { startedAt, done }
-    loading = own
-    return own
+    const sequence = ++started
+    // Not before `loading` is set: a load that fails at once would leave itself behind.
+    const done = settleQuietly(Promise.resolve().then(() => run(startedAt, sequence)))
+    return (loading = { startedAt, done })
   }
 
-  const reloadIfDue = (time: number): void => {
-    const isDue = time - loadedAt > timing.maxAgeMs && readLoading(time) === null && isRetryDue(time)
-    if (isDue) start(time)
+  const isDue = (time: number): boolean =>
+    time - loadedAt > timing.maxAgeMs && readLoading(time) === null && isRetryDue(time)
+
+  // Whether the keys can be used at once. What a Worker starts in the background ends with its request: there, the first
+  // request that finds the keys due waits for them.
+  const isReady = (time: number): boolean => {
+    if (!isUsable(time)) return false
+    if (!isDue(time)) return true
+    if (isWorkerd) return false
+    start(time)
+    return true
   }
 
   return {
-    current() {
-      const time = now()
-      if (!isUsable(time)) return null
-      reloadIfDue(time)
-      return list
-    },
+    current: () => (isReady(now()) ? list : null),
     mayHaveMore() {
       const time = now()
-      return readLoading(time) !== null || time - endedAt >= timing.cooldownMs
+      if (readLoading(time) !== null) return !isWorkerd
+      return time - endedAt >= timing.cooldownMs
     },
     async load() {
       const time = now()
-      const underWay = readLoading(time)
+      // Nor can a Worker wait for what another of its requests has started.
+      const underWay = isWorkerd ? null : readLoading(time)
       if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw new KeysUnavailableError(lastCause)
       const { startedAt, done } = underWay ?? start(time)
       const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)
@@ -132,12 +147,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       }
       if (!isUsable(now())) throw new KeysUnavailableError(lastCause)
     },
-    isTrusted(key) {
-      const time = now()
-      if (!keys.has(key) || !isUsable(time)) return false
-      reloadIfDue(time)
-      return true
-    },
+    isTrusted: (key) => keys.has(key) && isReady(now()),
   }
 }
 

@@ -2,12 +2,13 @@ import { ConfigurationError } from '../errors.js'
 import { isJsonObject } from '../json.js'
 import type { Jwk } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
+import { IS_WORKERD } from '../runtime.js'
 import { type Duration, monotonicNow, parseDuration } from '../time.js'
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
 import { createFunctionKeys, type KeyFunction } from './function-keys.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import { bindKeySet, noUsableKey, selectIssuerKeys } from './jwk-set.js'
-import type { KeyTiming } from './key-cache.js'
+import type { KeyRuntime, KeyTiming } from './key-cache.js'
 import { createRemoteKeys, type RemoteSource } from './remote-keys.js'
 
 export type { KeyFetch, KeyRequest } from './fetch-json.js'
@@ -81,10 +82,11 @@ const STATIC_OPTIONS: OptionNames<StaticSource> = { keys: true }
 export function createIssuerKeys(
   source: KeySource | undefined,
   context: KeySourceContext,
-  now: () => number = monotonicNow,
+  runtime: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD },
 ): IssuerKeys {
   const owner = `the keys of issuer ${JSON.stringify(context.issuer)}`
-  if (typeof source === 'function') return createFunctionKeys(source, context, parseTiming(owner, {}), now)
+  if (typeof source === 'function')
+    return createFunctionKeys(source, context, parseTiming(owner, {}), runtime)
   const given = source === undefined ? { discovery: toDiscoveryUrl(owner, context.issuer) } : source
   if (!isJsonObject(given) || !('keys' in given || 'jwksUri' in given || 'discovery' in given)) {
     throw new TypeError(`${owner} must be an object with jwksUri, discovery or keys, or a function`)
@@ -98,7 +100,7 @@ export function createIssuerKeys(
   const [kind, url] = isJwksUri
     ? (['jwksUri', given.jwksUri] as const)
     : (['discovery', given.discovery] as const)
-  return createRemoteKeys(parseRemote(owner, kind, url, given), context, now)
+  return createRemoteKeys(parseRemote(owner, kind, url, given), context, runtime)
 }
 
 // OpenID Connect Discovery §4.1: a slash at the end of the issuer is removed first.
@@ -172,7 +174,7 @@ function parseTime(owner: string, name: string, value: Duration, min: number, ma
   try {
     milliseconds = parseDuration(value) * 1000
   } catch (error) {
-    throw new TypeError(`${owner}: ${name}: ${(error as Error).message}`)
+    throw new TypeError(`${owner}: ${name}: ${(error as Error).message}`, { cause: error })
   }
   if (milliseconds >= min && milliseconds <= max) return milliseconds
   throw new RangeError(`${owner}: ${name} must be between ${min / 1000} and ${max / 1000} seconds`)
@@ -190,7 +192,7 @@ function parseSwitch(owner: string, value: unknown): boolean {
 
 function parseHeaders(owner: string, headers: unknown): Readonly<Record<string, string>> {
   const isPlain = typeof headers === 'object' && headers !== null && !Array.isArray(headers)
-  const entries = isPlain && !(headers instanceof Headers) ? Object.entries(headers as object) : null
+  const entries = isPlain && !(headers instanceof Headers) ? Object.entries(headers) : null
   if (entries === null || entries.some(([, value]) => typeof value !== 'string')) {
     throw new TypeError(`${owner}: headers must be an object of strings`)
   }

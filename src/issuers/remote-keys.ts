@@ -3,7 +3,7 @@ import type { JwsHeader } from '../jws/jose.js'
 import { fetchBeforeDeadline, type FetchRules, type JsonFetcher } from './fetch-json.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import { bindKeySet, selectIssuerKeys } from './jwk-set.js'
-import { createKeyCache, type KeyTiming } from './key-cache.js'
+import { createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
 
 /** Where keys are fetched from, and how; everything is checked. */
 export interface RemoteSource {
@@ -18,16 +18,16 @@ export interface RemoteSource {
 export function createRemoteKeys(
   source: RemoteSource,
   context: KeySourceContext,
-  now: () => number,
+  runtime: KeyRuntime,
 ): IssuerKeys {
   const { issuer, algorithms, emit } = context
-  const fetchEntries = source.kind === 'jwksUri' ? fetchSet(source) : discoverSet(source, issuer, now)
+  const fetchEntries = source.kind === 'jwksUri' ? fetchSet(source) : discoverSet(source, issuer, runtime.now)
 
   const cache = createKeyCache({
     issuer,
     timing: source.timing,
     emit,
-    now,
+    runtime,
     load: async (previous) => {
       const entries = await fetchBeforeDeadline(source.rules, source.url, fetchEntries)
       return bindKeySet(entries, { algorithms, previous })
@@ -48,7 +48,7 @@ export function createRemoteKeys(
       // Somebody else may have loaded them in the meantime.
       if (find(header) === null) await cache.load()
     },
-    isTrusted: cache.isTrusted,
+    isTrusted: (key) => cache.isTrusted(key),
     async ready() {
       if (cache.current() === null) await cache.load()
     },

@@ -46,6 +46,7 @@ export interface SigningKey extends BoundKey {
 /** A signer for the public key that verifies its signatures. */
 export function createExternalSigner(source: SignFunction, key: BoundKey, timeoutMs: number): ExternalSigner {
   let hasFailed = false
+  let attempt: Promise<string> | null = null
   const sign = async (input: string): Promise<string> => {
     try {
       const answer = await callInTime(source, Buffer.from(input), key, timeoutMs)
@@ -63,8 +64,10 @@ export function createExternalSigner(source: SignFunction, key: BoundKey, timeou
     source,
     sign,
     async assertAvailable() {
-      // Has no dots: no part of a token.
-      if (hasFailed) await sign('tokenlib signer check')
+      if (!hasFailed) return
+      // One attempt for all that wait. Its text has no dots: it is no part of a token.
+      attempt ??= sign('tokenlib signer check').finally(() => (attempt = null))
+      await attempt
     },
   }
 }

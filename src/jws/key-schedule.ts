@@ -132,7 +132,7 @@ function assertRetirement(
 function readEndOfUse(key: ScheduledKey, keys: readonly ScheduledKey[]): number | null {
   if (!keys.some(({ notBefore }) => notBefore > key.notBefore && notBefore < key.retireAt)) return null
   const moments = [...new Set(keys.flatMap(({ notBefore, retireAt }) => [notBefore, retireAt]))]
-  const sorted = moments.sort((a, b) => a - b)
+  const sorted = moments.toSorted((a, b) => a - b)
   const last = sorted.findLastIndex((moment) => findNewest(keys, moment) === key)
   return last === -1 ? null : (sorted[last + 1] ?? Number.POSITIVE_INFINITY)
 }
@@ -161,8 +161,8 @@ function explainMissing(signers: readonly ScheduledKey[], now: number): string {
   if (signers.length === 0) {
     return 'This manager can only verify tokens; its keys need a secret, a privateKey or sign to create them'
   }
-  const coming = signers.filter(({ notBefore }) => notBefore > now).sort((a, b) => a.notBefore - b.notBefore)
-  const [next] = coming
+  const coming = signers.filter(({ notBefore }) => notBefore > now)
+  const [next] = coming.toSorted((a, b) => a.notBefore - b.notBefore)
   return next === undefined
     ? `No key can sign at ${toText(now)}: all are retired. Add one with setKeys()`
     : `No key can sign at ${toText(now)}: the next one is ${quote(next)}, from ${toText(next.notBefore)} on`

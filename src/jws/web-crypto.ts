@@ -46,7 +46,7 @@ export function fromWebCryptoKey(field: string, key: WebCryptoKey): KeyObject {
 /** A function that signs with a private `CryptoKey`. */
 export function createWebCryptoSigner(key: WebCryptoKey, algorithm: Algorithm): SignFunction {
   const parameters = WEB_ALGORITHMS[algorithm]?.parameters ?? ''
-  return (input) => crypto.subtle.sign(parameters as never, key as never, input as never)
+  return (input) => crypto.subtle.sign(parameters, key as never, input)
 }
 
 interface WebAlgorithm {

@@ -13,6 +13,7 @@ import {
 import type { RequestView } from '../request/view.js'
 import type { Revoker } from '../revocation/revoker.js'
 import { type Authenticator, reportRejection } from './authenticate.js'
+import type { VerifiedToken } from './verified-tokens.js'
 
 /** Ends the session of every genuine token in a request; returns the claims of the first one, or `null` for none. */
 export async function logoutRequest(
@@ -110,33 +111,39 @@ async function readPlace(
     .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))
 }
 
-/** The claims of a genuine token, expired or not, and its issuer, or `null`: enough to take its rights away. */
-export async function readRevocableToken(
-  { verifier, now, settings }: Authenticator,
+/** The claims of a genuine token, expired or not, or `null`: enough to take its rights away. */
+export async function readRevocableClaims(
+  authenticator: Authenticator,
   text: string,
-): Promise<{ readonly claims: TokenPayload; readonly issuer: string | null } | null> {
-  const token = settings.reading.toCanonical(text)
+): Promise<TokenPayload | null> {
+  const { toCanonical } = authenticator.settings.reading
+  return (await openGenuine(authenticator, toCanonical(text)))?.claims ?? null
+}
+
+async function openToken(authenticator: Authenticator, found: RequestToken): Promise<GenuineToken | null> {
+  const opened = await openGenuine(authenticator, found.token)
+  if (opened === null) return null
+  const { claims, source } = opened
+  // A header or query has one place for both types; cookies and bodies have a name for each.
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  if (isNamed && claims.type !== found.type) return null
+  const { issuer } = source
+  const { sid, jti } = claims
+  return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
+}
+
+async function openGenuine({ verifier, now }: Authenticator, token: string): Promise<VerifiedToken | null> {
   try {
     if (verifier.needsKeys(token, now())) await verifier.loadKeys(token)
-    const { claims, source } = verifier.open(token, now())
+    const opened = verifier.open(token, now())
+    const { claims, source } = opened
     // What an issuer has made for another application is no business of ours.
     if (source.issuer !== null) assertClaims(claims, source.lenientRules, now() / 1000)
-    return { claims, issuer: source.issuer }
+    return opened
   } catch (error) {
     if (isDecodeError(error)) return null
     throw error
   }
-}
-
-async function openToken(authenticator: Authenticator, found: RequestToken): Promise<GenuineToken | null> {
-  const genuine = await readRevocableToken(authenticator, found.token)
-  if (genuine === null) return null
-  const { claims, issuer } = genuine
-  // A header or query has one place for both types; cookies and bodies have a name for each.
-  const isNamed = found.location === 'cookies' || found.location === 'json'
-  if (isNamed && claims.type !== found.type) return null
-  const { sid, jti } = claims
-  return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
 }
 
 // No page of another site can send a header or a JSON body to us, nor a CSRF value; it can send a query, and the browser

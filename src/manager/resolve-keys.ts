@@ -37,7 +37,7 @@ export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers
     longestLifetimeMs: readLongestLifetime(config),
   }
   const ring = createScheduledRing(list, rules, now?.() ?? 0)
-  return { keys: ring, setKeys: ring.replace }
+  return { keys: ring, setKeys: (next, at) => ring.replace(next, at) }
 }
 
 const KEY_FIELDS = [

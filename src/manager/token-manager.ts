@@ -44,7 +44,7 @@ import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
 import { createIssuer, type TokenIssuer } from './issue.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
-import { logoutRequest, readRevocableToken } from './logout-request.js'
+import { logoutRequest, readRevocableClaims } from './logout-request.js'
 import {
   assertType,
   compilePolicy,
@@ -569,7 +569,7 @@ export class TokenManager<
    * for taking rights away: pass the claims to `logout` or `revokeToken`.
    */
   async readRevocableToken(token: string): Promise<TokenPayload | null> {
-    return (await readRevocableToken(this.#authenticator, token))?.claims ?? null
+    return readRevocableClaims(this.#authenticator, token)
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {

@@ -56,7 +56,7 @@ export interface TokenVerifier {
 export function createVerifier(settings: Settings): TokenVerifier {
   const { identityClaim, issuers, keys, maxTokenLength, schema, verifiedCacheSize } = settings
   const verifyJws = createJwsVerifier(keys, maxTokenLength)
-  const own = toSource(null, settings.claims, keys.isTrusted)
+  const own = toSource(null, settings.claims, (key, now) => keys.isTrusted(key, now))
   const sources = new Map([...issuers.values()].map((issuer) => [issuer, toForeignSource(issuer)]))
   const { headerType } = settings.reading
   const remembered = createRecentTokens<VerifiedToken>(

@@ -2,6 +2,7 @@ import { describeBodies } from './matrix/describe-bodies.js'
 import { describeCookies } from './matrix/describe-cookies.js'
 import { describeErrors } from './matrix/describe-errors.js'
 import { describeRoutes } from './matrix/describe-routes.js'
+import { describeTenants } from './matrix/describe-tenants.js'
 import { ELYSIA } from './matrix/elysia.js'
 import { EXPRESS } from './matrix/express.js'
 import { FASTIFY } from './matrix/fastify.js'
@@ -16,3 +17,4 @@ describeRoutes(FRAMEWORKS)
 describeErrors(FRAMEWORKS)
 describeBodies(FRAMEWORKS)
 describeCookies(FRAMEWORKS)
+describeTenants(FRAMEWORKS)

@@ -94,7 +94,11 @@ export const ALGORITHMS: readonly Algorithm[] = [
 /** Keys of an issuer with a clock that stands still. */
 export function createTestedKeys(
   source: KeySource | undefined,
-  { issuer = ISSUER, algorithms = ALGORITHMS }: { issuer?: string; algorithms?: readonly Algorithm[] } = {},
+  {
+    issuer = ISSUER,
+    algorithms = ALGORITHMS,
+    isWorkerd = false,
+  }: { issuer?: string; algorithms?: readonly Algorithm[]; isWorkerd?: boolean } = {},
 ): TestedKeys {
   let now = 1_000_000
   const loaded: TokenEvents['keysLoaded'][] = []
@@ -109,7 +113,7 @@ export function createTestedKeys(
         if (name === 'keysFailed') failed.push(create() as TokenEvents['keysFailed'])
       },
     },
-    () => now,
+    { now: () => now, isWorkerd },
   )
   return {
     ...keys,

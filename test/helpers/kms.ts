@@ -68,24 +68,20 @@ export async function startKms(curve: 'P-256' | 'P-384' | 'P-521' | 'rsa' = 'P-2
       const id = asked.push(Buffer.from(input).toString())
       const answer = await new Promise<{ signature?: Uint8Array; error?: string }>((resolve) => {
         waiting.set(id, resolve)
-        worker.postMessage({ id, input, behaviour })
+        worker.postMessage({ id, input, behaviour }, [])
       })
       if (answer.signature === undefined) throw new Error(answer.error)
-      switch (behaviour) {
-        case 'garbage':
-          return Buffer.alloc(answer.signature.length, 0xff)
-        case 'short':
-          return answer.signature.subarray(1)
-        case 'text':
-          return Buffer.from(answer.signature).toString('base64') as never
-        case 'nothing':
-          return undefined as never
-        default:
-          return answer.signature
-      }
+      return spoil(answer.signature, behaviour)
     },
     async close() {
       await worker.terminate()
     },
   }
+}
+
+function spoil(signature: Uint8Array, behaviour: KmsBehaviour): Uint8Array {
+  if (behaviour === 'garbage') return Buffer.alloc(signature.length, 0xff)
+  if (behaviour === 'short') return signature.subarray(1)
+  if (behaviour === 'text') return Buffer.from(signature).toString('base64') as never
+  return behaviour === 'nothing' ? (undefined as never) : signature
 }

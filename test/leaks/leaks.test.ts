@@ -26,9 +26,7 @@ const schema = z.object({ age: z.number(`${PIECE} is no age`) })
 const { tokens, clock, store } = createRevocable()
 const strict = new TokenManager({ config: tokens.config, clock, claims: schema })
 const named = createManager({ JWT_TOKEN_LOCATION: 'query', JWT_QUERY_STRING_NAME: PIECE }).tokens
-const keyed = new TokenConfig({
-  JWT_SECRET_KEY: { kty: 'oct', kid: PIECE, k: Buffer.from(SECRET).toString('base64url') },
-})
+const issuing = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_ENCODE_ISSUER: PIECE })
 const plain = tokens.createAccessToken({ uid: 'ada' })
 const claiming = tokens.createAccessToken({ uid: 'ada', note: PIECE })
 tokens.setCallbackTokenBlocklist(({ length }) => {
@@ -64,7 +62,7 @@ const SIGHTS: readonly [where: string, show: () => unknown][] = [
   ['process.stdout', () => process.stdout.write(PIECE)],
   ['process.stderr', () => process.stderr.write(Buffer.from(PIECE))],
   ['the JSON of a TokenConfig', () => new TokenConfig({ JWT_ENCODE_ISSUER: PIECE })],
-  ['the JSON of a TokenManager', () => new TokenManager({ config: keyed })],
+  ['the JSON of a TokenManager', () => new TokenManager({ config: issuing })],
   ['the JSON of a TokenPayload', () => createManager().tokens.verifyToken(claiming)],
 ]
 

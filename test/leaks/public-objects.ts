@@ -35,7 +35,7 @@ import { createTestTokens } from '../../src/testing/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
-import { type SecretText, secretsOfConfig } from './secret-texts.js'
+import { privateKeyTexts, type SecretText, secretsOfConfig } from './secret-texts.js'
 
 /** Objects that hold tokens, keys and passwords, and what they hold. */
 export interface PublicObjects {
@@ -50,6 +50,7 @@ export interface PublicObjects {
 }
 
 const PASSWORD = 'Zq8vN2xWc5Rt7Yb1'
+const PASSPHRASE = 'Hc4mKz9sLd2fPw7q'
 const header = { alg: 'HS256' }
 // No binding of Cloudflare: nothing is called here.
 const NAMESPACE: TokenStoreNamespace = {
@@ -78,6 +79,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const issuer = keycloak({ url: 'https://id.example', realm: 'shop', audience: 'api', remoteKeys })
   managers.push(new TokenManager({ config: new TokenConfig(), issuers: [issuer] }))
   for (const store of Object.values(stores)) managers.push(new TokenManager({ config, revocation: store }))
+  const keys = createKeys()
+  managers.push(new TokenManager({ config: new TokenConfig(), keys }))
 
   const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
   const csrf = csrfOf(pair.accessToken)
@@ -103,6 +106,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       TokenClientError: [new TokenClientError('UNAVAILABLE', 'refresh', { status: 503 })],
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
+      chooseManager: [tokenlib.chooseManager(() => tokens)],
       FetchView: [new FetchView(request)],
       TokenStoreObject: [new TokenStoreObject({ storage: { sql: {}, transactionSync: () => {} } } as never)],
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
@@ -149,6 +153,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     secrets: [
       ...configs.flatMap(secretsOfConfig),
       ...secretsOfConfig(testing.tokens.config),
+      ...keys.flatMap(({ privateKey }) => privateKeyTexts('privateKey', privateKey)),
+      { kind: 'a passphrase', text: PASSPHRASE },
       ...[pair.accessToken, pair.refreshToken, minted].map((text) => ({ kind: 'a token', text })),
       ...cookieValues(refreshed.cookies).map((text) => ({ kind: 'a value of a cookie', text })),
       { kind: 'a CSRF value', text: csrf },
@@ -174,6 +180,17 @@ function cookieValues(setCookies: readonly string[]): string[] {
   return setCookies.map((cookie) => cookie.slice(cookie.indexOf('=') + 1).split(';', 1)[0] as string)
 }
 
+// One by itself, and one that is encrypted.
+function createKeys(): tokenlib.OwnKey[] {
+  const { privateKey } = keyPairFor('ES384')
+  const encryption = { cipher: 'aes-256-cbc', passphrase: PASSPHRASE } as const
+  const encrypted = keyPairFor('EdDSA').privateKey.export({ format: 'pem', type: 'pkcs8', ...encryption })
+  return [
+    { algorithm: 'ES384', privateKey: { ...privateKey.export({ format: 'jwk' }) } },
+    { algorithm: 'EdDSA', privateKey: encrypted.toString(), passphrase: PASSPHRASE },
+  ]
+}
+
 function createConfigs(): [TokenConfig, ...TokenConfig[]] {
   const { privateKey } = keyPairFor('ES256')
   const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
@@ -184,6 +201,13 @@ function createConfigs(): [TokenConfig, ...TokenConfig[]] {
     new TokenConfig({ JWT_SECRET_KEY: bytes, JWT_PREVIOUS_SECRET_KEY: `${SECRET}!` }),
     new TokenConfig({ JWT_SECRET_KEY: { kty: 'oct', k: bytes.toString('base64url') } }),
     ...keys.map((key) => new TokenConfig({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: key })),
+    new TokenConfig({
+      JWT_ALGORITHM: 'ES256',
+      JWT_PRIVATE_KEY: privateKey
+        .export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: PASSPHRASE })
+        .toString(),
+      JWT_PRIVATE_KEY_PASSPHRASE: PASSPHRASE,
+    }),
   ]
 }
 

@@ -231,6 +231,19 @@ describe('a refresh whose signer fails', () => {
     expect(refreshed).toHaveLength(1)
   })
 
+  test('is tried once for all requests that wait', async () => {
+    const { tokens, kms } = createServed()
+    const pairs = await Promise.all(Array.from({ length: 20 }, () => tokens.createTokenPair(ada)))
+    kms.behave('fail')
+    await outcomeOf(tokens.createAccessTokenAsync(ada))
+    const before = kms.asked.length
+    const outcomes = await Promise.all(
+      pairs.map(({ refreshToken }) => outcomeOf(tokens.refresh(refreshToken))),
+    )
+    expect(new Set(outcomes)).toEqual(new Set(['KEYS_UNAVAILABLE']))
+    expect(kms.asked.length - before).toBe(1)
+  })
+
   test('reports the refusal, and issues nothing', async () => {
     const { tokens, kms } = createServed()
     const { refreshToken } = await tokens.createTokenPair(ada)

@@ -128,6 +128,7 @@ const NO_ENTRIES = [
     'setCallbackTokenBlocklist',
   ],
   ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions', 'getSession'],
+  ['createAccessTokenAsync', 'createRefreshTokenAsync', 'setKeys', 'jwks'],
   [
     'logout',
     'logoutRequest',

@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { z } from 'zod'
 import { Hono } from 'hono'
 import {
+  chooseManager,
   decodeWithoutVerifying,
   type Dependency,
   hasScopes,
@@ -90,6 +91,26 @@ declare const request: Request
   // @ts-expect-error and nobody changes it
   payload.sub = 'eve'
   void verified
+}
+
+// A choice among managers has the payload of those that are chosen.
+{
+  const byAge = new TokenManager({ config, claims: z.object({ age: z.number() }) })
+  const byRole = new TokenManager({ config, claims: z.object({ role: z.string() }) })
+  const tenant = chooseManager(async (view) => (view.header('host') === 'a' ? byAge : byAge))
+  const payload = await tenant.accessTokenRequired(request)
+  same<typeof payload.age, number>()
+  const maybe = await tenant.accessTokenOptional(request)
+  same<typeof maybe, typeof payload | null>()
+  const checked = await tenant.require({ withHeader: true })(request)
+  same<typeof checked.payload.age, number>()
+  const mixed = chooseManager((view) => (view.url === '/' ? byAge : byRole))
+  const either = await mixed.scopesRequired('a')(request)
+  if ('age' in either) same<typeof either.age, number>()
+  // @ts-expect-error what may be absent has to be refused by the function itself
+  chooseManager(() => new Map([['a', byAge]]).get('a'))
+  // @ts-expect-error an unknown field
+  tenant.require({ scope: ['a'] })
 }
 
 // With a schema of any library, payload.age is a number, and a wrong claim does not compile.

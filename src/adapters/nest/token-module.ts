@@ -9,6 +9,7 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import type { AnyClaims } from '../../claims/payload.js'
+import type { ManagerChoice } from '../../manager/choose-manager.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type JsonClaims, TokenManager, type TokenManagerOptions } from '../../manager/token-manager.js'
 import { assertOptions } from '../../options.js'
@@ -16,10 +17,11 @@ import { assertGateways } from './protect-sockets.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
 
-/** What a manager is built from, or one that is built already. */
+/** What a manager is built from, one that is built already, or a choice among several. */
 export type TokenSource<Input extends object, Output extends object, Subject> =
   | TokenManagerOptions<Input, Output, Subject>
   | { readonly tokens: TokenManager<Input, Output, Subject> }
+  | { readonly tokens: ManagerChoice<unknown> }
 
 /** How a manager is registered. */
 export interface TokenModuleExtras {
@@ -122,7 +124,8 @@ function toManager<Input extends object, Output extends object, Subject>(
 ): TokenManager<Input, Output, Subject> {
   if (!('tokens' in source)) return new TokenManager(source)
   assertOptions('TokenModule.forRoot()', source, { tokens: true })
-  return source.tokens
+  // A choice has the dependencies of a manager, which is what guards and parameters take from the container.
+  return source.tokens as TokenManager<Input, Output, Subject>
 }
 
 function createModule(

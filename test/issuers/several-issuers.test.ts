@@ -1,0 +1,194 @@
+import { describe, expect, test } from 'vitest'
+import { type TokenPayload, TokenConfig, TokenManager } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createForeign, createReceiver, AUDIENCE } from '../helpers/foreign.js'
+import { createClock, SECRET, withBearer } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
+
+const A = createForeign('https://a.example')
+const B = createForeign('https://b.example/', { algorithm: 'RS256' })
+
+const both = () => createReceiver([A.options({ subjectPrefix: 'a:' }), B.options({ subjectPrefix: 'b:' })])
+
+describe('own tokens beside those of two issuers', () => {
+  test('each token is verified with the keys of its issuer', async () => {
+    const { tokens } = both()
+    const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    expect(own).toMatchObject({ sub: 'ada', type: 'access' })
+    expect(own.iss).toBeUndefined()
+    expect(await tokens.verifyToken(A.sign())).toMatchObject({
+      iss: A.issuer,
+      sub: 'a:ada',
+      type: 'access',
+      aud: AUDIENCE,
+    })
+    expect(await tokens.verifyToken(B.sign())).toMatchObject({ iss: B.issuer, sub: 'b:ada', type: 'access' })
+  })
+
+  const SPELLINGS: readonly (readonly [name: string, iss: unknown])[] = [
+    ['a slash at the end', 'https://a.example/'],
+    ['no slash at the end', 'https://b.example'],
+    ['upper case', 'HTTPS://A.EXAMPLE'],
+    ['another case', 'https://A.example'],
+    ['a percent-encoded letter', 'https://%61.example'],
+    ['a port', 'https://a.example:443'],
+    ['a space', 'https://a.example '],
+    ['a NUL', 'https://a.example\0'],
+    ['a full-width letter', 'https://\uFF41.example'],
+    ['a zero-width character', 'https://a.example\u200B'],
+    ['an unknown issuer', 'https://c.example'],
+    ['an empty text', ''],
+    ['nothing', undefined],
+    ['null', null],
+    ['a number', 1],
+    ['a list', ['https://a.example']],
+    ['an object', { toString: 'https://a.example' }],
+    ['true', true],
+  ]
+  test.each(SPELLINGS)('the iss has to be exact: %s', async (_, iss) => {
+    const { tokens } = both()
+    const outcome = await outcomeOf(tokens.verifyToken(A.sign({ iss })))
+    // Our own keys are HMAC secrets, so that the algorithm is refused.
+    expect(outcome).toBe('TOKEN_INVALID')
+  })
+
+  test('a token without iss is one of our own, whatever the issuers', async () => {
+    const { tokens } = both()
+    const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '5m' })
+    expect((await tokens.verifyToken(token, { issuer: 'own' })).sub).toBe('ada')
+    expect(await outcomeOf(tokens.verifyToken(token, { issuer: A.issuer }))).toBe('TOKEN_ISSUER_INVALID')
+  })
+
+  test('a policy accepts the issuers that it names, and no other', async () => {
+    const { tokens } = both()
+    const own = tokens.createAccessToken({ uid: 'ada' })
+    const cases = { own, a: A.sign(), b: B.sign() }
+    const outcomes = async (issuer: string | readonly string[]) => {
+      const dependency = tokens.require({ issuer })
+      const answers = Object.entries(cases).map(async ([name, token]) => [
+        name,
+        await outcomeOf(dependency(withBearer(token))),
+        await outcomeOf(tokens.verifyToken(token, { issuer })),
+      ])
+      return Promise.all(answers)
+    }
+    const no = 'TOKEN_ISSUER_INVALID'
+    expect(await outcomes('own')).toEqual([
+      ['own', 'ok', 'ok'],
+      ['a', no, no],
+      ['b', no, no],
+    ])
+    expect(await outcomes([A.issuer])).toEqual([
+      ['own', no, no],
+      ['a', 'ok', 'ok'],
+      ['b', no, no],
+    ])
+    expect(await outcomes(['own', B.issuer])).toEqual([
+      ['own', 'ok', 'ok'],
+      ['a', no, no],
+      ['b', 'ok', 'ok'],
+    ])
+  })
+
+  test('a policy with an unknown issuer is a mistake, wherever it is given', async () => {
+    const { tokens } = both()
+    const issuer = 'https://a.example/'
+    expect(() => tokens.require({ issuer })).toThrow(TypeError)
+    await expect(tokens.verifyToken(A.sign(), { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.authenticateUpgrade(withBearer(A.sign()), { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.revokeUser('ada', { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.revokeAll({ issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.revokeKey('k', { issuer })).rejects.toThrow(TypeError)
+    expect(() => tokens.toSubject(issuer, 'ada')).toThrow(TypeError)
+    expect(tokens.toSubject(A.issuer, 'ada')).toBe('a:ada')
+  })
+
+  test('nobody but the issuer makes its tokens', async () => {
+    const { tokens } = both()
+    const issuer = A.issuer
+    expect(() => tokens.createAccessToken({ uid: 'ada' }, { issuer })).toThrow(TypeError)
+    expect(() => tokens.createRefreshToken({ uid: 'ada' }, { issuer })).toThrow(TypeError)
+    await expect(tokens.createTokenPair({ uid: 'ada' }, { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.createTokenPair({ uid: 'ada' }, { refresh: { issuer } })).rejects.toThrow(TypeError)
+    expect(await tokens.listSessions('ada')).toEqual([])
+  })
+
+  test('a refresh takes no token of an issuer, whatever it says', async () => {
+    const { tokens } = createReceiver([A.options({ profile: 'tokenlib' }), B.options()])
+    for (const foreign of [A, B]) {
+      for (const type of ['access', 'refresh']) {
+        const token = foreign.sign({ type, sid: 'session', gen: 0 })
+        expect(await outcomeOf(tokens.refresh(token))).not.toBe('ok')
+        expect(await outcomeOf(tokens.refresh(withBearer(token)))).not.toBe('ok')
+        expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(token)))).not.toBe('ok')
+      }
+    }
+  })
+})
+
+describe('schemas', () => {
+  const schema = {
+    '~standard': {
+      version: 1,
+      vendor: 'test',
+      validate: (value: unknown) =>
+        typeof (value as { tenant?: unknown }).tenant === 'string'
+          ? { value: { tenant: (value as { tenant: string }).tenant.toUpperCase() } }
+          : { issues: [{ message: 'tenant is missing', path: ['tenant'] }] },
+    },
+  } as const
+
+  const open = (identityClaim = 'sub') => {
+    const clock = createClock()
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_IDENTITY_CLAIM: identityClaim })
+    const issuers = [A.options({ subjectPrefix: 'a:' })]
+    return new TokenManager({
+      config,
+      clock,
+      issuers,
+      claims: schema as never,
+      revocation: createMemoryStore({ clock }),
+    })
+  }
+
+  test('the schema applies to the claims of an issuer too', async () => {
+    const tokens = open()
+    expect(await tokens.verifyToken(A.sign({ tenant: 'acme' }))).toMatchObject({
+      tenant: 'ACME',
+      sub: 'a:ada',
+    })
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('CLAIMS_INVALID')
+    for (const round of [1, 2, 3]) {
+      const payload = await tokens.verifyToken(A.sign({ tenant: 'acme', jti: 'again' }))
+      expect((payload as TokenPayload)['tenant'], `round ${round}`).toBe('ACME')
+    }
+  })
+
+  test('the identity claim of our own tokens has no meaning in those of an issuer', async () => {
+    const payload = await open('uid').verifyToken(A.sign({ tenant: 'acme', uid: 'root' }))
+    expect(payload.sub).toBe('a:ada')
+  })
+})
+
+test('the event of a revocation names the issuer whose tokens it concerns', async () => {
+  const { tokens } = both()
+  const events: unknown[] = []
+  tokens.on('revoked', ({ kind, id, sub, issuer }) => events.push([kind, id, sub, issuer]))
+  const payload = await tokens.verifyToken(A.sign({ sid: 's' }))
+  await tokens.revokeToken(payload)
+  await tokens.revokeSession(payload)
+  await tokens.revokeUser('a:ada', { issuer: A.issuer })
+  await tokens.revokeUser('eve')
+  await tokens.revokeKey('key-1', { issuer: B.issuer })
+  await tokens.revokeAll({ issuer: B.issuer })
+  await tokens.revokeAll()
+  expect(events).toEqual([
+    ['token', 'token-1', 'a:ada', A.issuer],
+    ['session', 's', 'a:ada', A.issuer],
+    ['user', 'a:ada', 'a:ada', A.issuer],
+    ['user', 'eve', 'eve', null],
+    ['key', 'key-1', null, B.issuer],
+    ['all', '', null, B.issuer],
+    ['all', '', null, null],
+  ])
+})
