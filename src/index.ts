@@ -61,7 +61,7 @@ export {
   unsetCookies,
   unsetRefreshCookies,
 } from './http/set-cookies.js'
-export type { IssuerOptions } from './issuers/issuer.js'
+export type { IssuerOptions } from './issuers/issuer-options.js'
 export type {
   DiscoverySource,
   JwksUriSource,
@@ -113,12 +113,8 @@ export type {
 } from './manager/policy.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
-export {
-  type JsonClaims,
-  type SubjectGetter,
-  TokenManager,
-  type TokenManagerOptions,
-} from './manager/token-manager.js'
+export type { JsonClaims, SubjectGetter, TokenManagerOptions } from './manager/manager-options.js'
+export { TokenManager } from './manager/token-manager.js'
 export type { NodeRequest } from './request/node-view.js'
 export { RequestToken, type TokenLocation } from './request/read-token.js'
 export type { RequestSource } from './request/request-source.js'

@@ -1,6 +1,6 @@
 import { isNonEmptyString } from './claims/payload.js'
 import { ConfigurationError } from './errors.js'
-import type { IssuerOptions } from './issuers/issuer.js'
+import type { IssuerOptions } from './issuers/issuer-options.js'
 import { REMOTE_OPTIONS, type RemoteKeysOptions } from './issuers/key-source.js'
 import { assertOptions, type OptionNames } from './options.js'
 import type { Duration } from './time.js'

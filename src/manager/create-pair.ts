@@ -10,11 +10,11 @@ import {
   type TokenPair,
 } from '../sessions/options.js'
 import type { Sessions } from '../sessions/sessions.js'
-import type { TokenIssuer } from './issue.js'
+import type { TokenMaker } from './token-maker.js'
 
 /** What a log-in works with. */
 export interface CreatePairParts {
-  readonly issuer: TokenIssuer
+  readonly maker: TokenMaker
   /** `null` where no store keeps sessions. */
   readonly sessions: Sessions | null
   readonly emit: TokenEmitter['emit']
@@ -22,7 +22,7 @@ export interface CreatePairParts {
 
 /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */
 export async function createTokenPair(
-  { issuer, sessions, emit }: CreatePairParts,
+  { maker, sessions, emit }: CreatePairParts,
   claims: ClaimsInput,
   options: CreateTokenPairOptions,
 ): Promise<TokenPair> {
@@ -38,11 +38,11 @@ export async function createTokenPair(
     )
   }
   const client = readSessionClient({ request, ip, userAgent })
-  const endsAt = issuer.planPair(claims, tokenOptions, { remember })
+  const endsAt = maker.planPair(claims, tokenOptions, { remember })
   // Before a session is opened that nobody would have tokens of.
-  await issuer.assertSignerAvailable()
-  const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? issuer.startSession()
-  const pair = await issuer.createPairAsync(claims, tokenOptions, session, { remember })
+  await maker.assertSignerAvailable()
+  const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
+  const pair = await maker.createPairAsync(claims, tokenOptions, session, { remember })
   emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
   return pair
 }

@@ -141,7 +141,10 @@ export interface VerifyOptions extends Pick<TokenPolicy, keyof typeof TOKEN_POLI
 }
 
 /** The fields of the policy in `VerifyOptions`. */
-export const VERIFY_POLICY_NAMES = { ...TOKEN_POLICY_NAMES, withHeader: true } as const
+export const VERIFY_POLICY_NAMES: Readonly<Record<keyof typeof TOKEN_POLICY_NAMES | 'withHeader', true>> = {
+  ...TOKEN_POLICY_NAMES,
+  withHeader: true,
+}
 
 /** The names of `VerifyOptions`, and `withHeader`. */
 export const VERIFY_OPTIONS: OptionNames<VerifyOptions & WithHeader> = {

@@ -14,20 +14,20 @@ import {
   findToken,
   reportRejection,
 } from './authenticate.js'
-import type { TokenIssuer } from './issue.js'
+import type { TokenMaker } from './token-maker.js'
 import { compilePolicy, OWN } from './policy.js'
 
 /** What a refresh works with. */
 export interface RefreshParts {
   readonly authenticator: Authenticator
-  readonly issuer: TokenIssuer
+  readonly maker: TokenMaker
   readonly store: StoreConnection
   readonly sessions: Sessions
 }
 
 /** A new pair for the refresh token in a request, or for a token itself; the session moves one generation on. */
 export async function refreshPair(
-  { authenticator, issuer, store, sessions }: RefreshParts,
+  { authenticator, maker, store, sessions }: RefreshParts,
   source: RequestSource | string,
   refreshOptions: RefreshOptions<object>,
 ): Promise<TokenPair> {
@@ -51,9 +51,9 @@ export async function refreshPair(
   // requests of every tab that read the old one just before the refresh.
   const { csrf, remember } = verified.claims
   const carried = { csrf, remember }
-  issuer.planPair(input, options, carried)
+  maker.planPair(input, options, carried)
   // Before the session moves on: a client that gets no answer would have a used token.
-  await issuer.assertSignerAvailable()
+  await maker.assertSignerAvailable()
 
   // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
   // used would count as a reuse. A presentation that is under way comes first.
@@ -64,7 +64,7 @@ export async function refreshPair(
     const session = await sessions.rotate(verified, { ...(view && { request: view }), ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return issuer.createPairAsync(input, options, session, carried)
+    return maker.createPairAsync(input, options, session, carried)
   }
   const pair = rotate()
   findings.presented = settleQuietly(pair.then(() => undefined))

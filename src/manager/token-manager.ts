@@ -1,9 +1,7 @@
 import { isTokenError, ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
-import { type RandomBytes, systemRandom } from '../claims/ids.js'
+import { systemRandom } from '../claims/ids.js'
 import type { AnyClaims, StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
-import type { ClaimsSchema } from '../claims/extra-claims.js'
-import type { JsonValue } from '../json.js'
 import {
   createEmitter,
   type EventOrigin,
@@ -13,8 +11,7 @@ import {
 } from '../events.js'
 import { type JwkSet, toJwkSet } from '../jws/jwks.js'
 import type { OwnKey } from '../jws/own-key.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import type { IssuerOptions } from '../issuers/issuer.js'
+import { assertOptions } from '../options.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
@@ -26,7 +23,6 @@ import {
   type RevokedIssuers,
   type Revoker,
 } from '../revocation/revoker.js'
-import type { RevocationStore } from '../revocation/store.js'
 import { connectStore, type StoreConnection, type StoreHealth } from '../sessions/connect-store.js'
 import {
   type RevokeOptions,
@@ -38,13 +34,19 @@ import {
 import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
-import { assertConfig, type TokenConfig } from './config.js'
+import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, passView } from './fast-lane.js'
-import { createIssuer, type TokenIssuer } from './issue.js'
+import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
+import {
+  assertManagerOptions,
+  type JsonClaims,
+  type SubjectGetter,
+  type TokenManagerOptions,
+} from './manager-options.js'
 import {
   assertType,
   compilePolicy,
@@ -77,46 +79,6 @@ import {
 } from './sockets.js'
 import { createVerifier } from './verified-tokens.js'
 
-/** Extra claims of a new token, for a manager without a schema. */
-export type JsonClaims = { readonly [claim: string]: JsonValue }
-
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
-export type SubjectGetter<Subject, Payload = TokenPayload> = (
-  uid: string,
-  payload: Payload,
-) => Subject | null | undefined | Promise<Subject | null | undefined>
-
-/** What a `TokenManager` is built from. */
-export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
-  readonly config: TokenConfig
-  /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
-  readonly claims?: ClaimsSchema<Input, Output>
-  /** Where revocations and sessions are kept; checked before the callback. */
-  readonly revocation?: RevocationStore | undefined
-  readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
-  /** Own keys that take turns by the clock, instead of those in the configuration. */
-  readonly keys?: readonly OwnKey[] | undefined
-  /** How long the `sign` of a key may take; default `'5s'`. */
-  readonly signTimeout?: Duration | undefined
-  /** Others whose tokens are accepted: identity providers, other applications. */
-  readonly issuers?: readonly IssuerOptions[] | undefined
-  readonly clock?: Clock
-  readonly randomBytes?: RandomBytes
-}
-
-const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>> = {
-  config: true,
-  claims: true,
-  revocation: true,
-  subjectGetter: true,
-  keys: true,
-  signTimeout: true,
-  issuers: true,
-  clock: true,
-  randomBytes: true,
-}
-const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
-
 /**
  * Creates access and refresh tokens, and guards routes with dependencies that check them.
  *
@@ -135,7 +97,7 @@ export class TokenManager<
   readonly clock: Clock
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
-  readonly #issuer: TokenIssuer
+  readonly #maker: TokenMaker
   readonly #store: StoreConnection | null
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
@@ -157,9 +119,7 @@ export class TokenManager<
   readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
-    // First what does not exist: it is often the configuration under another name.
-    if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
-    assertConfig(options)
+    assertManagerOptions(options)
     const {
       config,
       claims = null,
@@ -187,7 +147,7 @@ export class TokenManager<
     this.config = config
     this.clock = now
     this.#store = store
-    this.#issuer = createIssuer({
+    this.#maker = createTokenMaker({
       ...parts,
       settings,
       startToken: (at) => store?.revoker.startToken(at) ?? at,
@@ -250,7 +210,7 @@ export class TokenManager<
 
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
-    return this.#issuer.createToken('access', claims, options)
+    return this.#maker.createToken('access', claims, options)
   }
 
   /**
@@ -258,7 +218,7 @@ export class TokenManager<
    * who logs in, use `createTokenPair`.
    */
   createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
-    return this.#issuer.createToken('refresh', claims, options)
+    return this.#maker.createToken('refresh', claims, options)
   }
 
   /** Like `createAccessToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
@@ -266,7 +226,7 @@ export class TokenManager<
     claims: { readonly uid: string } & Input,
     options?: CreateTokenOptions,
   ): Promise<string> {
-    return this.#issuer.createTokenAsync('access', claims, options)
+    return this.#maker.createTokenAsync('access', claims, options)
   }
 
   /** Like `createRefreshToken`, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
@@ -274,7 +234,7 @@ export class TokenManager<
     claims: { readonly uid: string } & Input,
     options?: RefreshTokenOptions,
   ): Promise<string> {
-    return this.#issuer.createTokenAsync('refresh', claims, options)
+    return this.#maker.createTokenAsync('refresh', claims, options)
   }
 
   /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */
@@ -284,7 +244,7 @@ export class TokenManager<
   ): Promise<TokenPair> {
     const { emit } = this.#authenticator
     const sessions = this.#store?.sessions ?? null
-    return createTokenPair({ issuer: this.#issuer, sessions, emit }, claims, options)
+    return createTokenPair({ maker: this.#maker, sessions, emit }, claims, options)
   }
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
@@ -292,7 +252,7 @@ export class TokenManager<
     const sessions = this.#requireSessions('refresh')
     const parts = {
       authenticator: this.#authenticator,
-      issuer: this.#issuer,
+      maker: this.#maker,
       store: this.#requireStore('refresh'),
     }
     return refreshPair({ ...parts, sessions }, source, options)

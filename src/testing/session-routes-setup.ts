@@ -1,5 +1,6 @@
 import type { AnyClaims } from '../claims/payload.js'
-import type { JsonClaims, TokenManager } from '../manager/token-manager.js'
+import type { JsonClaims } from '../manager/manager-options.js'
+import type { TokenManager } from '../manager/token-manager.js'
 import type { SessionRoutesOptions } from '../routes/session-routes.js'
 import { createMemoryStore } from '../stores/memory.js'
 import type { SessionBrowser } from './session-browser.js'

@@ -2,9 +2,10 @@ import { systemRandom } from '../claims/ids.js'
 import type { AnyClaims } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { TokenConfig, type TokenConfigOptions } from '../manager/config.js'
-import { createIssuer } from '../manager/issue.js'
+import { createTokenMaker } from '../manager/token-maker.js'
 import { resolveSettings } from '../manager/settings.js'
-import { type JsonClaims, TokenManager } from '../manager/token-manager.js'
+import type { JsonClaims } from '../manager/manager-options.js'
+import { TokenManager } from '../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { type Clock, parseDuration, type Duration } from '../time.js'
@@ -87,7 +88,7 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
         issuers: [],
         emit: () => undefined,
       })
-      const issuer = createIssuer({
+      const maker = createTokenMaker({
         settings,
         now: () => clock() + shift * 1000,
         random: systemRandom,
@@ -95,14 +96,14 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
         startToken: (at) => at,
         onExpiry: () => undefined,
       })
-      const { accessToken, refreshToken } = issuer.createPair(
+      const { accessToken, refreshToken } = maker.createPair(
         given,
         {
           ...(flags.expired && { expiresIn: HOUR / 2 }),
           ...(flags.scopes && { scopes: flags.scopes }),
           access: { fresh: flags.notFresh !== true },
         },
-        issuer.startSession(),
+        maker.startSession(),
         {},
       )
       const token = flags.type === 'refresh' ? refreshToken : accessToken

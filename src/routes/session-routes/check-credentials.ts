@@ -1,4 +1,4 @@
-import type { JsonClaims } from '../../manager/token-manager.js'
+import type { JsonClaims } from '../../manager/manager-options.js'
 import type { Credentials, LoginAttempt, LoginOutcome, LoginResult } from './options.js'
 import { readIp, type RouteParts } from './parts.js'
 import { RefusedRequest } from './refused-request.js'

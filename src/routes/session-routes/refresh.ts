@@ -1,6 +1,6 @@
 import type { TokenPayload } from '../../claims/payload.js'
 import { isTokenError, SubjectNotFoundError } from '../../errors.js'
-import type { JsonClaims } from '../../manager/token-manager.js'
+import type { JsonClaims } from '../../manager/manager-options.js'
 import type { RefreshOptions } from '../../sessions/options.js'
 import { assertCookieSizes, createDeletions, withCookies } from './answers.js'
 import { checkCredentials } from './check-credentials.js'

@@ -23,7 +23,7 @@ import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
 
 /** Makes tokens. */
-export interface TokenIssuer {
+export interface TokenMaker {
   /** `ConfigurationError` where the key signs asynchronously. */
   createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
   /** With every key; `KeysUnavailableError` when a signer fails. */
@@ -50,8 +50,8 @@ export interface TokenIssuer {
   planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): number | null
 }
 
-/** What an issuer works with. */
-export interface TokenIssuerOptions {
+/** What a maker works with. */
+export interface TokenMakerOptions {
   readonly settings: Settings
   readonly now: Clock
   readonly random: RandomBytes
@@ -62,8 +62,8 @@ export interface TokenIssuerOptions {
   onExpiry(expiresAt: number | null): void
 }
 
-/** An issuer for one configuration. */
-export function createIssuer(parts: TokenIssuerOptions): TokenIssuer {
+/** A maker for one configuration. */
+export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
   const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
   // The same for every token of a key without headers of its own.
