@@ -66,8 +66,15 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
   // The issuer is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
-  const findForeign = (token: string): ForeignJwt | null =>
-    issuers.size === 0 ? null : readForeignJwt(issuers, token, maxTokenLength)
+  // What was read to look for keys is not read again to verify the token.
+  let lastRead: { readonly token: string; readonly foreign: ForeignJwt | null } | null = null
+  const findForeign = (token: string): ForeignJwt | null => {
+    if (issuers.size === 0) return null
+    const foreign =
+      lastRead?.token === token ? lastRead.foreign : readForeignJwt(issuers, token, maxTokenLength)
+    lastRead = { token, foreign }
+    return foreign
+  }
 
   // What is too long to be a token is not looked up.
   const recallToken = (token: string, now: number): VerifiedToken | undefined => {
@@ -78,6 +85,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
 
   const open = (token: string, now: number): VerifiedToken => {
     const foreign = findForeign(token)
+    lastRead = null
     if (foreign !== null) return openForeign(foreign)
     const { header, payload: text, signer } = verifyJws(token, now)
     const payload = parseClaims(text, identityClaim)

@@ -40,9 +40,12 @@ describe('oidc-access', () => {
     ['an ID token by its header', {}, { typ: 'id+jwt' }],
     ['an introspection response', {}, { typ: 'token-introspection+jwt' }],
   ]
-  test.each(OTHERS)('%s is refused', async (_, claims, header) => {
-    expect(await outcome({}, claims, header)).toBe('TOKEN_INVALID')
-  })
+  test.each(OTHERS.map(([name, claims, header = {}]) => ({ name, claims, header })))(
+    '$name is refused',
+    async ({ claims, header }) => {
+      expect(await outcome({}, claims, header)).toBe('TOKEN_INVALID')
+    },
+  )
 
   test.each([
     ['the typ of RFC 9068', {}, { typ: 'application/at+JWT' }],

@@ -1,0 +1,238 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { TokenManager } from '../../src/index.js'
+import { FOREVER, toRevocationKey, toStoredId } from '../../src/revocation/revocation.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createForeign, createReceiver } from '../helpers/foreign.js'
+import { createClock, NOW, SECRET } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import { forge } from '../security/harness/forge.js'
+
+const A = createForeign('https://a.example', { kid: 'same' })
+const B = createForeign('https://b.example', { kid: 'same', algorithm: 'EdDSA' })
+
+// The same user, session, token and key at both issuers, and with us.
+const IDS = { sub: 'ada', sid: 'session', jti: 'token' } as const
+const TOKENS = {
+  own: forge({
+    key: SECRET,
+    claims: { ...IDS, type: 'access', iat: NOW - 60, exp: NOW + 600 },
+  }),
+  a: A.sign(IDS),
+  b: B.sign(IDS),
+} as const
+
+async function outcomes(tokens: TokenManager): Promise<string> {
+  const answers = Object.entries(TOKENS).map(async ([name, token]) => {
+    const outcome = await outcomeOf(tokens.verifyToken(token))
+    return outcome === 'ok' ? name : outcome === 'TOKEN_REVOKED' ? '-' : outcome
+  })
+  return (await Promise.all(answers)).join(' ')
+}
+
+type Revoke = (tokens: TokenManager) => Promise<unknown>
+const payloadOf = (tokens: TokenManager, name: keyof typeof TOKENS) => tokens.verifyToken(TOKENS[name])
+const a = { issuer: A.issuer }
+const own = { issuer: 'own' }
+
+const CASES: readonly (readonly [name: string, left: string, revoke: Revoke])[] = [
+  ['a token of A', 'own - b', async (tokens) => tokens.revokeToken(await payloadOf(tokens, 'a'))],
+  ['a token of ours', '- a b', async (tokens) => tokens.revokeToken(await payloadOf(tokens, 'own'))],
+  ['a token id of A', 'own - b', (tokens) => tokens.revokeToken({ jti: IDS.jti, exp: NOW + 600 }, a)],
+  [
+    'a token id with the iss of A',
+    'own - b',
+    (tokens) => tokens.revokeToken({ jti: IDS.jti, iss: A.issuer }),
+  ],
+  ['a token id with an unknown iss', '- a b', (tokens) => tokens.revokeToken({ jti: IDS.jti, iss: 'us' })],
+  ['a token id of anybody', '- - -', (tokens) => tokens.revokeToken({ jti: IDS.jti })],
+  ['a session of A', 'own - b', async (tokens) => tokens.revokeSession(await payloadOf(tokens, 'a'))],
+  ['a session of ours', '- a b', async (tokens) => tokens.revokeSession(await payloadOf(tokens, 'own'))],
+  ['a session id of A', 'own - b', (tokens) => tokens.revokeSession(IDS.sid, a)],
+  ['a session id of ours', '- a b', (tokens) => tokens.revokeSession(IDS.sid, own)],
+  ['a session id of anybody', '- - -', (tokens) => tokens.revokeSession(IDS.sid)],
+  ['a log-out at A', 'own - b', async (tokens) => tokens.logout(await payloadOf(tokens, 'a'))],
+  ['a log-out with us', '- a b', async (tokens) => tokens.logout(await payloadOf(tokens, 'own'))],
+  ['a user of A', 'own - b', (tokens) => tokens.revokeUser(IDS.sub, a)],
+  ['a user of ours', '- a b', (tokens) => tokens.revokeUser(IDS.sub, own)],
+  ['a user of anybody', '- - -', (tokens) => tokens.revokeUser(IDS.sub)],
+  ['a key of A', 'own - b', (tokens) => tokens.revokeKey('same', a)],
+  ['a key of ours with that name', 'own a b', (tokens) => tokens.revokeKey('same')],
+  ['our key', '- a b', (tokens) => tokens.revokeKey(tokens.keyId as string)],
+  ['everything of A', 'own - b', (tokens) => tokens.revokeAll(a)],
+  ['everything of everybody', '- - -', (tokens) => tokens.revokeAll()],
+]
+
+describe('the same ids at two issuers and with us', () => {
+  test.each(CASES)('%s: %s are left', async (_, left, revoke) => {
+    const { tokens } = createReceiver([A.options(), B.options()])
+    expect(await outcomes(tokens)).toBe('own a b')
+    await revoke(tokens)
+    expect(await outcomes(tokens)).toBe(left)
+  })
+
+  test('only our own tokens can be revoked as such, one at a time', async () => {
+    const { tokens } = createReceiver([A.options()])
+    await expect(tokens.revokeAll(own)).rejects.toThrow(TypeError)
+  })
+
+  test('the key of an issuer can be revoked by its thumbprint', async () => {
+    const unnamed = createForeign('https://c.example', { kid: null })
+    const { tokens } = createReceiver([unnamed.options()])
+    const events: string[] = []
+    tokens.on('revoked', ({ id }) => events.push(id))
+    const token = unnamed.sign()
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    const { kid } = createReceiver([], {
+      config: { JWT_ALGORITHM: 'ES256', JWT_SECRET_KEY: null, JWT_PRIVATE_KEY: unnamed.privateKey },
+    }).tokens.jwks().keys[0] as { kid: string }
+    await tokens.revokeKey(kid, { issuer: unnamed.issuer })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+})
+
+describe('the keys of a store', () => {
+  const kind = fc.constantFrom('token', 'session', 'user', 'key' as const)
+  const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('', 'own', 'sha256:'))
+
+  test('ids of two issuers and of ours are never the same', () => {
+    fc.assert(
+      fc.property(kind, text, text, text, text, (name, id, other, issuer, second) => {
+        const foreign = toRevocationKey(name as 'token', id, issuer).id
+        expect(foreign).toMatch(/^sha256:[\w-]{43}$/)
+        expect(toRevocationKey(name as 'token', other, null).id).not.toBe(foreign)
+        if (issuer !== second || id !== other) {
+          expect(toRevocationKey(name as 'token', other, second).id).not.toBe(foreign)
+        }
+        // What a store has kept is no name for it.
+        expect(toStoredId(foreign)).not.toBe(foreign)
+        expect(toRevocationKey(name as 'token', foreign, issuer).id).not.toBe(foreign)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('moving a character from the issuer to the id makes another key', () => {
+    expect(toRevocationKey('user', 'b', 'a')).not.toEqual(toRevocationKey('user', '', 'ab'))
+    expect(toRevocationKey('user', 'b:c', 'a:')).not.toEqual(toRevocationKey('user', ':c', 'a:b'))
+  })
+})
+
+describe('watermarks of users of an issuer', () => {
+  const open = (options = {}) => createReceiver([A.options(options)])
+  const at = (iat: number, exp = iat + 600) => A.sign({ iat, exp, jti: `${iat}` })
+
+  test('a token of the second of the revocation counts as revoked, one of the next does not', async () => {
+    const { tokens, clock } = open()
+    clock.seconds = NOW + 0.5
+    await tokens.revokeUser('ada', { issuer: A.issuer })
+    clock.seconds = NOW + 5
+    expect(await outcomeOf(tokens.verifyToken(at(NOW - 1)))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(at(NOW)))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(at(NOW + 0.9)))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(at(NOW + 1)))).toBe('ok')
+  })
+
+  test('the clock of the issuer may be ahead by the leeway', async () => {
+    const { tokens, clock } = open({ leeway: 30 })
+    // Made before the revocation, by a clock that is 30 seconds ahead.
+    const early = at(NOW + 30)
+    expect(await outcomeOf(tokens.verifyToken(early))).toBe('ok')
+    await tokens.revokeAll({ issuer: A.issuer })
+    clock.seconds += 40
+    expect(await outcomeOf(tokens.verifyToken(early))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(at(NOW + 31)))).toBe('ok')
+  })
+
+  test('an id that looks like one of ours says nothing about the start', async () => {
+    const { tokens } = open({ profile: 'tokenlib' })
+    const other = createReceiver([]).tokens
+    const { sid, jti } = other.verifyTokenWithoutRevocation(
+      (await other.createTokenPair({ uid: 'x' })).accessToken,
+    )
+    const token = A.sign({ sid, jti, type: 'access', iat: NOW - 60 })
+    await tokens.revokeUser('ada', { issuer: A.issuer })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+})
+
+describe('how long a revocation is kept', () => {
+  const LIVES = [
+    { name: 'as configured by default', options: {}, age: 86_400, leeway: 0 },
+    { name: 'a short age', options: { maxTokenAge: '5m' }, age: 300, leeway: 0 },
+    { name: 'a long age', options: { maxTokenAge: '90d' }, age: 7_776_000, leeway: 0 },
+    { name: 'a large leeway', options: { maxTokenAge: '1h', leeway: '10m' }, age: 3600, leeway: 600 },
+    { name: 'a leeway beyond the age', options: { maxTokenAge: '1m', leeway: '2h' }, age: 60, leeway: 7200 },
+  ] as const
+  // Our own tokens are gone long before.
+  const config = {
+    JWT_ACCESS_TOKEN_EXPIRES: '1m',
+    JWT_REFRESH_TOKEN_EXPIRES: '2m',
+    JWT_REFRESH_IDLE_EXPIRES: '2m',
+  } as const
+  const ENDLESS = 4_000_000_000
+
+  const REVOCATIONS: readonly (readonly [string, (tokens: TokenManager) => Promise<unknown>])[] = [
+    ['the user', (tokens) => tokens.revokeUser('ada', a)],
+    ['the issuer', (tokens) => tokens.revokeAll(a)],
+    ['everything', (tokens) => tokens.revokeAll()],
+    ['the session', (tokens) => tokens.revokeSession('session', a)],
+    ['the token', (tokens) => tokens.revokeToken({ jti: 'token', exp: ENDLESS, iss: A.issuer })],
+  ]
+
+  describe.each(LIVES)('$name', ({ options, age, leeway }) => {
+    test.each(REVOCATIONS)('%s: until no token that it covers can verify', async (_, revoke) => {
+      const { tokens, clock, store } = createReceiver([A.options(options)], { config })
+      clock.seconds = NOW + 0.5
+      // The newest that is covered, made by a clock that is ahead, with an exp in a hundred years.
+      const iat = NOW + 0.999 + leeway
+      const newest = A.sign({ ...IDS, iat, exp: ENDLESS })
+      await revoke(tokens)
+      const outcomeAt = async (seconds: number, token: string): Promise<string> => {
+        clock.seconds = seconds
+        // Every call sweeps a part of what has ended.
+        for (let call = 0; call < 64; call++) {
+          await store.revoke([{ kind: 'token', id: `x${seconds}${call}`, notBefore: FOREVER, until: 1 }])
+        }
+        return outcomeOf(tokens.verifyToken(token))
+      }
+      const end = iat + age + leeway
+      // Seen for the first time just before its end: nothing has told the store about it.
+      expect(await outcomeAt(end - 0.001, newest)).toBe('TOKEN_REVOKED')
+      expect(await outcomeAt(end, newest)).toBe('TOKEN_EXPIRED')
+    })
+  })
+
+  test('an exp in a hundred years does not make the store keep everything for as long', async () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    const announced: number[] = []
+    const { prepare } = store
+    store.prepare = async (needs) => {
+      announced.push(needs.longestLifetime)
+      return prepare.call(store, needs)
+    }
+    const { tokens } = createReceiver([A.options()], { clock, store, config })
+    await tokens.ready()
+    expect(await outcomeOf(tokens.verifyToken(A.sign({ exp: ENDLESS })))).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(A.sign({ exp: 1e300, iat: NOW - 0.5 })))).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(A.sign({ exp: ENDLESS, iat: NOW - 86_399 })))).toBe('ok')
+    // A day, a second for whole seconds, and what the clocks of processes may differ.
+    expect(announced).toEqual([(86_400 + 1 + 300) * 1000])
+  })
+
+  test('a process without the issuer keeps a watermark of everybody for as long', async () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    const plain = createReceiver([], { clock, store, config }).tokens
+    await plain.revokeAll()
+    // Only now the store learns of tokens that live longer.
+    const { tokens } = createReceiver([A.options()], { clock, store, config })
+    await tokens.ready()
+    const token = A.sign({ iat: NOW - 1, exp: ENDLESS })
+    for (const seconds of [NOW + 1, NOW + 3600, NOW - 1 + 86_399]) {
+      clock.seconds = seconds
+      expect(await outcomeOf(tokens.verifyToken(token)), `${seconds - NOW} s`).toBe('TOKEN_REVOKED')
+    }
+  })
+})

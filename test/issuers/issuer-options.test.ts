@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'vitest'
+import { type IssuerOptions, type Jwk, TokenConfig, TokenManager } from '../../src/index.js'
+import { createForeign } from '../helpers/foreign.js'
+import { SECRET } from '../helpers/manager.js'
+
+const A = createForeign('https://a.example')
+const B = createForeign('https://b.example')
+const C = createForeign('https://c.example')
+
+const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_DECODE_ISSUER: 'https://us.example' })
+
+function build(issuers: unknown): TokenManager {
+  return new TokenManager({ config, issuers: issuers as readonly IssuerOptions[] })
+}
+
+function errorOf(issuers: unknown): {
+  readonly code?: string
+  readonly name: string
+  readonly message: string
+} {
+  try {
+    build(issuers)
+  } catch (error) {
+    return error as Error
+  }
+  throw new Error('The options were accepted')
+}
+
+const MISTAKES: readonly (readonly [name: string, options: Record<string, unknown>])[] = [
+  ['no audience', { audience: undefined }],
+  ['an empty audience', { audience: '' }],
+  ['an empty list of audiences', { audience: [] }],
+  ['an audience that is no text', { audience: [1] }],
+  ['an HMAC algorithm', { algorithms: ['ES256', 'HS256'] }],
+  ['the algorithm none', { algorithms: ['none'] }],
+  ['an unknown algorithm', { algorithms: ['__proto__'] }],
+  ['no algorithms', { algorithms: [] }],
+  ['algorithms as a text', { algorithms: 'ES256' }],
+  ['algorithms that no key fits', { algorithms: ['RS256'] }],
+  ['an unknown profile', { profile: 'oidc' }],
+  ['a prefix that is no text', { subjectPrefix: 1 }],
+  ['required claims as a text', { requiredClaims: 'tenant' }],
+  ['an empty required claim', { requiredClaims: [''] }],
+  ['an age that is no duration', { maxTokenAge: 'a day' }],
+  ['a negative age', { maxTokenAge: -1 }],
+  ['an endless age', { maxTokenAge: Number.POSITIVE_INFINITY }],
+  ['a leeway that is no duration', { leeway: '1 minute' }],
+  ['freshFor that is no duration', { freshFor: Number.NaN }],
+  ['a mapping to no claim', { mapping: { sub: '' } }],
+  ['a mapping to a list', { mapping: { sid: ['sid'] } }],
+  ['a mapping of scopes to nothing', { mapping: { scopes: [] } }],
+  ['access without a value', { mapping: { access: { claim: 'typ' } } }],
+  ['access with a value that is no text', { mapping: { access: { claim: 'typ', value: true } } }],
+  ['keys that are none', { keys: { keys: [] } }],
+  ['a private key', { keys: { keys: [A.privateKey.export({ format: 'jwk' }) as Jwk] } }],
+  ['a secret', { keys: { keys: [{ kty: 'oct', k: 'AAAA', kid: 'x' }] } }],
+  ['a mapping that profile tokenlib does not read', { profile: 'tokenlib', mapping: { scopes: 'roles' } }],
+  [
+    'a declaration that profile tokenlib does not check',
+    { profile: 'tokenlib', mapping: { access: { claim: 'a', value: 'b' } } },
+  ],
+  ['freshFor beside profile tokenlib', { profile: 'tokenlib', freshFor: '5m' }],
+]
+
+describe('mistakes in the options of an issuer', () => {
+  test.each(MISTAKES)('%s', (_, options) => {
+    const error = errorOf([{ ...A.options(), ...options }])
+    expect(error).toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    expect(error.message).toContain(A.issuer)
+  })
+
+  test.each([
+    ['an unknown option', { audiance: 'x' }],
+    ['an unknown option of mapping', { mapping: { subject: 'oid' } }],
+    ['an unknown option of mapping.access', { mapping: { access: { claim: 'a', value: 'b', is: 'c' } } }],
+    ['a mapping that is no object', { mapping: [] }],
+    ['keys of another shape', { keys: 'https://a.example/keys' }],
+  ])('%s is a TypeError', (_, options) => {
+    const error = errorOf([{ ...A.options(), ...options }])
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toContain(A.issuer)
+  })
+
+  test.each([
+    ['no text', [{ ...A.options(), issuer: undefined }]],
+    ['an empty text', [{ ...A.options(), issuer: '' }]],
+    ['a list', [{ ...A.options(), issuer: ['https://a.example'] }]],
+    ['no list', A.options()],
+    ['a name that stands for our own tokens', [{ ...A.options(), issuer: 'own' }]],
+  ])('an issuer that is %s', (_, issuers) => {
+    expect(errorOf(issuers)).toMatchObject({ code: 'CONFIGURATION_INVALID' })
+  })
+
+  test.each([null, undefined, 'https://a.example', 1])('an entry that is %j', (entry) => {
+    expect(errorOf([entry])).toBeInstanceOf(TypeError)
+  })
+})
+
+describe('several issuers', () => {
+  test('an issuer is listed once', () => {
+    const error = errorOf([A.options(), A.options()])
+    expect(error).toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    expect(error.message).toContain(A.issuer)
+  })
+
+  test.each(['JWT_DECODE_ISSUER', 'JWT_ENCODE_ISSUER'])('an issuer is not our own: %s', (field) => {
+    const own = new TokenConfig({ JWT_SECRET_KEY: SECRET, [field]: A.issuer })
+    expect(() => new TokenManager({ config: own, issuers: [A.options()] })).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID', message: expect.stringContaining(A.issuer) }),
+    )
+  })
+
+  test('a prefix is demanded as soon as there are two sources of tokens', () => {
+    const error = errorOf([A.options(), B.options({ subjectPrefix: undefined })])
+    expect(error).toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    expect(error.message).toContain(B.issuer)
+    expect(errorOf([A.options({ subjectPrefix: undefined })])).toMatchObject({
+      code: 'CONFIGURATION_INVALID',
+    })
+  })
+
+  test('no prefix begins with another', () => {
+    const prefixes = (...given: readonly string[]) =>
+      [A, B, C].slice(0, given.length).map((one, at) => one.options({ subjectPrefix: given[at] }))
+    for (const given of [
+      ['idp:', 'idp:b:'],
+      ['idp:b:', 'idp:'],
+      ['', 'x', 'xy'],
+    ]) {
+      expect(errorOf(prefixes(...given)), String(given)).toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    }
+    for (const given of [
+      ['a:', 'b:'],
+      ['', ''],
+      ['', 'b:'],
+      ['same:', 'same:', 'other:'],
+    ]) {
+      expect(build(prefixes(...given)), String(given)).toBeInstanceOf(TokenManager)
+    }
+  })
+})
+
+test('nothing is requested when a manager is built', () => {
+  let calls = 0
+  const fetch = () => {
+    calls++
+    return Promise.reject(new Error('offline'))
+  }
+  const jwksUri = 'https://a.example/keys'
+  build([A.options({ keys: { jwksUri, fetch } }), B.options({ keys: () => (calls++, null) })])
+  expect(calls).toBe(0)
+})
