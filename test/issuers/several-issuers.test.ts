@@ -146,7 +146,7 @@ describe('schemas', () => {
       config,
       clock,
       issuers,
-      claims: schema as never,
+      claims: schema,
       revocation: createMemoryStore({ clock }),
     })
   }
