@@ -134,7 +134,7 @@ export function auth0(options: Auth0Options): IssuerOptions {
 export function cognito(options: CognitoOptions): IssuerOptions {
   assertOptions('cognito()', options, COGNITO, { audience: 'clientId' })
   const { region, userPoolId, clientId } = options
-  assertText('cognito(): region', region, /^[a-z]{2,}(?:-[a-z]+)+-\d+$/)
+  assertText('cognito(): region', region, /^[a-z]{2,8}(?:-[a-z]{1,16}){1,4}-\d{1,2}$/)
   assertText('cognito(): userPoolId', userPoolId, /^[\w-]+_[0-9A-Za-z]+$/)
   if (!userPoolId.startsWith(`${region}_`)) {
     throw new ConfigurationError(`cognito(): userPoolId must start with the region, "${region}_"`)
@@ -231,7 +231,7 @@ function toCommon(
 }
 
 // A name of at least two labels, with a port if need be.
-const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*(?::\d{1,5})?$/
+const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,10}[a-z][a-z0-9-]{0,62}(?::\d{1,5})?$/
 
 function assertDomain(owner: string, domain: unknown): void {
   if (isNonEmptyString(domain) && domain.length <= 260 && DOMAIN.test(domain)) return

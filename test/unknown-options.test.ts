@@ -11,6 +11,7 @@ import * as nest from '../src/adapters/nest/index.js'
 import {
   acceptUpgrade,
   chooseManager,
+  type IssuerOptions,
   MissingTokenError,
   TokenConfig,
   TokenManager,
@@ -29,6 +30,7 @@ import {
   createEventReceiver,
   createGlobalTokenRevocation,
 } from '../src/routes/security-events.js'
+import { auth0, cognito, entra, keycloak, okta } from '../src/providers.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
 import { replicate } from '../src/stores/replica.js'
@@ -50,6 +52,8 @@ const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
 
 const createKeys = (source: KeySource): unknown =>
   createIssuerKeys(source, { issuer: 'https://id.example/', algorithms: ['RS256'], emit: () => {} })
+
+const withIssuer = (issuer: object) => new TokenManager({ config, issuers: [issuer as IssuerOptions] })
 
 // Each names the unknown option, and the one that was meant.
 const CALLS: readonly (readonly [
@@ -271,6 +275,41 @@ const CALLS: readonly (readonly [
     (given) => createRevocationRoute(tokens, { client: () => 'api', ...(given as object) }),
   ],
   ['clientCredentials', 'verfy', 'verify', (given) => clientCredentials(given)],
+  [
+    'issuers',
+    'aud',
+    'audience',
+    (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
+  ],
+  [
+    'issuers',
+    'jwksUri',
+    'keys',
+    (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
+  ],
+  [
+    'mapping of issuers',
+    'scope',
+    'scopes',
+    (given) => withIssuer({ issuer: 'https://id.example', audience: 'a', mapping: given }),
+  ],
+  [
+    'keys of issuers',
+    'cooldwn',
+    'cooldown',
+    (given) =>
+      withIssuer({
+        issuer: 'https://id.example',
+        audience: 'a',
+        keys: { jwksUri: 'https://id.example/keys', ...(given as object) },
+      }),
+  ],
+  ['verifyIssuedJwt', 'audiance', 'audience', (given) => tokens.verifyIssuedJwt('a.b.c', given)],
+  ['auth0', 'domein', 'domain', (given) => auth0(given)],
+  ['cognito', 'audience', 'clientId', (given) => cognito(given)],
+  ['entra', 'tenant', 'tenantId', (given) => entra(given)],
+  ['keycloak', 'relm', 'realm', (given) => keycloak(given)],
+  ['okta', 'authorisationServer', 'authorizationServer', (given) => okta(given)],
   ['createMetadataRoutes', 'isuer', 'issuer', (given) => createMetadataRoutes(METADATA, given)],
   [
     'server of createMetadataRoutes',

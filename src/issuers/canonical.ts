@@ -1,6 +1,6 @@
 import { readBase64urlText } from '../encoding.js'
 import { readJsonObject } from '../json.js'
-import { toLowSignature } from '../jws/algorithms.js'
+import { readLowerSpelling } from '../jws/algorithms.js'
 import { type Issuers, readForeignJwt } from './issuer.js'
 
 /**
@@ -24,9 +24,8 @@ export function createCanonicalizer(issuers: Issuers, maxLength: number): (token
     }
     if (typeof lastAlgorithm !== 'string' || !lastAlgorithm.startsWith('ES')) return token
     const end = token.lastIndexOf('.') + 1
-    const signature = token.slice(end)
-    const lower = toLowSignature(lastAlgorithm, signature)
-    if (lower === signature || readForeignJwt(issuers, token, maxLength) === null) return token
+    const lower = readLowerSpelling(lastAlgorithm, token.slice(end))
+    if (lower === null || readForeignJwt(issuers, token, maxLength) === null) return token
     return token.slice(0, end) + lower
   }
 }

@@ -5,7 +5,7 @@ import { ConfigurationError, KeysUnavailableError, TokenSignatureError } from '.
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { readJsonObject } from '../json.js'
-import { type CompactJws, findSigner, parseCompact, parseHeader, TOKEN_TYPE } from '../jws/compact.js'
+import { type CompactJws, findSigner, parseCompact, parseHeader, TOKEN_TYPES } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import type { IssuerKeys } from './issuer-keys.js'
 import {
@@ -69,7 +69,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
   let last: { readonly encoded: string; readonly header: JwsHeader } | null = null
 
   const readHeader = ({ header: encoded }: CompactJws): JwsHeader =>
-    last?.encoded === encoded ? last.header : parseHeader(encoded, TOKEN_TYPE)
+    last?.encoded === encoded ? last.header : parseHeader(encoded, TOKEN_TYPES)
 
   return {
     issuer,

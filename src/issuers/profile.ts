@@ -10,6 +10,7 @@ import {
   toTokenPayload,
 } from '../claims/payload.js'
 import { TokenDecodeError } from '../errors.js'
+import { toShortType } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 
 /**
@@ -47,7 +48,7 @@ export interface ProfileRules {
 }
 
 // RFC 9068 §4: the only `typ` of these tokens; without it, a token could be an ID token.
-const ACCESS_TOKEN_TYPE = /^(?:application\/)?at\+jwt$/i
+const ACCESS_TOKEN_TYPE = 'at+jwt'
 
 /** The claims that RFC 9068 §2.2 requires beside `iss`, `sub` and `aud`. */
 export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
@@ -75,7 +76,7 @@ export function toForeignPayload(
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
     return toTokenPayload({ ...claims, sub }, 'sub')
   }
-  if (profile === 'at+jwt' && !ACCESS_TOKEN_TYPE.test(header['typ'] as string)) {
+  if (profile === 'at+jwt' && toShortType(String(header['typ'])) !== ACCESS_TOKEN_TYPE) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
   assertAccessToken(claims, mapping.access)

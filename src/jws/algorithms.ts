@@ -149,14 +149,15 @@ function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
   return bytes.length === 2 * size && Buffer.compare(bytes.subarray(size), highestS) <= 0
 }
 
-/** The spelling of an ECDSA signature with the lower s; any other text as it is. */
-export function toLowSignature(algorithm: string, encoded: string): string {
+/** The other spelling of an ECDSA signature whose s is the higher one, or `null` for any other text. */
+export function readLowerSpelling(algorithm: string, encoded: string): string | null {
   const spec = Object.hasOwn(ALGORITHMS, algorithm) ? ALGORITHMS[algorithm as Algorithm] : null
-  const signature = spec?.family === 'ecdsa' ? readBase64url(encoded) : null
-  if (spec?.family !== 'ecdsa' || signature?.length !== 2 * spec.size) return encoded
+  if (spec?.family !== 'ecdsa') return null
+  const signature = readBase64url(encoded)
+  if (signature?.length !== 2 * spec.size || isLowS(signature, spec)) return null
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
   // An s that is no number of the group has no other spelling, and is no signature.
-  return s < spec.order ? toBase64url(toLowS(signature, spec)) : encoded
+  return s < spec.order ? toBase64url(toLowS(signature, spec)) : null
 }
 
 /** The low-s form of an ECDSA signature of the right length whose s is below the order; changes the bytes it is given. */

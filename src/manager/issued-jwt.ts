@@ -1,7 +1,7 @@
 import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
 import { TokenAudienceError, TokenDecodeError, TokenIssuerError, TokenSignatureError } from '../errors.js'
 import { readForeignJwt, requireKeys } from '../issuers/issuer.js'
-import { decodePayload, findSigner, parseHeader } from '../jws/compact.js'
+import { decodePayload, findSigner, parseHeader, toShortType } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { toRevocationKey } from '../revocation/revocation.js'
@@ -45,12 +45,12 @@ export async function verifyIssuedJwt(
   jwt: string,
   options: IssuedJwtOptions,
 ): Promise<IssuedJwt> {
-  const { pattern, audience, accepted, maxAge } = parseOptions(options)
+  const { types, audience, accepted, maxAge } = parseOptions(options)
   const foreign = readForeignJwt(settings.issuers, settings.reading.toCanonical(jwt), settings.maxTokenLength)
   if (foreign === null) throw new TokenIssuerError()
   const { jws, issuer, claims } = foreign
   if (accepted !== null && !accepted.includes(issuer.issuer)) throw new TokenIssuerError()
-  const header = parseHeader(jws.header, pattern)
+  const header = parseHeader(jws.header, types)
   if (header['typ'] === undefined && options.optionalTyp !== true) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
@@ -79,7 +79,7 @@ function assertTypes(claims: Readonly<Record<string, unknown>>): void {
 }
 
 function parseOptions(options: IssuedJwtOptions): {
-  readonly pattern: RegExp
+  readonly types: readonly string[]
   readonly audience: readonly string[]
   readonly accepted: readonly string[] | null
   readonly maxAge: number | null
@@ -87,11 +87,8 @@ function parseOptions(options: IssuedJwtOptions): {
   assertOptions('verifyIssuedJwt()', options, OPTIONS)
   const { typ, audience, issuer, maxAge, optionalTyp = false } = options
   if (typeof optionalTyp !== 'boolean') throw new TypeError('optionalTyp must be true or false')
-  const types = parseTexts('typ', typ).concat(optionalTyp ? ['JWT'] : [])
-  const escaped = types.map((name) => name.replaceAll(/[^\w]/g, '\\$&')).join('|')
   return {
-    // RFC 7515 §4.1.9: in any case, and without "application/".
-    pattern: new RegExp(`^(?:application/)?(?:${escaped})$`, 'i'),
+    types: [...parseTexts('typ', typ).map(toShortType), ...(optionalTyp ? ['jwt'] : [])],
     // Without one, a JWT for another application would be accepted.
     audience: parseTexts('audience', audience),
     accepted: issuer === undefined ? null : parseTexts('issuer', issuer),

@@ -1,5 +1,5 @@
 import { type KeyObject, sign } from 'node:crypto'
-import { findSigner, parseCompact, parseHeader, TOKEN_TYPE } from '../../src/jws/compact.js'
+import { findSigner, parseCompact, parseHeader, TOKEN_TYPES } from '../../src/jws/compact.js'
 import type { IssuerKeys } from '../../src/issuers/issuer-keys.js'
 
 /** Whether the keys of an issuer verify an ES256 token that this key signs; false also if they must be loaded first. */
@@ -12,7 +12,7 @@ export function verifyWithKeys(keys: IssuerKeys, key: KeyObject, kid: string): b
   while ((signature[32] as number) >= 0x7f)
   const jws = parseCompact(`${input}.${signature.toString('base64url')}`, 8192)
   try {
-    return findSigner(keys.find(parseHeader(jws.header, TOKEN_TYPE)) ?? [], jws).kid === kid
+    return findSigner(keys.find(parseHeader(jws.header, TOKEN_TYPES)) ?? [], jws).kid === kid
   } catch {
     return false
   }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import Provider, { type Configuration } from 'oidc-provider'
+import { type Configuration, Provider } from 'oidc-provider'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 
 /** The API whose access tokens the server issues. */
@@ -127,7 +127,8 @@ function createConfiguration(
       return sid === undefined ? undefined : { sid }
     },
     // Its own dispatcher refuses private addresses, where the applications of these tests are.
-    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined } as RequestInit),
+    fetch: (url, { method, headers, body, redirect, signal }: RequestInit = {}) =>
+      fetch(url, { method, headers, body, redirect, signal } as RequestInit),
     cookies: { keys: ['a-key-of-the-cookies'] },
     ttl: {
       AccessToken: 3600,

@@ -43,14 +43,14 @@ test(
     const tokens = createManager()
     await tokens.ready()
     let published = new Set(['key-0'])
-    let isStopped = false
+    const ending = new AbortController()
     let accepted = 0
     const refusals: string[] = []
 
     // Four clients, each with a new token and the one before it, over and over.
     const load = Array.from({ length: 4 }, async () => {
       let previous = await server.createServiceToken()
-      while (!isStopped) {
+      while (!ending.signal.aborted) {
         const token = await server.createServiceToken()
         for (const each of [token, previous, token]) {
           const outcome = await outcomeOf(tokens.accessTokenRequired(withBearer(each)))
@@ -90,7 +90,7 @@ test(
       await onlyNextLoaded
       if ((await outcomeOf(tokens.verifyToken(old))) === 'TOKEN_SIGNATURE_INVALID') removed++
     }
-    isStopped = true
+    ending.abort()
     await Promise.all(load)
 
     expect(refusals).toEqual([])

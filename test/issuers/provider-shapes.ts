@@ -437,7 +437,7 @@ export const PROVIDERS: readonly ProviderShapes[] = [
         title: 'token of a user',
         header: { ...RS256, x5t: 'aaaa' },
         claims: ENTRA_V1,
-        payload: { sub: ENTRA_V1.oid, scopes: ['Notes.Read', 'Notes.Write'], jti: ENTRA_V1.uti },
+        payload: { sub: ENTRA_ACCESS.oid, scopes: ['Notes.Read', 'Notes.Write'], jti: ENTRA_ACCESS.uti },
       },
     ],
     refused: [

@@ -8,6 +8,7 @@ import * as nest from '../../src/adapters/nest/index.js'
 import * as tokenlib from '../../src/index.js'
 import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
 import { FetchView, NodeView } from '../../src/adapter-kit.js'
+import { keycloak } from '../../src/providers.js'
 import { createConsole } from '../../src/routes/console.js'
 import {
   clientCredentials,
@@ -74,6 +75,9 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const revocation = stores['createMemoryStore'] as RevocationStore
   const tokens = new TokenManager({ config, clock, revocation })
   const managers = [tokens, ...configs.map((each) => new TokenManager({ config: each, clock }))]
+  const remoteKeys = { headers: { authorization: `Basic ${PASSWORD}` } }
+  const issuer = keycloak({ url: 'https://id.example', realm: 'shop', audience: 'api', remoteKeys })
+  managers.push(new TokenManager({ config: new TokenConfig(), issuers: [issuer] }))
   for (const store of Object.values(stores)) managers.push(new TokenManager({ config, revocation: store }))
   const keys = createKeys()
   managers.push(new TokenManager({ config: new TokenConfig(), keys }))

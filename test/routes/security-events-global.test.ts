@@ -85,6 +85,12 @@ describe('the user', () => {
     expect((await sendRevocation(routes, { ...ADA, iss: OTHER.issuer })).status).toBe(204)
     expect(ids()).toEqual(['user other.example:ada'])
   })
+
+  test('named by the issuer of the sender, for every issuer that the sender speaks for', async () => {
+    const { routes, ids } = createRevocation({ subjectIssuers: { [ID.issuer]: [OTHER.issuer] } })
+    expect((await sendRevocation(routes, ADA)).status).toBe(204)
+    expect(ids().toSorted()).toEqual(['user id.example:ada', 'user other.example:ada'])
+  })
 })
 
 describe('a sender that cannot be authenticated gets a 401, and revokes nothing', () => {

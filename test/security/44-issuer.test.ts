@@ -64,9 +64,19 @@ describeAttacks('ATK-44 an issuer that only looks like ours (CVE-2025-30144, CVE
     await verifier.refuses(forge())
   })
 
-  ownAttack('a pattern is no issuer, and neither is a list of them', () => {
+  ownAttack('a pattern is no issuer, alone or in a list, and neither is an empty list', () => {
     expect(new TokenConfig({ JWT_DECODE_ISSUER: ISSUER }).JWT_DECODE_ISSUER).toBe(ISSUER)
-    for (const issuer of [/id\.example/, /./g, [ISSUER], '', { test: () => true }, () => true]) {
+    for (const issuer of [
+      /id\.example/,
+      /./g,
+      [/./],
+      [[ISSUER]],
+      [],
+      [''],
+      '',
+      { test: () => true },
+      () => true,
+    ]) {
       expect(() => new TokenConfig({ JWT_DECODE_ISSUER: issuer as string })).toThrow(
         expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
       )

@@ -27,6 +27,9 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
   accessTokenOptional: [(tokens, { accessToken }) => tokens.accessTokenOptional(withBearer(accessToken))],
   getCurrentSubject: [(tokens, { accessToken }) => tokens.getCurrentSubject(withBearer(accessToken))],
   scopesRequired: [(tokens, { accessToken }) => tokens.scopesRequired('read')(withBearer(accessToken))],
+  anyScopeRequired: [
+    (tokens, { accessToken }) => tokens.anyScopeRequired('read', 'write')(withBearer(accessToken)),
+  ],
   require: [
     (tokens, { accessToken }) => tokens.require()(withBearer(accessToken)),
     (tokens, { accessToken }) => tokens.require({ optional: true, csrf: false })(withBearer(accessToken)),
@@ -117,6 +120,7 @@ const NO_ENTRIES = [
   [
     'config',
     'clock',
+    'hasReplica',
     'keepsRevocations',
     'keepsSessions',
     'keyId',
@@ -129,6 +133,8 @@ const NO_ENTRIES = [
   ],
   ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions', 'getSession'],
   ['createAccessTokenAsync', 'createRefreshTokenAsync', 'setKeys', 'jwks'],
+  // Takes no token, but other JWTs of issuers, and says whether they were used before.
+  ['verifyIssuedJwt', 'toSubject'],
   [
     'logout',
     'logoutRequest',

@@ -70,7 +70,10 @@ async function findSimple(identifier: SubjectIdentifier, context: SubjectContext
       const iss = parseMember(identifier, 'iss')
       const sub = parseMember(identifier, 'sub')
       if (!issuers.includes(iss)) return FORBIDDEN
-      return { users: [{ issuer: iss, sub }], sessions: [], status: 'found' }
+      // A sender with an issuer of its own, such as an organisation of Okta, names its users by that one, and the tokens
+      // of these users are those of the issuers that it speaks for.
+      const meant = iss === issuer ? issuers : [iss]
+      return { users: meant.map((each) => ({ issuer: each, sub })), sessions: [], status: 'found' }
     }
     case 'opaque': {
       const id = parseMember(identifier, 'id')

@@ -1,8 +1,17 @@
 import { deepStrictEqual, ok, strictEqual, throws } from 'node:assert/strict'
-import { isTokenError, setAccessCookies, TokenError, TokenExpiredError, toErrorResponse } from 'tokenlib'
+import {
+  isTokenError,
+  setAccessCookies,
+  TokenConfig,
+  TokenError,
+  TokenExpiredError,
+  TokenManager,
+  toErrorResponse,
+} from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fetch'
+import { auth0 } from 'tokenlib/providers'
 import { createMemoryStore } from 'tokenlib/stores/memory'
-import { createManager, refuses } from './managers.js'
+import { createManager, keyFields, refuses } from './managers.js'
 
 const URL = 'https://api.example/route'
 
@@ -17,6 +26,7 @@ export const steps = [
   ['reads a plain object with headers', readPlain],
   ['guards a Fetch handler and answers as RFC 6750 says', tryFetch],
   ['refreshes and logs out by request', tryRequests],
+  ['verifies and revokes a token of an identity provider', tryProvider],
   ['one class identity, whichever entry point is used', tryIdentity],
   ['require and import give the same classes', tryRequire],
   ['a client is created without sending anything, and refuses unknown options', tryClient],
@@ -153,6 +163,29 @@ async function tryClient() {
   throws(() => createTokenClient({ unknown: true }), TypeError)
 }
 
+async function tryProvider() {
+  const provider = createManager({ JWT_ALGORITHM: 'RS256', ...keyFields('RS256') })
+  const issuer = {
+    ...auth0({ domain: 'example.auth0.com', audience: 'https://api.example' }),
+    keys: provider.jwks(),
+  }
+  const tokens = new TokenManager({
+    config: new TokenConfig(),
+    issuers: [issuer],
+    revocation: createMemoryStore({ clock: provider.clock }),
+    clock: provider.clock,
+  })
+  const token = provider.createAccessToken(
+    { uid: 'ada', azp: 'client', scope: 'read write' },
+    { issuer: issuer.issuer, audience: 'https://api.example' },
+  )
+  const { sub, iss, scopes } = await tokens.accessTokenRequired(bearer(token))
+  deepStrictEqual([sub, iss, scopes], ['ada', 'https://example.auth0.com/', ['read', 'write']])
+  await tokens.revokeUser('ada', { issuer: iss })
+  await refuses(tokens.accessTokenRequired(bearer(token)), 'TOKEN_REVOKED')
+  await refuses(tokens.verifyToken(provider.createAccessToken({ uid: 'ada' })), 'TOKEN_INVALID')
+}
+
 async function tryImports() {
   const modules = [
     await import('tokenlib'),
@@ -168,6 +201,7 @@ async function tryImports() {
     await import('tokenlib/hono'),
     await import('tokenlib/koa'),
     await import('tokenlib/oauth-routes'),
+    await import('tokenlib/providers'),
     await import('tokenlib/security-events'),
     await import('tokenlib/session-routes'),
     await import('tokenlib/store-kit'),
