@@ -56,6 +56,9 @@ export interface RevokeOptions extends ActorOptions {
 /** The names of `RevokeOptions`. */
 export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, everywhere: true, issuer: true }
 
+// They would ignore it.
+const WITHOUT_ISSUER: readonly string[] = ['logoutRequest()', 'revokeOtherSessions()']
+
 const MAX_ACTOR_LENGTH = 128
 
 /** How many characters of a `note` are kept. */
@@ -64,7 +67,10 @@ export const MAX_NOTE_LENGTH = 500
 /** Who is behind an action and why, cleaned and cut, or `TypeError` for options that are none. */
 export function parseActor(owner: string, options: RevokeOptions, request?: RequestSource): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
-  const { actor, note, everywhere, issuer: _, ...client } = { request, ...options }
+  const { actor, note, everywhere, issuer, ...client } = { request, ...options }
+  if (issuer !== undefined && WITHOUT_ISSUER.includes(owner)) {
+    throw new TypeError(`${owner} takes no issuer: it goes by that of the tokens`)
+  }
   if (everywhere !== undefined && typeof everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
   }

@@ -59,7 +59,7 @@ export function createForeign(
     algorithm,
     privateKey,
     publicKey,
-    jwk: { ...publicKey.export({ format: 'jwk' }), ...name, alg: algorithm, use: 'sig' } as Jwk,
+    jwk: { ...publicKey.export({ format: 'jwk' }), ...name, alg: algorithm, use: 'sig' },
     claims,
     sign: (others, members) =>
       forge({ algorithm, key: privateKey, header: { ...header, ...members }, claims: claims(others) }),

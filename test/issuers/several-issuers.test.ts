@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type TokenPayload, TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createForeign, createReceiver, AUDIENCE } from '../helpers/foreign.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
@@ -103,6 +103,17 @@ describe('own tokens beside those of two issuers', () => {
     expect(tokens.toSubject(A.issuer, 'ada')).toBe('a:ada')
   })
 
+  test('an issuer is refused where it would have no effect', async () => {
+    const { tokens } = both()
+    const pair = await tokens.createTokenPair({ uid: 'ada' })
+    const payload = await tokens.verifyToken(pair.accessToken)
+    for (const issuer of ['own', A.issuer]) {
+      await expect(tokens.logoutRequest(withBearer(pair.accessToken), { issuer })).rejects.toThrow(TypeError)
+      await expect(tokens.revokeOtherSessions(payload, { issuer })).rejects.toThrow(TypeError)
+    }
+    expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+  })
+
   test('nobody but the issuer makes its tokens', async () => {
     const { tokens } = both()
     const issuer = A.issuer
@@ -146,7 +157,7 @@ describe('schemas', () => {
       config,
       clock,
       issuers,
-      claims: schema as never,
+      claims: schema,
       revocation: createMemoryStore({ clock }),
     })
   }
@@ -160,7 +171,7 @@ describe('schemas', () => {
     expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('CLAIMS_INVALID')
     for (const round of [1, 2, 3]) {
       const payload = await tokens.verifyToken(A.sign({ tenant: 'acme', jti: 'again' }))
-      expect((payload as TokenPayload)['tenant'], `round ${round}`).toBe('ACME')
+      expect(payload.tenant, `round ${round}`).toBe('ACME')
     }
   })
 

@@ -13,9 +13,11 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
     'manager/config-texts',
     'unknown-options',
   ],
-  revocation: ['revocation', 'stores/memory', 'sessions', 'manager/revoke'],
+  revocation: ['revocation', 'issuers/foreign-revocation', 'stores/memory', 'sessions', 'manager/revoke'],
   manager: [
     'manager',
+    'issuers/foreign',
+    'issuers/several',
     'unknown-options',
     'events',
     'sessions',
@@ -26,6 +28,14 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
     'request/read-token',
   ],
   request: ['request', 'manager/dependencies'],
+  issuers: [
+    'issuers',
+    'security/85',
+    'security/86',
+    'security/19',
+    'security/20-unknown-kid-flood',
+    'unknown-options',
+  ],
   jws: ['jws/refusals', 'jws/token-kind', 'jws/verify', 'jws/roca', 'jws/weak-secret', 'jws/rotation', 'jws'],
 }
 // Too long to be run for every mutant.

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, createServer, request as send } from 'node:http'
+import { Agent, createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { isTokenError, TokenConfig, TokenManager } from '../../src/index.js'
@@ -57,7 +57,7 @@ describeAttacks('ATK-20 a flood of unknown kids through a guarded route (CVE-202
       onTestFinished(() => agent.destroy())
       const call = async (token: string): Promise<number> => {
         const sent = send(url, { agent, headers: { authorization: `Bearer ${token}` } }).end()
-        const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage]
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
         response.resume()
         await once(response, 'end')
         return response.statusCode ?? 0
