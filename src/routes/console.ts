@@ -14,7 +14,7 @@ import { CONSOLE_LIVE } from './console/script-live.js'
 import { CONSOLE_TOOLS } from './console/script-tools.js'
 import { CONSOLE_SCRIPT } from './console/script.js'
 import { CONSOLE_STYLE } from './console/style.js'
-import { assertPath } from './route-path.js'
+import { assertPath } from './shared/route-path.js'
 
 export type { MountableRoutes } from '../http/mountable-routes.js'
 export type { ConsoleTokens } from './console/api.js'

@@ -1,7 +1,7 @@
 import { isTokenError } from '../../errors.js'
 import { toFetchErrorResponse } from '../../http/error-response.js'
 import { callDependency, type Dependency } from '../../manager/dependencies.js'
-import { assertIdentity } from '../assert-identity.js'
+import { assertIdentity } from '../shared/assert-identity.js'
 import { createRefusal } from './responses.js'
 
 /** Who uses the console, or the response to somebody who may not. */

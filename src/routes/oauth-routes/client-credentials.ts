@@ -1,5 +1,5 @@
 import { assertOptions } from '../../options.js'
-import { assertIdentity } from '../assert-identity.js'
+import { assertIdentity } from '../shared/assert-identity.js'
 import { type Form, parseForm, readParameter } from './form.js'
 import { invalidRequest, OAuthError } from './oauth-error.js'
 

@@ -1,5 +1,5 @@
 import { isUrlEncoded } from '../../request/body.js'
-import { readBodyText } from '../body-text.js'
+import { readBodyText } from '../shared/body-text.js'
 import { invalidRequest } from './oauth-error.js'
 
 // Far more than a token and the credentials of a client need.

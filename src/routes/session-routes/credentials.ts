@@ -1,6 +1,6 @@
 import { hasDuplicateMembers, isJsonObject, isWithinJsonLimits } from '../../json.js'
 import type { TokenConfig } from '../../manager/config.js'
-import { readBodyText } from '../body-text.js'
+import { readBodyText } from '../shared/body-text.js'
 import type { Credentials } from './options.js'
 import { RefusedRequest } from './refused-request.js'
 

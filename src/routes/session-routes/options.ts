@@ -5,7 +5,7 @@ import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { PairTokenOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
-import { assertPath } from '../route-path.js'
+import { assertPath } from '../shared/route-path.js'
 
 /** What a client sends to log in, as it came: the application checks every type. */
 export type Credentials = Readonly<Record<string, unknown>>
