@@ -48,7 +48,7 @@ export interface ImplicitRefresh {
  *
  * A session that is over is not refreshed: the request goes on without it, and `cookies` delete what is left of it. A
  * request whose refresh token is refused for another reason, a missing CSRF value for example, goes on as it came. Rejects
- * when the store is unavailable: a request must not count as logged out for that.
+ * when the store or the signer is unavailable: a request must not count as logged out for that.
  */
 export async function refreshImplicitly<Source extends RequestSource, Input extends object, Payload>(
   tokens: RefreshingManager<Input, Payload>,
@@ -101,7 +101,7 @@ async function refreshView<Input extends object, Payload>(
     ]
     return replace(view, cookieHeader, cookies)
   } catch (error) {
-    if (!isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE') throw error
+    if (!isTokenError(error) || UNAVAILABLE.includes(error.code)) throw error
     return isOver(error.code) ? replace(view, cookieHeader, unsetCookies(tokens)) : null
   }
 }
@@ -169,6 +169,7 @@ function isExpired(tokens: AnyRefreshing, token: string): boolean {
   }
 }
 
+const UNAVAILABLE: readonly TokenErrorCode[] = ['REVOCATION_UNAVAILABLE', 'KEYS_UNAVAILABLE']
 const OVER: readonly TokenErrorCode[] = ['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_TOKEN_REUSED']
 
 // A token that is refused for another reason may still be good elsewhere: for an application under the same names, or
