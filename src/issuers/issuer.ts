@@ -23,6 +23,7 @@ export interface Issuer {
   readonly issuer: string
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
+  readonly subjectPrefix: string
   /** How a `sub` of this issuer appears in a payload. */
   toSubject(sub: string): string
   /** The header of one of its tokens, or `TokenDecodeError`. */
@@ -35,6 +36,8 @@ export interface Issuer {
 export interface OpenedForeignToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
+  /** Its `sub` as it would appear in a payload, where the payload has another claim in its place; `null` otherwise. */
+  readonly otherSubject: string | null
   readonly signer: BoundKey
 }
 
@@ -81,6 +84,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       requiredClaims: [...new Set(required)],
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
+    subjectPrefix,
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
     open(jws, claims) {
@@ -89,7 +93,9 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       last = { encoded: jws.header, header }
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
-      return { header, payload: toForeignPayload(claims, header, profileRules, toId), signer }
+      const payload = toForeignPayload(claims, header, profileRules, toId)
+      const subject = isNonEmptyString(claims['sub']) ? subjectPrefix + claims['sub'] : payload.sub
+      return { header, payload, otherSubject: subject === payload.sub ? null : subject, signer }
     },
   }
 }

@@ -79,6 +79,17 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     return encodeHeader(key, headers)
   }
 
+  // A user of ours must not be taken for one of an issuer.
+  const assertOwnSubject = (uid: string): void => {
+    for (const { issuer, subjectPrefix } of settings.issuers.values()) {
+      if (subjectPrefix !== '' && uid.startsWith(subjectPrefix)) {
+        throw new TypeError(
+          `uid begins with ${JSON.stringify(subjectPrefix)}, the subjectPrefix of issuer ${issuer}`,
+        )
+      }
+    }
+  }
+
   // The claims of a token, and what is to be signed; throws for a token that our own verifier would reject for its size.
   const prepare = (
     type: TokenType,
@@ -94,6 +105,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
         'issuer is one of the issuers of this manager: only that issuer can make such a token',
       )
     }
+    assertOwnSubject(input.uid)
     const text = JSON.stringify(claims)
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
     const key = keys.signingKey(at)

@@ -93,12 +93,13 @@ export function createVerifier(settings: Settings): TokenVerifier {
   }
 
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
-    const { header, payload, signer } = issuer.open(jws, claims)
+    const { header, payload, otherSubject, signer } = issuer.open(jws, claims)
     const start = readForeignStart(payload, issuer.rules.leeway)
     const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
     // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
-    const foreign = { issuer: issuer.issuer, start, end: end === null ? FOREVER : end * 1000 }
+    const endMs = end === null ? FOREVER : end * 1000
+    const foreign = { issuer: issuer.issuer, otherSubject, start, end: endMs }
     return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 

@@ -93,17 +93,28 @@ const DIGEST = 'sha256:'
 
 const ALL: RevocationKey = { kind: 'all', id: '' }
 
-/** Every key under which a token can be revoked; `kids` name the key that verified it, `issuer` whose foreign token it is. */
+/** Whose token it is, if it is not our own. */
+export interface ForeignOrigin {
+  readonly issuer: string
+  /** The `sub` that the issuer gave it, where the user of the payload is another claim; `null` otherwise. */
+  readonly otherSubject: string | null
+}
+
+/** Every key under which a token can be revoked; `kids` name the key that verified it. */
 export function revocationKeys(
   payload: TokenPayload,
   kids: readonly string[],
-  issuer: string | null,
+  foreign: ForeignOrigin | null,
 ): readonly RevocationKey[] {
+  const issuer = foreign === null ? null : foreign.issuer
   const keys = [ALL, toRevocationKey('user', payload.sub, issuer)]
   for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
   if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid, issuer))
   if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti, issuer))
-  if (issuer !== null) keys.push(toRevocationKey('user', EVERY_USER, issuer))
+  if (foreign === null) return keys
+  keys.push(toRevocationKey('user', EVERY_USER, issuer))
+  // What the issuer reports about a user names the user by `sub`.
+  if (foreign.otherSubject !== null) keys.push(toRevocationKey('user', foreign.otherSubject, issuer))
   return keys
 }
 

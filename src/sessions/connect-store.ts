@@ -4,6 +4,7 @@ import { RevocationUnavailableError } from '../errors.js'
 import {
   addDuration,
   FOREVER,
+  type ForeignOrigin,
   isRevokedBy,
   type RevocationKey,
   revocationKeys,
@@ -55,8 +56,7 @@ export interface RevocableToken {
 }
 
 /** What the revocation of a token of another issuer depends on besides. */
-export interface ForeignToken {
-  readonly issuer: string
+export interface ForeignToken extends ForeignOrigin {
   /** When it was made, at the earliest; epoch milliseconds. */
   readonly start: number
   /** From when on it cannot verify: it is expired, or too old for its issuer; epoch milliseconds, or `FOREVER`. */
@@ -97,7 +97,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   const watchers = createWatchers(store)
 
   const toLookup = ({ payload, kids, foreign }: RevocableToken): TokenLookup => {
-    const keys = revocationKeys(payload, kids, foreign === null ? null : foreign.issuer)
+    const keys = revocationKeys(payload, kids, foreign)
     const { start, end } = foreign ?? { start: readTokenStart(payload), end: readOwnEnd(payload) }
     return { keys, start, lifetime: end === FOREVER ? FOREVER : addDuration(end - start, retentionMs) }
   }

@@ -236,3 +236,22 @@ describe('how long a revocation is kept', () => {
     }
   })
 })
+
+test('a user whose id is another claim is revoked by that id, and by the sub of the issuer', async () => {
+  const mapping = { sub: 'oid' }
+  for (const id of ['a:user-1', 'a:pairwise-1']) {
+    const { tokens } = createReceiver([A.options({ mapping, subjectPrefix: 'a:' })])
+    const token = A.sign({ sub: 'pairwise-1', oid: 'user-1' })
+    expect(await tokens.verifyToken(token)).toMatchObject({ sub: 'a:user-1' })
+    await tokens.revokeUser(id, a)
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(A.sign({ sub: 'pairwise-2', oid: 'user-2' })))).toBe('ok')
+  }
+})
+
+test('no user of ours can have an id that begins with the prefix of an issuer', async () => {
+  const { tokens } = createReceiver([A.options({ subjectPrefix: 'a:' }), B.options()])
+  expect(() => tokens.createAccessToken({ uid: 'a:ada' })).toThrow(TypeError)
+  await expect(tokens.createTokenPair({ uid: 'a:' })).rejects.toThrow(TypeError)
+  expect(tokens.createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+})

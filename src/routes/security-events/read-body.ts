@@ -1,4 +1,5 @@
 import { hasDuplicateMembers, readJsonObject } from '../../json.js'
+import { readBodyText } from '../shared/body-text.js'
 import { RefusedEvent } from './receiver.js'
 
 // Far more than a signed event needs.
@@ -8,29 +9,9 @@ const MAX_BODY_BYTES = 64 * 1024
 export async function parseText(request: Request, mediaType: string): Promise<string> {
   const [given = ''] = (request.headers.get('content-type') ?? '').split(';', 1)
   if (given.trim().toLowerCase() !== mediaType) throw invalid(`The body must be of the type ${mediaType}`)
-  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge()
-  // From a copy: a function of the application may read the request too.
-  const stream: ReadableStream<Uint8Array> | null = request.clone().body
-  if (stream === null) return ''
-  const reader = stream.getReader()
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  let text = ''
-  let size = 0
-  // Not a for...of loop: leaving one waits until the copy is cancelled, which waits for the original to be read.
-  for (;;) {
-    const { done, value } = await reader.read()
-    size += value?.byteLength ?? 0
-    if (size > MAX_BODY_BYTES) {
-      reader.cancel().catch(() => {})
-      throw tooLarge()
-    }
-    try {
-      text += decoder.decode(value, { stream: !done })
-    } catch {
-      throw invalid('The body is not valid UTF-8')
-    }
-    if (done) return text
-  }
+  const body = await readBodyText(request, MAX_BODY_BYTES)
+  if ('text' in body) return body.text
+  throw body.refusal === 'too large' ? tooLarge() : invalid('The body is not valid UTF-8')
 }
 
 /** The one value of a field of a URL-encoded form, or `RefusedEvent`. Other fields are ignored. */

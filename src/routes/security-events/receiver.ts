@@ -2,6 +2,7 @@ import { ConfigurationError, isTokenError } from '../../errors.js'
 import type { MountableRoutes } from '../../http/mountable-routes.js'
 import type { TokenManager } from '../../manager/token-manager.js'
 import { type Duration, parseDuration } from '../../time.js'
+import { assertPath } from '../shared/route-path.js'
 
 /** What receivers use of a manager. */
 export type ReceiverTokens = Pick<
@@ -94,9 +95,6 @@ export async function callHook<Value>(name: string, call: () => Value | Promise<
   }
 }
 
-// What a URL parser would change is never the path of a request.
-const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
-
 /** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */
 export function assertReceiver(owner: string, tokens: ReceiverTokens, given: ReceiverChecks): void {
   if (typeof tokens?.verifyIssuedJwt !== 'function') {
@@ -107,9 +105,7 @@ export function assertReceiver(owner: string, tokens: ReceiverTokens, given: Rec
       `${owner} needs a store: new TokenManager({ config, issuers, revocation: store })`,
     )
   }
-  if (typeof given.path !== 'string' || !PATH.test(given.path)) {
-    throw new TypeError('path must begin with a slash and not end with one, such as /backchannel-logout')
-  }
+  assertPath(given.path, '/backchannel-logout')
   assertTexts(given.audienceName, given.audience)
   if (given.issuer !== undefined) {
     assertTexts('issuer', given.issuer)
