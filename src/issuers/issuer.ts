@@ -38,6 +38,8 @@ export interface OpenedForeignToken {
   readonly payload: TokenPayload
   /** Its `sub` as it would appear in a payload, where the payload has another claim in its place; `null` otherwise. */
   readonly otherSubject: string | null
+  /** The user as its issuer names it, where that uses this library; `null` otherwise. */
+  readonly ownSubject: string | null
   readonly signer: BoundKey
 }
 
@@ -95,7 +97,9 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
       const payload = toForeignPayload(claims, header, profileRules, toId)
       const subject = isNonEmptyString(claims['sub']) ? subjectPrefix + claims['sub'] : payload.sub
-      return { header, payload, otherSubject: subject === payload.sub ? null : subject, signer }
+      const otherSubject = subject === payload.sub ? null : subject
+      const ownSubject = profile === 'tokenlib' ? payload.sub.slice(subjectPrefix.length) : null
+      return { header, payload, otherSubject, ownSubject, signer }
     },
   }
 }
@@ -143,15 +147,19 @@ export function createIssuers(
   return issuers
 }
 
-/** A JWT that names one of the issuers; nothing about it is verified. */
-export interface ForeignJwt {
-  readonly issuer: Issuer
+/** A JWT of which nothing is verified. */
+export interface UnverifiedJwt {
   readonly jws: CompactJws
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** A JWT that names one of the issuers, or `null` for any other text. */
-export function readForeignJwt(issuers: Issuers, token: string, maxLength: number): ForeignJwt | null {
+/** A JWT that names one of the issuers; nothing about it is verified. */
+export interface ForeignJwt extends UnverifiedJwt {
+  readonly issuer: Issuer
+}
+
+/** A JWT with claims, or `null` for any other text. */
+export function readUnverifiedJwt(token: string, maxLength: number): UnverifiedJwt | null {
   let jws: CompactJws
   try {
     jws = parseCompact(token, maxLength)
@@ -160,6 +168,11 @@ export function readForeignJwt(issuers: Issuers, token: string, maxLength: numbe
   }
   const text = readBase64urlText(jws.payload)
   const claims = text === null ? null : readJsonObject(text)
-  const issuer = claims === null ? undefined : issuers.get(claims['iss'] as string)
-  return claims === null || issuer === undefined ? null : { issuer, jws, claims }
+  return claims === null ? null : { jws, claims }
+}
+
+/** A JWT with the issuer that it names, or `null` if that is none of them. */
+export function readForeignJwt(issuers: Issuers, jwt: UnverifiedJwt | null): ForeignJwt | null {
+  const issuer = jwt === null ? undefined : issuers.get(jwt.claims['iss'] as string)
+  return jwt === null || issuer === undefined ? null : { ...jwt, issuer }
 }

@@ -98,6 +98,8 @@ export interface ForeignOrigin {
   readonly issuer: string
   /** The `sub` that the issuer gave it, where the user of the payload is another claim; `null` otherwise. */
   readonly otherSubject: string | null
+  /** The user by the issuer's own name, where the issuer uses this library: it may revoke in the same store; else `null`. */
+  readonly ownSubject: string | null
 }
 
 /** Every key under which a token can be revoked; `kids` name the key that verified it. */
@@ -106,15 +108,26 @@ export function revocationKeys(
   kids: readonly string[],
   foreign: ForeignOrigin | null,
 ): readonly RevocationKey[] {
-  const issuer = foreign === null ? null : foreign.issuer
-  const keys = [ALL, toRevocationKey('user', payload.sub, issuer)]
-  for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
-  if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid, issuer))
-  if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti, issuer))
-  if (foreign === null) return keys
+  if (foreign === null) return [ALL, ...keysOf(payload.sub, payload, kids, null)]
+  const { issuer, otherSubject, ownSubject } = foreign
+  const keys = [ALL, ...keysOf(payload.sub, payload, kids, issuer)]
   keys.push(toRevocationKey('user', EVERY_USER, issuer))
   // What the issuer reports about a user names the user by `sub`.
-  if (foreign.otherSubject !== null) keys.push(toRevocationKey('user', foreign.otherSubject, issuer))
+  if (otherSubject !== null) keys.push(toRevocationKey('user', otherSubject, issuer))
+  if (ownSubject !== null) keys.push(...keysOf(ownSubject, payload, kids, null))
+  return keys
+}
+
+function keysOf(
+  sub: string,
+  { sid, jti }: TokenPayload,
+  kids: readonly string[],
+  issuer: string | null,
+): RevocationKey[] {
+  const keys = [toRevocationKey('user', sub, issuer)]
+  for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
+  if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
+  if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
   return keys
 }
 
