@@ -107,7 +107,7 @@ export class TokenManager<
   readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked refresh token. */
   readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
-  /** An access token from a recent log-in. */
+  /** A genuine, unrevoked access token that was created with `fresh`. */
   readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** `null` for a request without a token; a bad token is refused here too. */
   readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
@@ -445,7 +445,7 @@ export class TokenManager<
     })
   }
 
-  /** Revokes every token of a user whose session began before now; a new one is good at once. */
+  /** Revokes every token of a user that began before now. For a user of an issuer, `uid` is `toSubject(issuer, sub)`. */
   async revokeUser(uid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
     return this.#revoke('revokeUser', options, (revoker, origin) =>
       revoker.revokeUser(uid, origin, this.#toIssuers(options, {})),
