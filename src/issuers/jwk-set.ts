@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { KeysUnavailableError } from '../errors.js'
 import { isJsonObject } from '../json.js'
 import { ALGORITHMS, type BoundKey } from '../jws/algorithms.js'
 import { importPublicKey, readKeyMismatch } from '../jws/asymmetric.js'
@@ -82,6 +83,13 @@ export function noUsableKey({ refused }: IssuerKeySet): Error {
   if (refused.length === 0) return new Error('The key set is empty')
   const reasons = refused.slice(0, 3).map(({ kid, reason }) => `${JSON.stringify(kid)}: ${reason}`)
   return new Error(`The key set has no usable key (${reasons.join('; ')})`)
+}
+
+/** The error for a key that may have been published since the last load, and may not be looked for now. */
+export function notLookedFor(): KeysUnavailableError {
+  return new KeysUnavailableError(
+    new Error('The key of the token is unknown, and may not be looked for again at this moment'),
+  )
 }
 
 class KeyRefusal extends Error {

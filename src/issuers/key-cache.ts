@@ -40,8 +40,11 @@ export interface KeyCache {
   current(): readonly BoundKey[] | null
   /** Whether a key that is not among them may be looked for: not within the cool-down after a load for such a key. */
   mayHaveMore(): boolean
-  /** Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it. */
-  load(isForMissingKey: boolean): Promise<void>
+  /**
+   * Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it.
+   * Whether the keys were asked for after the call, and have arrived: one that is not among them does not exist.
+   */
+  load(isForMissingKey: boolean): Promise<boolean>
   /** Whether a key is one of those that may be used now. Starts a reload when it is due. */
   isTrusted(key: BoundKey): boolean
 }
@@ -53,7 +56,10 @@ const LOST_AFTER_MS = 1000
 
 interface Loading {
   readonly startedAt: number
-  readonly done: Promise<void>
+  /** Whether the keys have been asked for. */
+  isSent: boolean
+  /** Whether they have arrived. */
+  readonly done: Promise<boolean>
 }
 
 /** A cache of the keys that `load` resolves to. */
@@ -84,12 +90,12 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     return failures === 0 || time - endedAt >= delay
   }
 
-  const run = async (startedAt: number, sequence: number): Promise<void> => {
+  const run = async (startedAt: number, sequence: number): Promise<boolean> => {
     // A load that was given up must not replace the result of a later one.
     const isLate = (): boolean => applied > sequence
     try {
       const set = await options.load(list)
-      if (isLate()) return
+      if (isLate()) return true
       if (set !== null && set.keys.length === 0) throw noUsableKey(set)
       list = set?.keys ?? []
       keys = new Set(list)
@@ -97,11 +103,13 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       applied = sequence
       failures = 0
       if (set !== null) options.emit('keysLoaded', () => toLoadedEvent(options.issuer, set))
+      return true
     } catch (cause) {
-      if (isLate()) return
+      if (isLate()) return true
       failures++
       lastCause = cause
       options.emit('keysFailed', () => ({ issuer: options.issuer, cause }))
+      return false
     } finally {
       if (sequence === started) loading = null
       endedAt = now()
@@ -111,8 +119,14 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   const start = (startedAt: number): Loading => {
     const sequence = ++started
     // Not before `loading` is set: a load that fails at once would leave itself behind.
-    const done = settleQuietly(Promise.resolve().then(() => run(startedAt, sequence)))
-    return (loading = { startedAt, done })
+    const done = settleQuietly(
+      Promise.resolve().then(() => {
+        begun.isSent = true
+        return run(startedAt, sequence)
+      }),
+    )
+    const begun: Loading = { startedAt, isSent: false, done }
+    return (loading = begun)
   }
 
   const isDue = (time: number): boolean =>
@@ -140,15 +154,18 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       // Nor can a Worker wait for what another of its requests has started.
       const underWay = isWorkerd ? null : readLoading(time)
       if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw new KeysUnavailableError(lastCause)
+      const isNew = underWay?.isSent !== true
       const { startedAt, done } = underWay ?? start(time)
       if (isForMissingKey) missedAt = startedAt
       const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)
+      let hasArrived: boolean
       try {
-        await withDeadline(done, left, () => new Error('The load of the keys was dropped'))
+        hasArrived = await withDeadline(done, left, () => new Error('The load of the keys was dropped'))
       } catch (cause) {
         throw new KeysUnavailableError(cause)
       }
       if (!isUsable(now())) throw new KeysUnavailableError(lastCause)
+      return hasArrived && isNew
     },
     isTrusted: (key) => keys.has(key) && isReady(now()),
   }
