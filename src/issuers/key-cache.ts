@@ -2,7 +2,7 @@ import { KeysUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { settleQuietly, withDeadline } from '../promises.js'
-import { type IssuerKeySet, noUsableKey } from './jwk-set.js'
+import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
 
 /** How long loaded keys are used, and how often they are loaded; in milliseconds. */
 export interface KeyTiming {
@@ -70,6 +70,8 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   let list: readonly BoundKey[] = []
   // When the request for them was sent: what they say was true then.
   let loadedAt = Number.NEGATIVE_INFINITY
+  // When the first of the answers was asked for that had no usable key; `null` if the last one had some.
+  let withdrawnAt: number | null = null
   let loading: Loading | null = null
   let endedAt = Number.NEGATIVE_INFINITY
   // When the last load began that a request has waited for because of a key that was missing.
@@ -80,7 +82,18 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   let started = 0
   let applied = 0
 
-  const isUsable = (time: number): boolean => time - loadedAt <= timing.maxAgeMs + timing.maxStaleMs
+  // `maxStale` is for an issuer that cannot be reached. One that answers without its keys has withdrawn them, or has made a
+  // mistake: it has `maxAge` to mend that.
+  const isUsable = (time: number): boolean =>
+    time - loadedAt <= timing.maxAgeMs + timing.maxStaleMs &&
+    (withdrawnAt === null || time - withdrawnAt <= timing.maxAgeMs)
+
+  const withdraw = (startedAt: number, set: IssuerKeySet): void => {
+    list = withoutRefused(list, set)
+    keys = new Set(list)
+    withdrawnAt ??= startedAt
+    if (list.length === 0) loadedAt = Number.NEGATIVE_INFINITY
+  }
 
   const readLoading = (time: number): Loading | null =>
     loading !== null && time - loading.startedAt <= timing.timeoutMs + LOST_AFTER_MS ? loading : null
@@ -96,10 +109,15 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     try {
       const set = await options.load(list)
       if (isLate()) return true
-      if (set !== null && set.keys.length === 0) throw noUsableKey(set)
+      if (set !== null && set.keys.length === 0) {
+        applied = sequence
+        withdraw(startedAt, set)
+        throw noUsableKey(set)
+      }
       list = set?.keys ?? []
       keys = new Set(list)
       loadedAt = startedAt
+      withdrawnAt = null
       applied = sequence
       failures = 0
       if (set !== null) options.emit('keysLoaded', () => toLoadedEvent(options.issuer, set))
