@@ -1,6 +1,7 @@
 import { KeysUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
+import { sleep } from '../runtime.js'
 import { settleQuietly, withDeadline } from '../promises.js'
 import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
 
@@ -53,6 +54,9 @@ export interface KeyCache {
 const FIRST_RETRY_MS = 1000
 // A load that takes so much longer than its deadline has ended without a word: Workers drop what a request has left behind.
 const LOST_AFTER_MS = 1000
+// In Workers, where each request has to load for itself: so many at a time. Others look after each pause whether one is done.
+const MAX_PARALLEL_LOADS = 4
+const PAUSE_MS = 50
 
 interface Loading {
   readonly startedAt: number
@@ -72,7 +76,8 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   let loadedAt = Number.NEGATIVE_INFINITY
   // When the first of the answers was asked for that had no usable key; `null` if the last one had some.
   let withdrawnAt: number | null = null
-  let loading: Loading | null = null
+  // The newest last. More than one in Workers only, or after one that was lost.
+  let underWay: readonly Loading[] = []
   let endedAt = Number.NEGATIVE_INFINITY
   // When the last load began that a request has waited for because of a key that was missing.
   let missedAt = Number.NEGATIVE_INFINITY
@@ -95,8 +100,8 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     if (list.length === 0) loadedAt = Number.NEGATIVE_INFINITY
   }
 
-  const readLoading = (time: number): Loading | null =>
-    loading !== null && time - loading.startedAt <= timing.timeoutMs + LOST_AFTER_MS ? loading : null
+  const listLoading = (time: number): readonly Loading[] =>
+    (underWay = underWay.filter(({ startedAt }) => time - startedAt <= timing.timeoutMs + LOST_AFTER_MS))
 
   const isRetryDue = (time: number): boolean => {
     const delay = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), timing.cooldownMs)
@@ -129,26 +134,28 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       options.emit('keysFailed', () => ({ issuer: options.issuer, cause }))
       return false
     } finally {
-      if (sequence === started) loading = null
       endedAt = now()
     }
   }
 
   const start = (startedAt: number): Loading => {
     const sequence = ++started
-    // Not before `loading` is set: a load that fails at once would leave itself behind.
+    // Not before it is among those under way: a load that fails at once would leave itself behind.
     const done = settleQuietly(
       Promise.resolve().then(() => {
-        begun.isSent = true
-        return run(startedAt, sequence)
+        loading.isSent = true
+        return run(startedAt, sequence).finally(() => {
+          underWay = underWay.filter((other) => other !== loading)
+        })
       }),
     )
-    const begun: Loading = { startedAt, isSent: false, done }
-    return (loading = begun)
+    const loading: Loading = { startedAt, isSent: false, done }
+    underWay = [...underWay, loading]
+    return loading
   }
 
   const isDue = (time: number): boolean =>
-    time - loadedAt > timing.maxAgeMs && readLoading(time) === null && isRetryDue(time)
+    time - loadedAt > timing.maxAgeMs && listLoading(time).length === 0 && isRetryDue(time)
 
   // Whether the keys can be used at once. What a Worker starts in the background ends with its request: there, the first
   // request that finds the keys due waits for them.
@@ -160,20 +167,30 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     return true
   }
 
+  const isFull = (): boolean => isWorkerd && listLoading(now()).length >= MAX_PARALLEL_LOADS
+
   return {
     current: () => (isReady(now()) ? list : null),
     mayHaveMore() {
       const time = now()
-      if (readLoading(time) !== null) return !isWorkerd
-      return time - missedAt >= timing.cooldownMs
+      return listLoading(time).length > 0 || time - missedAt >= timing.cooldownMs
     },
     async load(isForMissingKey) {
+      const before = applied
+      for (let waitedMs = 0; isFull(); waitedMs += PAUSE_MS) {
+        if (waitedMs >= timing.timeoutMs)
+          throw new KeysUnavailableError(new Error('Too many loads at a time'))
+        // A timer of its own. What the others have loaded, or have failed to, is enough.
+        await sleep(PAUSE_MS)
+        if ((applied !== before || !isFull()) && isUsable(now())) return false
+      }
       const time = now()
       // Nor can a Worker wait for what another of its requests has started.
-      const underWay = isWorkerd ? null : readLoading(time)
-      if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw new KeysUnavailableError(lastCause)
-      const isNew = underWay?.isSent !== true
-      const { startedAt, done } = underWay ?? start(time)
+      const other = isWorkerd ? undefined : listLoading(time).at(-1)
+      if (other === undefined && !isUsable(time) && !isRetryDue(time))
+        throw new KeysUnavailableError(lastCause)
+      const isNew = other?.isSent !== true
+      const { startedAt, done } = other ?? start(time)
       if (isForMissingKey) missedAt = startedAt
       const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)
       let hasArrived: boolean
