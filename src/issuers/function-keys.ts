@@ -7,12 +7,19 @@ import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import {
   bindKeySet,
   bindMaterial,
+  listIds,
   type IssuerKeySet,
   type KeySetRules,
   notLookedFor,
   selectIssuerKeys,
 } from './jwk-set.js'
-import { createKeyCache, type KeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
+import {
+  createBackground,
+  createKeyCache,
+  type KeyCache,
+  type KeyRuntime,
+  type KeyTiming,
+} from './key-cache.js'
 
 /** The key for a header: one, several of which the `kid` selects, or `null` for none. */
 export type KeyAnswer = Jwk | readonly Jwk[] | { readonly keys: readonly Jwk[] } | KeyMaterial | null
@@ -77,29 +84,34 @@ export function createFunctionKeys(
     return found
   }
 
+  const load = async (header: JwsHeader, mustBeCertain = false): Promise<void> => {
+    const known = find(header)
+    if (known !== null && (known.length > 0 || !mustBeCertain || !isAccepted(header))) return
+    // It was looked for within the cool-down, or too many others were.
+    const id = toEntryId(header)
+    const other = entries.get(id) ?? pending.get(id)
+    if (known !== null || (other === undefined && limit.isReached())) throw notLookedFor()
+    const entry = other ?? createEntry(header)
+    const setFound = other === undefined ? limit.take() : null
+    // Stays if the call fails: the next one has to wait for longer each time.
+    if (other === undefined) setNewest(pending, id, entry, MAX_UNKNOWN_CALLS)
+    const isCertain = await entry.load(true)
+    pending.delete(id)
+    if (selectIssuerKeys(entry.current() ?? [], header).length > 0) {
+      setFound?.()
+      return setNewest(entries, id, entry, MAX_ENTRIES)
+    }
+    entries.delete(id)
+    limit.setUnknown(id)
+    if (mustBeCertain && !isCertain) throw notLookedFor()
+  }
+  const background = createBackground(runtime)
+
   return {
     find,
-    async load(header, mustBeCertain = false) {
-      const known = find(header)
-      if (known !== null && (known.length > 0 || !mustBeCertain || !isAccepted(header))) return
-      // It was looked for within the cool-down, or too many others were.
-      const id = toEntryId(header)
-      const other = entries.get(id) ?? pending.get(id)
-      if (known !== null || (other === undefined && limit.isReached())) throw notLookedFor()
-      const entry = other ?? createEntry(header)
-      const setFound = other === undefined ? limit.take() : null
-      // Stays if the call fails: the next one has to wait for longer each time.
-      if (other === undefined) setNewest(pending, id, entry, MAX_UNKNOWN_CALLS)
-      const isCertain = await entry.load(true)
-      pending.delete(id)
-      if (selectIssuerKeys(entry.current() ?? [], header).length > 0) {
-        setFound?.()
-        return setNewest(entries, id, entry, MAX_ENTRIES)
-      }
-      entries.delete(id)
-      limit.setUnknown(id)
-      if (mustBeCertain && !isCertain) throw notLookedFor()
-    },
+    load,
+    prepare: (header) => background.start(() => load(header)),
+    idsOf: (kid) => [...entries.values()].flatMap((entry) => listIds(entry.last(), kid)),
     isTrusted(key) {
       const id = owners.get(key)
       const entry = id === undefined ? undefined : entries.get(id)
@@ -107,8 +119,8 @@ export function createFunctionKeys(
       setNewest(entries, id, entry, MAX_ENTRIES)
       return true
     },
-    // There is nothing to load before a token comes.
-    async ready() {},
+    // There is nothing else to load before a token comes.
+    ready: () => background.done(),
   }
 }
 
