@@ -54,7 +54,7 @@ describe.each(Object.entries(MOUNTS))('in %s', (_name, start) => {
   test('keys and metadata are published', async () => {
     const url = await run(createMetadata())
     for (const [path, expected] of [
-      ['jwks.json', KEYS],
+      ['jwks.json/tenant', KEYS],
       ['oauth-authorization-server/tenant', { issuer: ISSUER }],
       ['oauth-protected-resource/api', { authorization_servers: [ISSUER] }],
     ] as const) {
@@ -65,7 +65,7 @@ describe.each(Object.entries(MOUNTS))('in %s', (_name, start) => {
       const head = await fetch(`${url}/.well-known/${path}`, { method: 'HEAD' })
       expect([head.status, await head.text()]).toEqual([200, ''])
     }
-    const wrong = await fetch(`${url}/.well-known/jwks.json`, { method: 'POST', body: 'x' })
+    const wrong = await fetch(`${url}/.well-known/jwks.json/tenant`, { method: 'POST', body: 'x' })
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await fetch(`${url}/.well-known/security.txt`)).status).toBe(404)
   })
@@ -113,7 +113,7 @@ describe('other files below /.well-known stay with a wildcard route of the appli
     for (const path of ['security.txt', 'acme-challenge/x', 'oauth-authorization-server']) {
       expect(await (await fetch(`${url}/.well-known/${path}`)).text()).toBe('own')
     }
-    expect(await (await fetch(`${url}/.well-known/jwks.json`)).json()).toEqual(KEYS)
+    expect(await (await fetch(`${url}/.well-known/jwks.json/tenant`)).json()).toEqual(KEYS)
   }
 
   test('Fastify', async () => {
