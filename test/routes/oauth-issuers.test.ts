@@ -84,3 +84,12 @@ test('a token of an issuer for another application is not revoked', async () => 
   const token = A.sign({ aud: 'https://other.example', nbf: NOW + 60 })
   expect(await tokens.readRevocableToken(token)).toBe(null)
 })
+
+test('a scope with a space in it is not told as two scopes', async () => {
+  const { tokens } = createReceiver([A.options()])
+  const introspection = createIntrospectionRoute(tokens, { client })
+  const scopeOf = async (permissions: readonly string[]): Promise<unknown> =>
+    (await send(introspection, { token: A.sign({ permissions }) }))[1]?.['scope']
+  expect(await scopeOf(['read admin', 'write'])).toBe('write')
+  expect(await scopeOf(['read\tadmin', 'a\nb', 'c d'])).toBe(undefined)
+})
