@@ -16,13 +16,14 @@ import {
   toSeconds,
 } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
-import { AT_JWT_CLAIMS, toForeignPayload } from './profile.js'
+import { AT_JWT_CLAIMS, type IssuerProfile, toForeignPayload } from './profile.js'
 
 /** An issuer, ready to verify. */
 export interface Issuer {
   readonly issuer: string
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
+  readonly profile: IssuerProfile
   readonly subjectPrefix: string
   /** How a `sub` of this issuer appears in a payload. */
   toSubject(sub: string): string
@@ -36,10 +37,8 @@ export interface Issuer {
 export interface OpenedForeignToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
-  /** Its `sub` as it would appear in a payload, where the payload has another claim in its place; `null` otherwise. */
-  readonly otherSubject: string | null
-  /** The user as its issuer names it, where that uses this library; `null` otherwise. */
-  readonly ownSubject: string | null
+  /** The names that the issuer has for the user: that of the payload, without its prefix, and its `sub`. */
+  readonly subjects: readonly string[]
   readonly signer: BoundKey
 }
 
@@ -86,6 +85,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       requiredClaims: [...new Set(required)],
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
+    profile,
     subjectPrefix,
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
@@ -96,10 +96,9 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
       const payload = toForeignPayload(claims, header, profileRules, toId)
-      const subject = isNonEmptyString(claims['sub']) ? subjectPrefix + claims['sub'] : payload.sub
-      const otherSubject = subject === payload.sub ? null : subject
-      const ownSubject = profile === 'tokenlib' ? payload.sub.slice(subjectPrefix.length) : null
-      return { header, payload, otherSubject, ownSubject, signer }
+      const { sub } = claims
+      const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
+      return { header, payload, subjects: [...new Set(names)], signer }
     },
   }
 }
