@@ -80,6 +80,16 @@ describe('the user', () => {
     expect(await outcome(accessToken(OTHER, 'ada'))).toBe('ok')
   })
 
+  test('is not the session that is named beside an unknown user', async () => {
+    const subject = { format: 'complex', user: EMAIL, session: { format: 'opaque', id: 'tablet' } }
+    const known = createRevocation({ toSubject: () => null })
+    expect((await sendRevocation(known.routes, subject)).status).toBe(404)
+    const { routes, ids } = createRevocation()
+    expect((await sendRevocation(routes, subject)).status).toBe(400)
+    expect((await sendRevocation(routes, { ...subject, user: ADA })).status).toBe(204)
+    expect([...known.ids(), ...ids()]).toEqual(['user id.example:ada'])
+  })
+
   test('of another issuer, if subjectIssuers allows it', async () => {
     const { routes, ids } = createRevocation({ subjectIssuers: { [ID.issuer]: [OTHER.issuer] } })
     expect((await sendRevocation(routes, { ...ADA, iss: OTHER.issuer })).status).toBe(204)

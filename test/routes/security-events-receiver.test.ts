@@ -119,6 +119,38 @@ describe('what each event revokes', () => {
   })
 })
 
+describe('an event about a user revokes the user, whatever it says about a session', () => {
+  const disabled = (subject: object) =>
+    eventToken(DISABLED, { format: 'complex', session: SESSION, ...subject })
+
+  test.each(['session', 'both'] as const)('with revoke: %s', async (revoke) => {
+    const { routes, ids, seen, outcome } = createEvents({ revoke })
+    const other = accessToken(ID, 'ada', 'phone')
+    expect((await sendEvent(routes, disabled({ user: ADA }))).status).toBe(202)
+    expect(await outcome(other)).toBe('TOKEN_REVOKED')
+    expect(ids()).toEqual(['user id.example:ada'])
+    expect(seen).toMatchObject([{ sub: 'ada', sid: 'tablet', revoked: true }])
+  })
+
+  test.each<[name: string, subject: object]>([
+    ['a user whom nothing can find', { user: EMAIL }],
+    ['no user', {}],
+  ])('%s is refused, or passed to onEvent as not revoked', async (_name, subject) => {
+    const { routes, ids, seen } = createEvents()
+    expect((await sendEvent(routes, disabled(subject))).status).toBe(202)
+    expect(seen).toMatchObject([{ sub: null, sid: 'tablet', revoked: false }])
+    const deaf = createEvents({ onEvent: undefined } as object)
+    expect((await sendEvent(deaf.routes, disabled(subject))).status).toBe(400)
+    expect([...ids(), ...deaf.ids()]).toEqual([])
+  })
+
+  test('an unknown user is not revoked, and neither is the session', async () => {
+    const { routes, ids, seen } = createEvents({ toSubject: () => null })
+    expect((await sendEvent(routes, disabled({ user: EMAIL }))).status).toBe(202)
+    expect([ids(), seen]).toMatchObject([[], [{ revoked: false }]])
+  })
+})
+
 describe('identifiers without a sub', () => {
   test('are looked up by the application, among the users of the sender', async () => {
     const toSubject = ({ email }: { readonly email?: unknown }) => (email === EMAIL.email ? 'ada' : null)

@@ -102,8 +102,9 @@ export function createBackChannelLogout(
       const used = parseUsedJwt(verified, maxAge)
       // §2.6: a logout token that is sent again. The session is over; a user who has signed in since stays signed in.
       if (verified.isRevoked) return createAccepted(200)
-      const facts = { issuer: verified.issuer, type: BACKCHANNEL_LOGOUT, subject: null, details }
-      const prepared = await prepareEvent(parts, { ...facts, claims: verified.claims }, found)
+      const { issuer: sentBy, claims } = verified
+      const facts = { issuer: sentBy, type: BACKCHANNEL_LOGOUT, subject: null, details, claims }
+      const prepared = await prepareEvent(parts, facts, found, 'session')
       const event = await revokeSubject(parts, prepared, request)
       if (onLogout !== undefined) await callHook('onLogout', () => onLogout(event, request))
       await rememberJwt(tokens, used)

@@ -44,7 +44,7 @@ export interface EventReceiverOptions<Value> {
   readonly subjectIssuers?: SubjectIssuers
   /** Finds the `sub` of a user by an email address and the like. */
   readonly toSubject?: SubjectFinder
-  /** What is revoked when an event names a session and its user. Default `both`. */
+  /** What is revoked when an event about a session names its user too. Default `both`. Other events revoke the user. */
   readonly revoke?: RevocationScope
   /** How old an event may be. Default `7d`: a transmitter may deliver late. */
   readonly maxAge?: Duration
@@ -119,18 +119,18 @@ export function createEventReceiver<Value = unknown>(
     const subject = given === undefined ? null : parseIdentifier(given)
     const facts = { ...sender, type, subject, details }
     const effect = readEffect(type, details, events)
-    if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY)
+    if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY, effect)
     if (subject === null) throw new RefusedEvent(400, 'invalid_request', 'The event has no subject')
     const found = await findSubject(subject, {
       issuer: sender.issuer,
       issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
-      opaque: effect,
+      effect,
       toSubject,
     })
     if (found.status === 'forbidden') {
       throw new RefusedEvent(400, 'access_denied', 'The transmitter may not name users of that issuer')
     }
-    const prepared = await prepareEvent(parts, facts, found)
+    const prepared = await prepareEvent(parts, facts, found, effect)
     // 202 would tell the transmitter that all is well, and nobody would ever know that it is not.
     if (found.status === 'unsupported' && prepared.uid === null && onEvent === undefined) {
       throw new RefusedEvent(400, 'invalid_request', 'Subject identifiers of that format are not supported')

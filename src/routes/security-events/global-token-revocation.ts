@@ -114,13 +114,14 @@ export function createGlobalTokenRevocation(
       const found = await findSubject(subject, {
         issuer: sender.issuer,
         issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
-        opaque: 'user',
+        effect: 'user',
         toSubject,
       })
       if (found.status === 'forbidden') {
         throw new RefusedEvent(403, 'access_denied', 'The sender may not name users of that issuer')
       }
-      const prepared = await prepareEvent(parts, { ...sender, type: TYPE, subject, details: {} }, found)
+      const facts = { ...sender, type: TYPE, subject, details: {} }
+      const prepared = await prepareEvent(parts, facts, found, 'user')
       if (found.status !== 'found' && prepared.uid === null) throw toNotFound(found.status)
       const event = await revokeSubject(parts, prepared, request)
       if (onRevocation !== undefined) await callHook('onRevocation', () => onRevocation(event, request))

@@ -1,5 +1,6 @@
 import type { RevokeOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
+import type { EventEffect } from './event-types.js'
 import { callHook, type ReceiverTokens, RefusedEvent } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
@@ -28,7 +29,7 @@ export type UidFinder = (
   event: Omit<SecurityEvent, 'revoked'>,
 ) => string | null | undefined | Promise<string | null | undefined>
 
-/** What is revoked when an event names a session and its user. */
+/** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
 
 /** Throws `TypeError` for what is no scope of a revocation. */
@@ -49,6 +50,7 @@ export interface RevokingParts {
 export interface PreparedEvent {
   readonly event: Omit<SecurityEvent, 'revoked'>
   readonly found: FoundSubject
+  readonly effect: EventEffect
   /** The user of own tokens. */
   readonly uid: string | null
 }
@@ -58,27 +60,30 @@ export async function prepareEvent(
   { toUid }: Pick<RevokingParts, 'toUid'>,
   facts: Pick<SecurityEvent, 'issuer' | 'type' | 'subject' | 'details' | 'claims'>,
   found: FoundSubject,
+  effect: EventEffect,
 ): Promise<PreparedEvent> {
   const event = Object.freeze({
     ...facts,
     sub: found.users[0]?.sub ?? null,
     sid: found.sessions[0]?.sid ?? null,
   })
-  if (toUid === undefined) return { event, found, uid: null }
+  if (toUid === undefined) return { event, found, effect, uid: null }
   const uid: unknown = (await callHook('toUid', () => toUid(event))) ?? null
   if (uid !== null && (typeof uid !== 'string' || uid === '')) {
     throw new TypeError('toUid must return a uid or null')
   }
-  return { event, found, uid }
+  return { event, found, effect, uid }
 }
 
 /** Revokes whom an event is about, and resolves once the store has it. */
 export async function revokeSubject(
   { tokens, revoke, everywhere }: RevokingParts,
-  { event, found, uid }: PreparedEvent,
+  { event, found, effect, uid }: PreparedEvent,
   request: Request,
 ): Promise<SecurityEvent> {
-  const { users, sessions } = found
+  const { users } = found
+  // An account that is disabled, or a credential that was stolen, concerns every session of the user.
+  const sessions = effect === 'user' ? [] : found.sessions
   const hasBoth = users.length > 0 && sessions.length > 0
   const origin: RevokeOptions = { actor: event.issuer, note: event.type, request, everywhere }
   const revocations: Promise<unknown>[] = []
