@@ -64,6 +64,19 @@ describe('the user', () => {
     expect(await outcome(own)).toBe('TOKEN_REVOKED')
   })
 
+  test('of own tokens, by the issuer of the user and not by the sender', async () => {
+    const users = new Map([
+      [`${ID.issuer} ada`, 'alice'],
+      [`${OTHER.issuer} ada`, 'bob'],
+    ])
+    const { routes, ids } = createRevocation({
+      subjectIssuers: { [ID.issuer]: [OTHER.issuer] },
+      toUid: ({ subjectIssuer, sub }) => users.get(`${subjectIssuer} ${sub}`) ?? null,
+    })
+    expect((await sendRevocation(routes, { ...ADA, iss: OTHER.issuer })).status).toBe(204)
+    expect(ids()).toEqual(['user other.example:ada', 'user bob'])
+  })
+
   test.each<[name: string, status: number, subject: unknown]>([
     ['a format that nobody reads', 400, EMAIL],
     ['no identifier', 400, undefined],

@@ -4,6 +4,7 @@ import {
   createEventReceiver,
   type EventReceiverOptions,
   type SecurityEvent,
+  type UidFinder,
 } from '../../src/routes/security-events.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -196,6 +197,52 @@ describe('identifiers without a sub', () => {
       body: { err: 'access_denied' },
     })
     expect(ids()).toEqual(['user id.example:ada'])
+  })
+})
+
+describe('toUid finds own users by the issuer of the subject, not by the sender', () => {
+  const users = new Map([
+    [`${ID.issuer} 7`, 'alice'],
+    [`${OTHER.issuer} 7`, 'bob'],
+    [`${ID.issuer} second`, 'carol'],
+  ])
+  const toUid: UidFinder = ({ subjectIssuer, sub }) =>
+    sub === null ? null : (users.get(`${subjectIssuer} ${sub}`) ?? null)
+  const subjectIssuers = { [ID.issuer]: [OTHER.issuer] }
+
+  test.each<[name: string, subject: object, revoked: string[]]>([
+    ['a user of an issuer that the sender speaks for', { ...ADA, iss: OTHER.issuer, sub: '7' }, ['bob']],
+    ['a user of every issuer that the sender speaks for', { ...ADA, sub: '7' }, ['alice', 'bob']],
+    [
+      'the second of two aliases',
+      { format: 'aliases', identifiers: [ADA, { ...ADA, sub: 'second' }] },
+      ['carol'],
+    ],
+  ])('%s', async (_name, subject, revoked) => {
+    const { routes, tokens, outcome } = createEvents({ subjectIssuers, toUid })
+    const uids = ['alice', 'bob', 'carol']
+    const own = uids.map((uid) => tokens.createAccessToken({ uid }))
+    expect((await sendEvent(routes, eventToken(DISABLED, subject))).status).toBe(202)
+    const outcomes = await Promise.all(own.map(outcome))
+    expect(uids.filter((_uid, at) => outcomes[at] === 'TOKEN_REVOKED')).toEqual(revoked)
+  })
+
+  test('a user whom two identifiers name is revoked once', async () => {
+    const { routes, ids } = createEvents({ subjectIssuers, toUid: () => 'user-7' })
+    await sendEvent(routes, eventToken(DISABLED, ADA))
+    expect(ids().filter((id) => id === 'user user-7')).toHaveLength(1)
+  })
+
+  test('for a session without a user it is called once, with the issuer of the session', async () => {
+    const calls: unknown[] = []
+    const { routes } = createEvents({
+      toUid: ({ subjectIssuer, sub, sid }) => {
+        calls.push({ subjectIssuer, sub, sid })
+        return null
+      },
+    })
+    await sendEvent(routes, eventToken(REVOKED, SESSION))
+    expect(calls).toEqual([{ subjectIssuer: ID.issuer, sub: null, sid: 'tablet' }])
   })
 })
 

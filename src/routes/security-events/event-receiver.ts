@@ -132,7 +132,7 @@ export function createEventReceiver<Value = unknown>(
     }
     const prepared = await prepareEvent(parts, facts, found, effect)
     // 202 would tell the transmitter that all is well, and nobody would ever know that it is not.
-    if (found.status === 'unsupported' && prepared.uid === null && onEvent === undefined) {
+    if (found.status === 'unsupported' && prepared.uids.length === 0 && onEvent === undefined) {
       throw new RefusedEvent(400, 'invalid_request', 'Subject identifiers of that format are not supported')
     }
     return prepared

@@ -122,7 +122,7 @@ export function createGlobalTokenRevocation(
       }
       const facts = { ...sender, type: TYPE, subject, details: {} }
       const prepared = await prepareEvent(parts, facts, found, 'user')
-      if (found.status !== 'found' && prepared.uid === null) throw toNotFound(found.status)
+      if (found.status !== 'found' && prepared.uids.length === 0) throw toNotFound(found.status)
       const event = await revokeSubject(parts, prepared, request)
       if (onRevocation !== undefined) await callHook('onRevocation', () => onRevocation(event, request))
       await rememberJwt(tokens, used)
