@@ -1,7 +1,9 @@
 import express from 'express'
+import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serveNode } from '../../examples/server.js'
 import { mount } from '../../src/adapters/express.js'
+import { mount as mountFastify } from '../../src/adapters/fastify.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
@@ -79,6 +81,15 @@ describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
     const body = new URLSearchParams({ logout_token: logoutToken() })
     expect((await fetch(`${app.url}/auth`, { method: 'POST', body })).status).toBe(500)
   })
+})
+
+test('Fastify leaves what is below the path of a receiver to the application', async () => {
+  const { tokens } = createReceiving()
+  const app = Fastify()
+  await app.register(mountFastify(createBackChannelLogout(tokens, { clientId: CLIENT })))
+  app.post('/backchannel-logout/*', () => 'application')
+  const { statusCode, body } = await app.inject({ method: 'POST', url: '/backchannel-logout/other' })
+  expect([statusCode, body]).toEqual([200, 'application'])
 })
 
 test('Express, behind a parser of forms', async () => {

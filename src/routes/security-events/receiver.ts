@@ -51,6 +51,7 @@ export function createReceiver({ path, answer, toRefusal, toBody }: ReceiverPart
     })
   return Object.freeze({
     path,
+    paths: Object.freeze([path]),
     async handle(request: Request): Promise<Response | null> {
       // No browser sends these requests: pre-flights are not answered here.
       if (new URL(request.url).pathname !== path || request.method === 'OPTIONS') return null
