@@ -426,6 +426,28 @@ describe('the authorization of the transmitter', () => {
     expect(ids()).toEqual([])
   })
 
+  test('a response that it throws is the answer', async () => {
+    const { answer, ids } = ask(() => {
+      throw Response.json({ error: 'who' }, { status: 401, headers: { 'www-authenticate': 'Basic' } })
+    })
+    const { status, headers, body } = await answer
+    expect([status, headers.get('www-authenticate'), body]).toEqual([401, 'Basic', { error: 'who' }])
+    expect(ids()).toEqual([])
+  })
+
+  test.each<[name: string, thrown: unknown]>([
+    ['a response that refuses nothing', new Response(null, { status: 202 })],
+    ['an error with a status of its own', Object.assign(new Error('x'), { status: 204, statusCode: 204 })],
+    ['an error that is a refusal elsewhere', Object.assign(new Error('x'), { status: 403 })],
+    ['undefined', undefined],
+  ])('%s that it throws is an error of the application', async (_name, thrown) => {
+    const { answer, ids } = ask(() => {
+      throw thrown
+    })
+    await expect(answer).rejects.toMatchObject({ status: 500 })
+    expect(ids()).toEqual([])
+  })
+
   test.each([null, false, 0, '', new Error('no')])('one that returns %s lets nobody in', async (value) => {
     const { answer, ids } = ask(() => value)
     await expect(answer).rejects.toThrow(TypeError)

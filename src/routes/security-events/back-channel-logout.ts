@@ -2,11 +2,11 @@ import type { MountableRoutes } from '../../http/mountable-routes.js'
 import { isJsonObject } from '../../json.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { Duration } from '../../time.js'
+import { callHook } from '../shared/call-hook.js'
 import { BACKCHANNEL_LOGOUT } from './event-types.js'
 import { parseFormField } from './read-body.js'
 import {
   assertReceiver,
-  callHook,
   createAccepted,
   createReceiver,
   type ReceiverTokens,

@@ -2,10 +2,10 @@ import type { MountableRoutes } from '../../http/mountable-routes.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { readBearer } from '../../request/credentials.js'
 import type { Duration } from '../../time.js'
+import { callHook } from '../shared/call-hook.js'
 import { parseJsonBody } from './read-body.js'
 import {
   assertReceiver,
-  callHook,
   createAccepted,
   createReceiver,
   type ReceiverTokens,

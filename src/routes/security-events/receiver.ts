@@ -83,19 +83,6 @@ export function createAccepted(status: 200 | 202 | 204): Response {
   return new Response(null, { status, headers: { 'cache-control': 'no-store' } })
 }
 
-/**
- * Calls a function of the application. What it throws is wrapped: frameworks would send its own status, or that of a token
- * error, as the verdict on the request, and the sender would not repeat it.
- */
-export async function callHook<Value>(name: string, call: () => Value | Promise<Value>): Promise<Value> {
-  try {
-    return await call()
-  } catch (cause) {
-    // With a status: h3 takes that of the cause otherwise.
-    throw Object.assign(new Error(`${name} failed`, { cause }), { status: 500 })
-  }
-}
-
 /** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */
 export function assertReceiver(owner: string, tokens: ReceiverTokens, given: ReceiverChecks): void {
   if (typeof tokens?.verifyIssuedJwt !== 'function') {

@@ -1,7 +1,8 @@
 import type { RevokeOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
+import { callHook } from '../shared/call-hook.js'
 import type { EventEffect } from './event-types.js'
-import { callHook, type ReceiverTokens, RefusedEvent } from './receiver.js'
+import { type ReceiverTokens, RefusedEvent } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
 /** What a sender has reported; its signature, issuer and audience are verified. */

@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../json.js'
-import { callHook, RefusedEvent } from './receiver.js'
+import { callHook } from '../shared/call-hook.js'
+import { RefusedEvent } from './receiver.js'
 
 /** A subject identifier (RFC 9493 §3) as it was sent: an object with a `format` and what that format needs. */
 export type SubjectIdentifier = Readonly<Record<string, unknown>>
