@@ -189,6 +189,12 @@ test.each<[name: string, status: number, init: object]>([
     400,
     { body: '{"sub_id":{"format":"opaque","id":"a"},"sub_id":{"format":"opaque","id":"b"}}' },
   ],
+  ['a member twice inside of sub_id', 400, { body: '{"sub_id":{"format":"opaque","id":"a","id":"b"}}' }],
+  [
+    'a member twice in one of several identifiers',
+    400,
+    { body: '{"sub_id":{"format":"aliases","identifiers":[{"format":"opaque","id":"a","\\u0069d":"b"}]}}' },
+  ],
   ['invalid UTF-8', 400, { body: new Uint8Array([0x7b, 0xff, 0x7d]) }],
   ['a megabyte', 413, { body: `"${'a'.repeat(2 ** 20)}"` }],
   ['GET', 405, { method: 'GET', body: undefined }],
