@@ -1,7 +1,7 @@
 import { readBase64urlText } from '../encoding.js'
 import { readJsonObject } from '../json.js'
 import { readLowerSpelling } from '../jws/algorithms.js'
-import { type Issuers, readForeignJwt } from './issuer.js'
+import { type Issuers, readForeignJwt, readUnverifiedJwt } from './issuer.js'
 
 /**
  * A function that returns the one spelling of a token under which it is known here.
@@ -25,7 +25,7 @@ export function createCanonicalizer(issuers: Issuers, maxLength: number): (token
     if (typeof lastAlgorithm !== 'string' || !lastAlgorithm.startsWith('ES')) return token
     const end = token.lastIndexOf('.') + 1
     const lower = readLowerSpelling(lastAlgorithm, token.slice(end))
-    if (lower === null || readForeignJwt(issuers, token, maxLength) === null) return token
+    if (lower === null || readForeignJwt(issuers, readUnverifiedJwt(token, maxLength)) === null) return token
     return token.slice(0, end) + lower
   }
 }

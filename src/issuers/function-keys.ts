@@ -69,7 +69,7 @@ export function createFunctionKeys(
       if (find(header) !== null) return
       const id = toEntryId(header)
       let entry = entries.get(id)
-      if (entry !== undefined) return entry.load()
+      if (entry !== undefined) return entry.load(true)
       entry = createEntry(header)
       entries.set(id, entry)
       for (const oldest of entries.keys()) {
@@ -77,7 +77,7 @@ export function createFunctionKeys(
         entries.delete(oldest)
       }
       const giveBack = unknown.take()
-      await entry.load()
+      await entry.load(true)
       if (selectIssuerKeys(entry.current() ?? [], header).length > 0) return giveBack()
       entries.delete(id)
       unknown.add(id)

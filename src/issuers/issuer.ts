@@ -16,13 +16,14 @@ import {
   toSeconds,
 } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
-import { AT_JWT_CLAIMS, toForeignPayload } from './profile.js'
+import { AT_JWT_CLAIMS, type IssuerProfile, toForeignPayload } from './profile.js'
 
 /** An issuer, ready to verify. */
 export interface Issuer {
   readonly issuer: string
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
+  readonly profile: IssuerProfile
   readonly subjectPrefix: string
   /** How a `sub` of this issuer appears in a payload. */
   toSubject(sub: string): string
@@ -36,8 +37,8 @@ export interface Issuer {
 export interface OpenedForeignToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
-  /** Its `sub` as it would appear in a payload, where the payload has another claim in its place; `null` otherwise. */
-  readonly otherSubject: string | null
+  /** The names that the issuer has for the user: that of the payload, without its prefix, and its `sub`. */
+  readonly subjects: readonly string[]
   readonly signer: BoundKey
 }
 
@@ -84,6 +85,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       requiredClaims: [...new Set(required)],
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
+    profile,
     subjectPrefix,
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
@@ -94,8 +96,9 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
       const payload = toForeignPayload(claims, header, profileRules, toId)
-      const subject = isNonEmptyString(claims['sub']) ? subjectPrefix + claims['sub'] : payload.sub
-      return { header, payload, otherSubject: subject === payload.sub ? null : subject, signer }
+      const { sub } = claims
+      const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
+      return { header, payload, subjects: [...new Set(names)], signer }
     },
   }
 }
@@ -143,15 +146,19 @@ export function createIssuers(
   return issuers
 }
 
-/** A JWT that names one of the issuers; nothing about it is verified. */
-export interface ForeignJwt {
-  readonly issuer: Issuer
+/** A JWT of which nothing is verified. */
+export interface UnverifiedJwt {
   readonly jws: CompactJws
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-/** A JWT that names one of the issuers, or `null` for any other text. */
-export function readForeignJwt(issuers: Issuers, token: string, maxLength: number): ForeignJwt | null {
+/** A JWT that names one of the issuers; nothing about it is verified. */
+export interface ForeignJwt extends UnverifiedJwt {
+  readonly issuer: Issuer
+}
+
+/** A JWT with claims, or `null` for any other text. */
+export function readUnverifiedJwt(token: string, maxLength: number): UnverifiedJwt | null {
   let jws: CompactJws
   try {
     jws = parseCompact(token, maxLength)
@@ -160,6 +167,11 @@ export function readForeignJwt(issuers: Issuers, token: string, maxLength: numbe
   }
   const text = readBase64urlText(jws.payload)
   const claims = text === null ? null : readJsonObject(text)
-  const issuer = claims === null ? undefined : issuers.get(claims['iss'] as string)
-  return claims === null || issuer === undefined ? null : { issuer, jws, claims }
+  return claims === null ? null : { jws, claims }
+}
+
+/** A JWT with the issuer that it names, or `null` if that is none of them. */
+export function readForeignJwt(issuers: Issuers, jwt: UnverifiedJwt | null): ForeignJwt | null {
+  const issuer = jwt === null ? undefined : issuers.get(jwt.claims['iss'] as string)
+  return jwt === null || issuer === undefined ? null : { ...jwt, issuer }
 }

@@ -38,10 +38,10 @@ export interface KeyCacheOptions {
 export interface KeyCache {
   /** The keys that may be used now; `null` if there are none, or they are too old. Starts a reload when it is due. */
   current(): readonly BoundKey[] | null
-  /** Whether a key that is not among them may be looked for: not within the cool-down, but while a load is under way. */
+  /** Whether a key that is not among them may be looked for: not within the cool-down after a load for such a key. */
   mayHaveMore(): boolean
   /** Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it. */
-  load(): Promise<void>
+  load(isForMissingKey: boolean): Promise<void>
   /** Whether a key is one of those that may be used now. Starts a reload when it is due. */
   isTrusted(key: BoundKey): boolean
 }
@@ -66,6 +66,8 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   let loadedAt = Number.NEGATIVE_INFINITY
   let loading: Loading | null = null
   let endedAt = Number.NEGATIVE_INFINITY
+  // When the last load began that a request has waited for because of a key that was missing.
+  let missedAt = Number.NEGATIVE_INFINITY
   let failures = 0
   let lastCause: unknown = null
   // How many loads were started, and which of them brought the keys.
@@ -131,14 +133,15 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     mayHaveMore() {
       const time = now()
       if (readLoading(time) !== null) return !isWorkerd
-      return time - endedAt >= timing.cooldownMs
+      return time - missedAt >= timing.cooldownMs
     },
-    async load() {
+    async load(isForMissingKey) {
       const time = now()
       // Nor can a Worker wait for what another of its requests has started.
       const underWay = isWorkerd ? null : readLoading(time)
       if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw new KeysUnavailableError(lastCause)
       const { startedAt, done } = underWay ?? start(time)
+      if (isForMissingKey) missedAt = startedAt
       const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)
       try {
         await withDeadline(done, left, () => new Error('The load of the keys was dropped'))

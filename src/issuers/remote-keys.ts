@@ -46,11 +46,11 @@ export function createRemoteKeys(
     find,
     async load(header) {
       // Somebody else may have loaded them in the meantime.
-      if (find(header) === null) await cache.load()
+      if (find(header) === null) await cache.load(true)
     },
     isTrusted: (key) => cache.isTrusted(key),
     async ready() {
-      if (cache.current() === null) await cache.load()
+      if (cache.current() === null) await cache.load(false)
     },
   }
 }

@@ -30,7 +30,11 @@ export function createScheduledRing(
     },
     isTrusted: (key, at) => at < (current.retireAt.get(key) ?? Number.NEGATIVE_INFINITY),
     replace(next, at) {
-      current = createState(importList(next, rules, current.keys, at))
+      const state = createState(importList(next, rules, current.keys, at))
+      if (state.signers.length === 0 && current.signers.length > 0) {
+        throw new ConfigurationError('No key of the list can sign, so no token could be created any more')
+      }
+      current = state
     },
   }
 }

@@ -1,6 +1,6 @@
 import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
 import { TokenAudienceError, TokenDecodeError, TokenIssuerError, TokenSignatureError } from '../errors.js'
-import { readForeignJwt, requireKeys } from '../issuers/issuer.js'
+import { readForeignJwt, readUnverifiedJwt, requireKeys } from '../issuers/issuer.js'
 import { decodePayload, findSigner, parseHeader, toShortType } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
@@ -46,7 +46,10 @@ export async function verifyIssuedJwt(
   options: IssuedJwtOptions,
 ): Promise<IssuedJwt> {
   const { types, audience, accepted, maxAge } = parseOptions(options)
-  const foreign = readForeignJwt(settings.issuers, settings.reading.toCanonical(jwt), settings.maxTokenLength)
+  const foreign = readForeignJwt(
+    settings.issuers,
+    readUnverifiedJwt(settings.reading.toCanonical(jwt), settings.maxTokenLength),
+  )
   if (foreign === null) throw new TokenIssuerError()
   const { jws, issuer, claims } = foreign
   if (accepted !== null && !accepted.includes(issuer.issuer)) throw new TokenIssuerError()

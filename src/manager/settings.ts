@@ -18,6 +18,8 @@ export interface Settings extends ResolvedKeys {
   readonly creation: PerType<CreationRules>
   readonly claims: ClaimRules
   readonly issuers: Issuers
+  /** The texts of `iss` that our own tokens may have, as far as the configuration says. */
+  readonly ownIssuers: readonly string[]
   readonly reading: ReadingRules
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
@@ -43,18 +45,15 @@ export function resolveSettings(
   assertNames(config)
   const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
   const { keys, setKeys } = resolveKeys(config, keyOptions, Array.isArray(list) && list.length > 0)
-  const issuers = createIssuers(
-    list,
-    { emit, leeway },
-    {
-      hasKeys: keys.verifying.length > 0,
-      issuers: toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? []),
-    },
-  )
+  const ownIssuers = toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? [])
+  const hasKeys = keys.verifying.length > 0
+  if (!hasKeys) assertNoOwnRules(config)
+  const issuers = createIssuers(list, { emit, leeway }, { hasKeys, issuers: ownIssuers })
   const settings: Settings = {
     keys,
     setKeys,
     issuers,
+    ownIssuers,
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
     claims: {
       leeway,
@@ -73,6 +72,22 @@ export function resolveSettings(
   freezeConfig(config)
   return settings
 }
+
+// A rule for tokens that cannot exist is meant for those of the issuers, which it does not concern.
+function assertNoOwnRules(config: TokenConfig): void {
+  const name = OWN_RULES.find((field) => config[field] !== null)
+  if (name === undefined) return
+  throw new ConfigurationError(
+    `${name} concerns tokens of this manager's own keys, and it has none: use the options of the issuers`,
+  )
+}
+
+const OWN_RULES = [
+  'JWT_DECODE_ISSUER',
+  'JWT_DECODE_AUDIENCE',
+  'JWT_REQUIRED_CLAIMS',
+  'JWT_MAX_TOKEN_AGE',
+] as const
 
 function resolveCreation(
   config: TokenConfig,

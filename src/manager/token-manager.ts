@@ -12,6 +12,7 @@ import {
 import { type JwkSet, toJwkSet } from '../jws/jwks.js'
 import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions } from '../options.js'
+import { settleQuietly } from '../promises.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
@@ -65,7 +66,7 @@ import {
   type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { assertKnownIssuers, parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
+import { assertKnownIssuers, parseIssuer, toRevokedIssuers, toRevokedUsers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -107,7 +108,7 @@ export class TokenManager<
   readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
   /** A genuine, unrevoked refresh token. */
   readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
-  /** An access token from a recent log-in. */
+  /** A genuine, unrevoked access token that was created with `fresh`. */
   readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** `null` for a request without a token; a bad token is refused here too. */
   readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
@@ -411,7 +412,11 @@ export class TokenManager<
    */
   async ready(): Promise<void> {
     const issuers = [...this.#authenticator.settings.issuers.values()]
-    await Promise.all([this.#store?.ready(), ...issuers.map(({ keys }) => keys.ready())])
+    const keys = Promise.all(issuers.map((issuer) => issuer.keys.ready()))
+    // The store first: without it nothing works, whoever has made a token.
+    void settleQuietly(keys)
+    await this.#store?.ready()
+    await keys
   }
 
   /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
@@ -445,11 +450,10 @@ export class TokenManager<
     })
   }
 
-  /** Revokes every token of a user whose session began before now; a new one is good at once. */
+  /** Revokes every token of a user that began before now: `uid` is the `sub` of a payload or, with `issuer`, of that issuer. */
   async revokeUser(uid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeUser', options, (revoker, origin) =>
-      revoker.revokeUser(uid, origin, this.#toIssuers(options, {})),
-    )
+    const users = toRevokedUsers(this.#authenticator.settings.issuers, options.issuer, uid)
+    return this.#revoke('revokeUser', options, (revoker, origin) => revoker.revokeUser(uid, origin, users))
   }
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */

@@ -1,11 +1,18 @@
-import { readForeignStart } from '../claims/ids.js'
+import { readForeignStart, readTokenStart } from '../claims/ids.js'
 import { assertClaims, type ClaimRules, parseClaims, readEnd, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
-import { type ForeignJwt, type Issuer, readForeignJwt } from '../issuers/issuer.js'
+import { isTokenError, TokenIssuerError } from '../errors.js'
+import {
+  type ForeignJwt,
+  type Issuer,
+  readForeignJwt,
+  readUnverifiedJwt,
+  type UnverifiedJwt,
+} from '../issuers/issuer.js'
 import type { BoundKey } from '../jws/algorithms.js'
-import { createJwsVerifier } from '../jws/compact.js'
+import { createJwsVerifier, type VerifiedJws } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
@@ -54,7 +61,7 @@ export interface TokenVerifier {
  * freshness, scopes, revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
-  const { identityClaim, issuers, keys, maxTokenLength, schema, verifiedCacheSize } = settings
+  const { identityClaim, issuers, keys, maxTokenLength, ownIssuers, schema, verifiedCacheSize } = settings
   const verifyJws = createJwsVerifier(keys, maxTokenLength)
   const own = toSource(null, settings.claims, (key, now) => keys.isTrusted(key, now))
   const sources = new Map([...issuers.values()].map((issuer) => [issuer, toForeignSource(issuer)]))
@@ -67,14 +74,14 @@ export function createVerifier(settings: Settings): TokenVerifier {
 
   // The issuer is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
   // What was read to look for keys is not read again to verify the token.
-  let lastRead: { readonly token: string; readonly foreign: ForeignJwt | null } | null = null
-  const findForeign = (token: string): ForeignJwt | null => {
+  let lastRead: { readonly token: string; readonly jwt: UnverifiedJwt | null } | null = null
+  const readOnce = (token: string): UnverifiedJwt | null => {
     if (issuers.size === 0) return null
-    const foreign =
-      lastRead?.token === token ? lastRead.foreign : readForeignJwt(issuers, token, maxTokenLength)
-    lastRead = { token, foreign }
-    return foreign
+    const jwt = lastRead?.token === token ? lastRead.jwt : readUnverifiedJwt(token, maxTokenLength)
+    lastRead = { token, jwt }
+    return jwt
   }
+  const findForeign = (token: string): ForeignJwt | null => readForeignJwt(issuers, readOnce(token))
 
   // What is too long to be a token is not looked up.
   const recallToken = (token: string, now: number): VerifiedToken | undefined => {
@@ -84,22 +91,36 @@ export function createVerifier(settings: Settings): TokenVerifier {
   }
 
   const open = (token: string, now: number): VerifiedToken => {
-    const foreign = findForeign(token)
+    const jwt = readOnce(token)
     lastRead = null
+    const foreign = readForeignJwt(issuers, jwt)
     if (foreign !== null) return openForeign(foreign)
-    const { header, payload: text, signer } = verifyJws(token, now)
+    const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
     const payload = parseClaims(text, identityClaim)
     return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
   }
 
+  // A slash too many in the configured issuer, or the token of another tenant: "unknown key" would not lead there.
+  const openOwn = (token: string, now: number, iss: unknown): VerifiedJws => {
+    try {
+      return verifyJws(token, now)
+    } catch (error) {
+      const isOther = typeof iss === 'string' && !ownIssuers.includes(iss)
+      throw isOther && isTokenError(error) ? new TokenIssuerError() : error
+    }
+  }
+
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
-    const { header, payload, otherSubject, signer } = issuer.open(jws, claims)
-    const start = readForeignStart(payload, issuer.rules.leeway)
+    const { header, payload, subjects, signer } = issuer.open(jws, claims)
+    const { leeway } = issuer.rules
+    const usesTokenlib = issuer.profile === 'tokenlib'
+    // The ids of an issuer that uses this library say when a session began, as ours do.
+    const start = usesTokenlib ? readTokenStart(payload) - leeway * 1000 : readForeignStart(payload, leeway)
     const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
     // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
     const endMs = end === null ? FOREVER : end * 1000
-    const foreign = { issuer: issuer.issuer, otherSubject, start, end: endMs }
+    const foreign = { issuer: issuer.issuer, subjects, usesTokenlib, start, end: endMs }
     return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 

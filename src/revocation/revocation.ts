@@ -96,8 +96,10 @@ const ALL: RevocationKey = { kind: 'all', id: '' }
 /** Whose token it is, if it is not our own. */
 export interface ForeignOrigin {
   readonly issuer: string
-  /** The `sub` that the issuer gave it, where the user of the payload is another claim; `null` otherwise. */
-  readonly otherSubject: string | null
+  /** The names that the issuer has for the user, without a prefix of ours: at least one. */
+  readonly subjects: readonly string[]
+  /** Whether the issuer uses this library: then it may revoke in the same store. */
+  readonly usesTokenlib: boolean
 }
 
 /** Every key under which a token can be revoked; `kids` name the key that verified it. */
@@ -106,15 +108,24 @@ export function revocationKeys(
   kids: readonly string[],
   foreign: ForeignOrigin | null,
 ): readonly RevocationKey[] {
-  const issuer = foreign === null ? null : foreign.issuer
-  const keys = [ALL, toRevocationKey('user', payload.sub, issuer)]
+  if (foreign === null) return [ALL, ...keysOf([payload.sub], payload, kids, null)]
+  // Not by the `sub` of the payload: another service on the same store may have another prefix for the issuer, or none.
+  const { issuer, subjects, usesTokenlib } = foreign
+  const keys = [ALL, ...keysOf([EVERY_USER, ...subjects], payload, kids, issuer)]
+  if (usesTokenlib) keys.push(...keysOf(subjects, payload, kids, null))
+  return keys
+}
+
+function keysOf(
+  subjects: readonly string[],
+  { sid, jti }: TokenPayload,
+  kids: readonly string[],
+  issuer: string | null,
+): RevocationKey[] {
+  const keys = subjects.map((sub) => toRevocationKey('user', sub, issuer))
   for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
-  if (payload.sid !== undefined) keys.push(toRevocationKey('session', payload.sid, issuer))
-  if (payload.jti !== undefined) keys.push(toRevocationKey('token', payload.jti, issuer))
-  if (foreign === null) return keys
-  keys.push(toRevocationKey('user', EVERY_USER, issuer))
-  // What the issuer reports about a user names the user by `sub`.
-  if (foreign.otherSubject !== null) keys.push(toRevocationKey('user', foreign.otherSubject, issuer))
+  if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
+  if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
   return keys
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../src/index.js'
 import { FOREVER, toRevocationKey, toStoredId } from '../../src/revocation/revocation.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
@@ -254,4 +254,86 @@ test('no user of ours can have an id that begins with the prefix of an issuer', 
   expect(() => tokens.createAccessToken({ uid: 'a:ada' })).toThrow(TypeError)
   await expect(tokens.createTokenPair({ uid: 'a:' })).rejects.toThrow(TypeError)
   expect(tokens.createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+})
+
+describe('an issuer that uses this library, with the same store', () => {
+  const ISSUER = 'https://auth.example'
+  const keys = createForeign(ISSUER)
+
+  const share = () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    const config = new TokenConfig({ JWT_ENCODE_ISSUER: ISSUER, JWT_ENCODE_AUDIENCE: 'api' })
+    const own = [{ kid: 'key-1', algorithm: 'ES256' as const, privateKey: keys.privateKey }]
+    const service = new TokenManager({ config, keys: own, clock, revocation: store })
+    const options = { audience: 'api', profile: 'tokenlib' as const, subjectPrefix: 'auth:' }
+    const { tokens } = createReceiver([keys.options(options)], { clock, store })
+    return { service, tokens, clock }
+  }
+
+  const ends: Readonly<Record<string, (service: TokenManager, token: string) => Promise<unknown>>> = {
+    logout: async (service, token) => service.logout(await service.verifyToken(token)),
+    revokeToken: async (service, token) => service.revokeToken(await service.verifyToken(token)),
+    revokeUser: (service) => service.revokeUser('ada'),
+    revokeKey: (service) => service.revokeKey('key-1'),
+    revokeAll: (service) => service.revokeAll(),
+  }
+
+  test.each(Object.entries(ends))('%s there holds here', async (_, end) => {
+    const { service, tokens } = share()
+    const { accessToken } = await service.createTokenPair({ uid: 'ada' })
+    const { accessToken: other } = await service.createTokenPair({ uid: 'grace' })
+    expect(await tokens.verifyToken(accessToken)).toMatchObject({ sub: 'auth:ada' })
+    await end(service, accessToken)
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    const isForAll = end === ends['revokeKey'] || end === ends['revokeAll']
+    expect(await outcomeOf(tokens.verifyToken(other))).toBe(isForAll ? 'TOKEN_REVOKED' : 'ok')
+  })
+
+  test('a session that is refreshed after the revocation of its user stays revoked', async () => {
+    const { service, tokens, clock } = share()
+    const first = await service.createTokenPair({ uid: 'ada' })
+    clock.seconds += 60
+    await tokens.revokeUser('auth:ada', { issuer: ISSUER })
+    clock.seconds += 60
+    const next = await service.refresh(first.refreshToken)
+    expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('TOKEN_REVOKED')
+    const again = await service.createTokenPair({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(again.accessToken))).toBe('ok')
+  })
+})
+
+describe('services with one store and different prefixes for an issuer', () => {
+  const PREFIXES = ['', 'a:', 'sso|']
+  const share = () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    return PREFIXES.map((subjectPrefix) => createReceiver([A.options({ subjectPrefix })], { clock, store }))
+  }
+
+  test.each(PREFIXES)('a user revoked where the prefix is "%s" is revoked at all of them', async (prefix) => {
+    const services = share()
+    const { tokens } = services[PREFIXES.indexOf(prefix)] as (typeof services)[number]
+    await tokens.revokeUser(tokens.toSubject(A.issuer, 'ada'), a)
+    for (const service of services) {
+      expect(await outcomeOf(service.tokens.verifyToken(A.sign()))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(service.tokens.verifyToken(A.sign({ sub: 'grace' })))).toBe('ok')
+    }
+  })
+})
+
+test('with an issuer, a user is named with its prefix or without; without one, with it', async () => {
+  const issuers = [A.options({ subjectPrefix: 'a:' }), B.options({ subjectPrefix: 'b:' })]
+  const outcomesAfter = async (revoke: Revoke) => {
+    const { tokens } = createReceiver(issuers)
+    await revoke(tokens)
+    return outcomes(tokens)
+  }
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('ada', a))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:ada', a))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:ada'))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('ada'))).toBe('- a b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('b:ada', a))).toBe('own a b')
+  // The prefix alone is not the name of every user.
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:', a))).toBe('own a b')
 })

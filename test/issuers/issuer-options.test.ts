@@ -150,3 +150,16 @@ test('nothing is requested when a manager is built', () => {
   build([A.options({ keys: { jwksUri, fetch } }), B.options({ keys: () => (calls++, null) })])
   expect(calls).toBe(0)
 })
+
+test.each([
+  { JWT_DECODE_ISSUER: 'https://us.example' },
+  { JWT_DECODE_AUDIENCE: 'api' },
+  { JWT_REQUIRED_CLAIMS: ['tenant'] },
+  { JWT_MAX_TOKEN_AGE: '1h' },
+])('a rule for own tokens is refused where there are no own keys: %o', (fields) => {
+  expect(() => new TokenManager({ config: new TokenConfig(fields), issuers: [A.options()] })).toThrow(
+    expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
+  )
+  const withKey = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...fields })
+  expect(() => new TokenManager({ config: withKey, issuers: [A.options()] })).not.toThrow()
+})

@@ -103,13 +103,13 @@ const AUTH0_REFUSED: readonly RefusedShape[] = [
     title: 'token of another tenant',
     header: RS256,
     claims: { ...AUTH0_ACCESS, iss: 'https://other.eu.auth0.com/' },
-    code: 'TOKEN_INVALID',
+    code: 'TOKEN_ISSUER_INVALID',
   },
   {
     title: 'token whose issuer has no slash at the end',
     header: RS256,
     claims: { ...AUTH0_ACCESS, iss: 'https://example.eu.auth0.com' },
-    code: 'TOKEN_INVALID',
+    code: 'TOKEN_ISSUER_INVALID',
   },
 ]
 
@@ -297,7 +297,10 @@ export const PROVIDERS: readonly ProviderShapes[] = [
     ],
     refused: [
       // None of them has the `typ` of this profile.
-      ...AUTH0_REFUSED.map((shape) => ({ ...shape, code: 'TOKEN_INVALID' })),
+      ...AUTH0_REFUSED.map((shape) => ({
+        ...shape,
+        code: shape.code === 'TOKEN_ISSUER_INVALID' ? shape.code : 'TOKEN_INVALID',
+      })),
       {
         title: 'token of this profile for the Management API',
         header: { ...RS256, typ: 'at+jwt' },
@@ -357,7 +360,7 @@ export const PROVIDERS: readonly ProviderShapes[] = [
         title: 'token of another user pool',
         header: COGNITO_HEADER,
         claims: { ...COGNITO_ACCESS, iss: `${COGNITO_ISSUER}2` },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
     ],
   },
@@ -416,13 +419,13 @@ export const PROVIDERS: readonly ProviderShapes[] = [
           iss: `https://login.microsoftonline.com/${OTHER_TENANT}/v2.0`,
           tid: OTHER_TENANT,
         },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
       {
         title: 'token of version 1.0',
         header: RS256,
         claims: { ...ENTRA_V1, aud: API },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
     ],
   },
@@ -451,7 +454,7 @@ export const PROVIDERS: readonly ProviderShapes[] = [
         title: 'token of another tenant',
         header: RS256,
         claims: { ...ENTRA_V1, iss: `https://sts.windows.net/${OTHER_TENANT}/` },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
       {
         title: 'token for Graph',
@@ -538,7 +541,7 @@ export const PROVIDERS: readonly ProviderShapes[] = [
         title: 'token of another realm',
         header: RS256,
         claims: { ...KEYCLOAK_ACCESS, iss: 'https://id.example.com/realms/master' },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
     ],
   },
@@ -574,13 +577,13 @@ export const PROVIDERS: readonly ProviderShapes[] = [
         title: 'token of the organisation',
         header: OKTA_HEADER,
         claims: { ...OKTA_ACCESS, iss: 'https://example.okta.com', aud: 'https://example.okta.com' },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
       {
         title: 'token of another authorization server',
         header: OKTA_HEADER,
         claims: { ...OKTA_ACCESS, iss: 'https://example.okta.com/oauth2/aus9o8wzkhckw9TLa0h7z' },
-        code: 'TOKEN_INVALID',
+        code: 'TOKEN_ISSUER_INVALID',
       },
       {
         title: 'token for another API',

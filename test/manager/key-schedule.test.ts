@@ -168,6 +168,18 @@ describe('setKeys', () => {
     expect(await outcomeOf(tokens.verifyToken(old))).toBe('TOKEN_SIGNATURE_INVALID')
   })
 
+  test('a list without a key that signs changes nothing, unless there was none before', () => {
+    const { tokens } = createKeyManager([a])
+    const { privateKey: _, ...verifying } = b
+    expect(() => tokens.setKeys([verifying])).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
+    )
+    expect(tokens.keyId).toBe('a')
+    const { tokens: reader } = createKeyManager([verifying])
+    reader.setKeys([verifying])
+    expect(reader.keyId).toBeNull()
+  })
+
   test('the header that was verified last does not outlive it', async () => {
     const { tokens } = createKeyManager([a])
     const one = tokens.createAccessToken(ada)
