@@ -1,4 +1,4 @@
-import { hasDuplicateMembers, readJsonObject } from '../../json.js'
+import { hasNestedDuplicates, readJsonObject } from '../../json.js'
 import { readBodyText } from '../shared/body-text.js'
 import { RefusedEvent } from './receiver.js'
 
@@ -23,13 +23,13 @@ export async function parseFormField(request: Request, name: string): Promise<st
   return value
 }
 
-/** The JSON object of a body, or `RefusedEvent`. */
+/** The JSON object of a body, or `RefusedEvent`, also for a member that occurs twice. */
 export async function parseJsonBody(request: Request): Promise<Readonly<Record<string, unknown>>> {
   const text = await parseText(request, 'application/json')
   const value = readJsonObject(text)
   if (value === null) throw invalid('The body must be a JSON object')
   // Another parser on the way may have kept the first of the two.
-  if (hasDuplicateMembers(text)) throw invalid('The body has a member twice')
+  if (hasNestedDuplicates(text)) throw invalid('The body has a member twice')
   return value
 }
 

@@ -51,6 +51,7 @@ export function createReceiver({ path, answer, toRefusal, toBody }: ReceiverPart
     })
   return Object.freeze({
     path,
+    paths: Object.freeze([path]),
     async handle(request: Request): Promise<Response | null> {
       // No browser sends these requests: pre-flights are not answered here.
       if (new URL(request.url).pathname !== path || request.method === 'OPTIONS') return null
@@ -80,19 +81,6 @@ function readUnavailable({ code, message }: { code: string; message: string }): 
 /** An empty response that is not cached. */
 export function createAccepted(status: 200 | 202 | 204): Response {
   return new Response(null, { status, headers: { 'cache-control': 'no-store' } })
-}
-
-/**
- * Calls a function of the application. What it throws is wrapped: frameworks would send its own status, or that of a token
- * error, as the verdict on the request, and the sender would not repeat it.
- */
-export async function callHook<Value>(name: string, call: () => Value | Promise<Value>): Promise<Value> {
-  try {
-    return await call()
-  } catch (cause) {
-    // With a status: h3 takes that of the cause otherwise.
-    throw Object.assign(new Error(`${name} failed`, { cause }), { status: 500 })
-  }
 }
 
 /** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */
