@@ -1,6 +1,9 @@
-// With a status: h3 takes that of the cause otherwise.
+// With all of these: h3 takes those of the cause otherwise.
 class HookError extends Error {
   readonly status = 500
+  readonly statusText = 'Internal Server Error'
+  readonly headers = {}
+  readonly unhandled = true
 }
 
 /**
