@@ -91,7 +91,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
     readHeader,
     open(jws, claims) {
       const header = readHeader(jws)
-      const signer = findSigner(requireKeys(keys, header), jws)
+      const signer = findSigner(requireKeys(keys, header, issuer), jws)
       last = { encoded: jws.header, header }
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
@@ -109,11 +109,13 @@ function toTokenId({ signingInput }: CompactJws): string {
 }
 
 /** The keys for a header, or `TokenSignatureError` for none, or `KeysUnavailableError` if they are not loaded. */
-export function requireKeys(keys: IssuerKeys, header: JwsHeader): readonly BoundKey[] {
+export function requireKeys(keys: IssuerKeys, header: JwsHeader, issuer: string): readonly BoundKey[] {
   const found = keys.find(header)
   if (found === null) {
     throw new KeysUnavailableError(
       new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
+      undefined,
+      issuer,
     )
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')

@@ -108,6 +108,9 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     }
   }
 
+  const toUnavailable = (cause: unknown): KeysUnavailableError =>
+    new KeysUnavailableError(cause, undefined, options.issuer)
+
   const start = (startedAt: number): Loading => {
     const sequence = ++started
     // Not before `loading` is set: a load that fails at once would leave itself behind.
@@ -139,16 +142,16 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       const time = now()
       // Nor can a Worker wait for what another of its requests has started.
       const underWay = isWorkerd ? null : readLoading(time)
-      if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw new KeysUnavailableError(lastCause)
+      if (underWay === null && !isUsable(time) && !isRetryDue(time)) throw toUnavailable(lastCause)
       const { startedAt, done } = underWay ?? start(time)
       if (isForMissingKey) missedAt = startedAt
       const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)
       try {
         await withDeadline(done, left, () => new Error('The load of the keys was dropped'))
       } catch (cause) {
-        throw new KeysUnavailableError(cause)
+        throw toUnavailable(cause)
       }
-      if (!isUsable(now())) throw new KeysUnavailableError(lastCause)
+      if (!isUsable(now())) throw toUnavailable(lastCause)
     },
     isTrusted: (key) => keys.has(key) && isReady(now()),
   }

@@ -58,7 +58,7 @@ export async function verifyIssuedJwt(
     throw new TokenDecodeError('Unexpected "typ" header')
   }
   if (issuer.keys.find(header) === null) await issuer.keys.load(header)
-  const signer = findSigner(requireKeys(issuer.keys, header), jws)
+  const signer = findSigner(requireKeys(issuer.keys, header, issuer.issuer), jws)
   // Refuses what is not canonical.
   decodePayload(jws)
   assertTypes(claims)

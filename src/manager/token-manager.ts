@@ -209,6 +209,11 @@ export class TokenManager<
     return (this.#store?.waitForOthers ?? null) !== null
   }
 
+  /** The issuers whose tokens this manager accepts beside its own, by their `iss`. */
+  get issuers(): readonly string[] {
+    return Object.freeze([...this.#authenticator.settings.issuers.keys()])
+  }
+
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#maker.createToken('access', claims, options)

@@ -55,6 +55,14 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
   const audience = name === 'createBackChannelLogout' ? 'clientId' : 'audience'
   const { tokens } = createReceiving()
 
+  test('a manager without issuers is refused', () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const alone = new TokenManager({ config, revocation: createMemoryStore() })
+    expect(alone.issuers).toEqual([])
+    expect(tokens.issuers).toContain(ID.issuer)
+    expect(() => create(alone)).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error)
+  })
+
   test.each<[option: string, value: unknown]>([
     [audience, undefined],
     [audience, ''],

@@ -9,6 +9,7 @@ export type ReceiverTokens = Pick<
   TokenManager,
   | 'keepsRevocations'
   | 'hasReplica'
+  | 'issuers'
   | 'verifyIssuedJwt'
   | 'toSubject'
   | 'revokeToken'
@@ -93,6 +94,9 @@ export function assertReceiver(owner: string, tokens: ReceiverTokens, given: Rec
       `${owner} needs a store: new TokenManager({ config, issuers, revocation: store })`,
     )
   }
+  // Nobody could send anything: senders sign with the keys of an issuer.
+  if (tokens.issuers.length === 0)
+    throw new ConfigurationError(`${owner} needs issuers: new TokenManager({ issuers })`)
   assertPath(given.path, '/backchannel-logout')
   assertTexts(given.audienceName, given.audience)
   if (given.issuer !== undefined) {
