@@ -371,6 +371,19 @@ describe('what is no event of a known transmitter is refused, and revokes nothin
     expect((await sendEvent(routes, eventToken(DISABLED, ADA), { 'content-type': type })).status).toBe(status)
   })
 
+  test('a claim or a member twice', async () => {
+    const { routes, ids } = createEvents()
+    const payload = JSON.stringify({ ...claims, iss: ID.issuer, iat: NOW })
+    const twice = payload.replace('"sub":"ada"', '"sub":"ada","sub":"grace"')
+    const sign = (text: string) => ID.signText(text, { typ: 'secevent+jwt' })
+    expect(await sendEvent(routes, sign(twice))).toMatchObject({
+      status: 400,
+      body: { err: 'invalid_request' },
+    })
+    expect(ids()).toEqual([])
+    expect((await sendEvent(routes, sign(payload))).status).toBe(202)
+  })
+
   test('a megabyte, and another method', async () => {
     const { routes } = createEvents()
     expect((await sendEvent(routes, 'a'.repeat(2 ** 20))).status).toBe(413)

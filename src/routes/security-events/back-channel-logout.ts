@@ -4,7 +4,7 @@ import { assertOptions, type OptionNames } from '../../options.js'
 import type { Duration } from '../../time.js'
 import { callHook } from '../shared/call-hook.js'
 import { BACKCHANNEL_LOGOUT } from './event-types.js'
-import { parseFormField } from './read-body.js'
+import { JWT_LIMITS, parseFormField } from './read-body.js'
 import {
   assertReceiver,
   createAccepted,
@@ -85,6 +85,7 @@ export function createBackChannelLogout(
   if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
   const parts = { tokens, revoke, everywhere, toUid }
   const expected = {
+    ...JWT_LIMITS,
     // §2.4 recommends `logout+jwt`. Providers from before that send `JWT`, or none; `events` still sets these JWTs apart.
     typ: 'logout+jwt',
     optionalTyp: !requireTyp,

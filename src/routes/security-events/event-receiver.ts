@@ -7,7 +7,7 @@ import type { Duration } from '../../time.js'
 import { assertIdentity } from '../shared/assert-identity.js'
 import { callHook, toHookError } from '../shared/call-hook.js'
 import { type EventEffect, readEffect } from './event-types.js'
-import { parseText } from './read-body.js'
+import { JWT_LIMITS, parseText } from './read-body.js'
 import {
   assertReceiver,
   createAccepted,
@@ -105,6 +105,7 @@ export function createEventReceiver<Value = unknown>(
   const admit = authorization === undefined ? null : createAdmit(authorization)
   const parts = { tokens, revoke, everywhere, toUid }
   const expected = {
+    ...JWT_LIMITS,
     // Shared Signals 1.0 §4.1.1: events are always typed.
     typ: 'secevent+jwt',
     audience,

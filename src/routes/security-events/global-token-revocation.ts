@@ -3,7 +3,7 @@ import { assertOptions, type OptionNames } from '../../options.js'
 import { readBearer } from '../../request/credentials.js'
 import type { Duration } from '../../time.js'
 import { callHook } from '../shared/call-hook.js'
-import { parseJsonBody } from './read-body.js'
+import { JWT_LIMITS, parseJsonBody } from './read-body.js'
 import {
   assertReceiver,
   createAccepted,
@@ -86,6 +86,7 @@ export function createGlobalTokenRevocation(
   if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
   const parts = { tokens, revoke: 'user', everywhere, toUid } as const
   const expected = {
+    ...JWT_LIMITS,
     typ: `${TYPE}+jwt`,
     optionalTyp: !requireTyp,
     audience,

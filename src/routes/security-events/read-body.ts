@@ -2,8 +2,15 @@ import { hasNestedDuplicates, readJsonObject } from '../../json.js'
 import { readBodyText } from '../shared/body-text.js'
 import { RefusedEvent } from './receiver.js'
 
-// Far more than a signed event needs.
+// Far more than a signed event needs. Access tokens come in headers and are shorter: their limit is another.
 const MAX_BODY_BYTES = 64 * 1024
+
+/** What is expected of every JWT that a receiver accepts, besides what its own specification says. */
+export const JWT_LIMITS = {
+  maxLength: MAX_BODY_BYTES,
+  // A sender whose clock is a little ahead gets a 400 otherwise, and does not repeat the logout.
+  leeway: 60,
+} as const
 
 /** The body of a request as text, or `RefusedEvent` for another media type, for one too large, and for invalid UTF-8. */
 export async function parseText(request: Request, mediaType: string): Promise<string> {
