@@ -36,6 +36,8 @@ export interface ExternalSigner {
   sign(input: string): Promise<string>
   /** Rejects with `KeysUnavailableError` if the last signature failed and another attempt fails as well. */
   assertAvailable(): Promise<void>
+  /** Rejects with `KeysUnavailableError` unless it signs a text of so many characters that is no part of a token. */
+  probe(length: number): Promise<void>
 }
 
 /** A key that signs: with `external` there is only the public part in `key`, otherwise the private key or the secret. */
@@ -60,17 +62,25 @@ export function createExternalSigner(source: SignFunction, key: BoundKey, timeou
       throw new KeysUnavailableError(cause, 'Signer unavailable')
     }
   }
+  const assertAvailable = async (): Promise<void> => {
+    if (!hasFailed) return
+    // One attempt for all that wait.
+    attempt ??= sign(PROBE).finally(() => (attempt = null))
+    await attempt
+  }
   return {
     source,
     sign,
-    async assertAvailable() {
-      if (!hasFailed) return
-      // One attempt for all that wait. Its text has no dots: it is no part of a token.
-      attempt ??= sign('tokenlib signer check').finally(() => (attempt = null))
-      await attempt
+    assertAvailable,
+    async probe(length) {
+      await assertAvailable()
+      await sign(PROBE.padEnd(length))
     },
   }
 }
+
+// Without dots: no part of a token.
+const PROBE = 'tokenlib signer check'
 
 /** The compact JWS of a signing input, or `KeysUnavailableError`. */
 export async function signCompactAsync(key: SigningKey, input: string): Promise<string> {
