@@ -7,6 +7,7 @@ import {
   createSignature,
   type EcdsaSpec,
   isSignature,
+  signatureSize,
   toLowS,
 } from './algorithms.js'
 import type { Algorithm } from './jose.js'
@@ -114,12 +115,20 @@ function toBytes(answer: unknown): Buffer {
 // A few DER signatures are as long as r and s side by side: the public key tells which one it is.
 function readSignature(key: BoundKey, input: string, bytes: Buffer): string | null {
   const spec = ALGORITHMS[key.algorithm]
-  const forms = spec.family === 'ecdsa' ? [readLowS(bytes, spec), readDer(bytes, spec)] : [bytes]
+  const forms =
+    spec.family === 'ecdsa'
+      ? [readLowS(bytes, spec), readDer(bytes, spec)]
+      : [padStart(bytes, signatureSize(key))]
   for (const form of forms) {
     const encoded = form === null ? '' : toBase64url(form)
     if (encoded !== '' && readBase64url(encoded) !== null && isSignature(key, input, encoded)) return encoded
   }
   return null
+}
+
+// A service may return an RSA signature as a number, without leading zeros.
+function padStart(bytes: Buffer, size: number): Buffer {
+  return bytes.length < size ? Buffer.concat([Buffer.alloc(size - bytes.length), bytes]) : bytes
 }
 
 function readLowS(bytes: Buffer, spec: EcdsaSpec): Buffer | null {
