@@ -76,7 +76,9 @@ export function toForeignPayload(
   if (profile === 'tokenlib') {
     // A refresh token is for its issuer alone.
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
-    return toTokenPayload({ ...claims, sub, [rules.identityClaim]: sub }, 'sub')
+    const jti = claims['jti'] ?? toId?.()
+    const ids = jti === undefined ? { sub } : { sub, jti }
+    return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
   }
   if (profile === 'at+jwt' && toShortType(String(header['typ'])) !== ACCESS_TOKEN_TYPE) {
     throw new TokenDecodeError('Unexpected "typ" header')
