@@ -49,10 +49,13 @@ export interface IssuerContext {
   readonly leeway: number
   /** Every `subjectPrefix` that is not empty. */
   readonly prefixes: readonly string[]
+  /** The claim that names the user in our own tokens. */
+  readonly identityClaim: string
 }
 
 /** An issuer of these options, or `ConfigurationError`; sends nothing. */
-export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }: IssuerContext): Issuer {
+export function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
+  const { emit, leeway, prefixes, identityClaim } = context
   assertIssuerOptions(options)
   const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
   // Copies: the application may still hold, and change, its own.
@@ -62,7 +65,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
   const keys = createIssuerKeys(options.keys, { issuer, algorithms, emit })
   const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
   const othersPrefixes = prefixes.filter((prefix) => prefix !== subjectPrefix)
-  const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, freshFor }
+  const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, identityClaim, freshFor }
   const required = [
     'exp',
     'iat',
