@@ -4,7 +4,14 @@ import { isJwk, type Jwk, type JwsHeader, type KeyMaterial } from '../jws/jose.j
 import { parseJwkText } from '../jws/jwk.js'
 import { withDeadline } from '../promises.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
-import { bindKeySet, bindMaterial, type IssuerKeySet, type KeySetRules, selectIssuerKeys } from './jwk-set.js'
+import {
+  bindKeySet,
+  bindMaterial,
+  type IssuerKeySet,
+  type KeySetRules,
+  notLookedFor,
+  selectIssuerKeys,
+} from './jwk-set.js'
 import { createKeyCache, type KeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
 
 /** The key for a header: one, several of which the `kid` selects, or `null` for none. */
@@ -48,8 +55,11 @@ export function createFunctionKeys(
       },
     })
 
+  const isAccepted = ({ alg, kid }: JwsHeader): boolean =>
+    algorithms.some((algorithm) => algorithm === alg) && kid !== ''
+
   const find = (header: JwsHeader): readonly BoundKey[] | null => {
-    if (!algorithms.some((algorithm) => algorithm === header.alg) || header.kid === '') return []
+    if (!isAccepted(header)) return []
     const id = toEntryId(header)
     const entry = entries.get(id)
     if (entry === undefined) return unknown.isRefused(id) ? [] : null
@@ -65,11 +75,15 @@ export function createFunctionKeys(
 
   return {
     find,
-    async load(header) {
-      if (find(header) !== null) return
+    async load(header, mustBeCertain = false) {
+      const known = find(header)
+      if (known !== null) {
+        if (mustBeCertain && known.length === 0 && isAccepted(header)) throw notLookedFor()
+        return
+      }
       const id = toEntryId(header)
       let entry = entries.get(id)
-      if (entry !== undefined) return entry.load(true)
+      if (entry !== undefined) return void (await entry.load(true))
       entry = createEntry(header)
       entries.set(id, entry)
       for (const oldest of entries.keys()) {

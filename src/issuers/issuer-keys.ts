@@ -12,8 +12,11 @@ export interface IssuerKeys {
   /**
    * Loads what `find` lacks for a header, together with every other call that waits for the same. Then `find` answers.
    * Rejects with `KeysUnavailableError` when there is nothing to answer with.
+   *
+   * With `mustBeCertain` also when `find` would say that there is no such key, but the issuer may have published one: the
+   * keys could not be loaded, or may not be loaded again within the cool-down. For callers who are not asked twice.
    */
-  load(header: JwsHeader): Promise<void>
+  load(header: JwsHeader, mustBeCertain?: boolean): Promise<void>
   /** Whether a key that `find` returned earlier is still one of the issuer's. Starts a reload like `find`. */
   isTrusted(key: BoundKey): boolean
   /** Resolves once the keys are there; rejects with `KeysUnavailableError`. */

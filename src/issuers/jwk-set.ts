@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { KeysUnavailableError } from '../errors.js'
 import { isJsonObject } from '../json.js'
 import { ALGORITHMS, type BoundKey } from '../jws/algorithms.js'
 import { importPublicKey, readKeyMismatch } from '../jws/asymmetric.js'
@@ -13,6 +14,8 @@ export interface RefusedKey {
   readonly reason: string
   /** Whether the key is not meant for signatures: nothing is wrong with it. */
   readonly isForOtherUse: boolean
+  /** Its public part, if its private one was published; `null` otherwise. */
+  readonly disclosed: KeyObject | null
 }
 
 /** The keys of an issuer, each bound to one algorithm, and those that are not used. */
@@ -39,14 +42,17 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
       bound.push(bindJwk(entry, kid, rules.algorithms))
     } catch (error) {
       if (!(error instanceof KeyRefusal)) throw error
-      refused.push({ kid, reason: error.message, isForOtherUse: error.isForOtherUse })
+      const { message: reason, isForOtherUse, disclosed } = error
+      refused.push({ kid, reason, isForOtherUse, disclosed })
     }
   }
   const keys: BoundKey[] = []
   for (const key of bound) {
     if (keys.some((other) => isSameKey(other, key))) continue
     const isAmbiguous = bound.some((other) => hasSameName(other, key) && !other.key.equals(key.key))
-    if (isAmbiguous) refused.push(toRefused(key, 'another key of the set has the same "kid" and algorithm'))
+    if (isDisclosed(key, refused)) refused.push(toRefused(key, DISCLOSED))
+    else if (isAmbiguous)
+      refused.push(toRefused(key, 'another key of the set has the same "kid" and algorithm'))
     else keys.push(keepIdentity(key, rules.previous))
   }
   return { keys, refused }
@@ -59,7 +65,7 @@ export function bindMaterial(material: KeyMaterial, kid: string, rules: KeySetRu
     return { keys: [keepIdentity(key, rules.previous)], refused: [] }
   } catch (error) {
     if (!(error instanceof KeyRefusal)) throw error
-    return { keys: [], refused: [{ kid, reason: error.message, isForOtherUse: false }] }
+    return { keys: [], refused: [{ kid, reason: error.message, isForOtherUse: false, disclosed: null }] }
   }
 }
 
@@ -77,6 +83,11 @@ export function selectIssuerKeys(keys: readonly BoundKey[], { alg, kid }: JwsHea
   return kid === '' ? [] : keys.filter((key) => key.algorithm === alg && key.kid === kid)
 }
 
+/** Those of earlier keys that a set without a usable key does not refuse: by their `kid`, or as the same key. */
+export function withoutRefused(keys: readonly BoundKey[], { refused }: IssuerKeySet): readonly BoundKey[] {
+  return keys.filter((key) => !isDisclosed(key, refused) && !refused.some(({ kid }) => kid === key.kid))
+}
+
 /** The error for a set that has no usable key; it names the first few reasons. */
 export function noUsableKey({ refused }: IssuerKeySet): Error {
   if (refused.length === 0) return new Error('The key set is empty')
@@ -84,12 +95,21 @@ export function noUsableKey({ refused }: IssuerKeySet): Error {
   return new Error(`The key set has no usable key (${reasons.join('; ')})`)
 }
 
+/** The error for a key that may have been published since the last load, and may not be looked for now. */
+export function notLookedFor(): KeysUnavailableError {
+  return new KeysUnavailableError(
+    new Error('The key of the token is unknown, and may not be looked for again at this moment'),
+  )
+}
+
 class KeyRefusal extends Error {
   readonly isForOtherUse: boolean
+  readonly disclosed: KeyObject | null
 
-  constructor(reason: string, isForOtherUse = false) {
+  constructor(reason: string, isForOtherUse = false, disclosed: KeyObject | null = null) {
     super(reason)
     this.isForOtherUse = isForOtherUse
+    this.disclosed = disclosed
   }
 }
 
@@ -104,6 +124,8 @@ function readKid(entry: unknown): string | null {
 
 // RFC 7518 §6.2.2, §6.3.2 and §6.4.1, RFC 8037 §2.
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+const DISCLOSED = 'the key is private, and was published: the issuer must replace it'
 
 // The members that make up a public key; nothing else of a JWK is imported.
 const PUBLIC_MEMBERS = new Map<unknown, readonly string[]>([
@@ -122,16 +144,35 @@ function bindJwk(entry: unknown, kid: string | null, algorithms: readonly Algori
   const { kty, alg = null, use = 'sig', key_ops: operations = ['verify'] } = entry
   if (kty === 'oct') throw new KeyRefusal('the key is symmetric')
   if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(entry, name))) {
-    throw new KeyRefusal('the key is private, and was published: the issuer must replace it')
+    throw new KeyRefusal(DISCLOSED, false, readPublicPart(entry))
   }
   if (use !== 'sig') throw new KeyRefusal('"use" is not "sig"', true)
   if (!Array.isArray(operations) || !operations.includes('verify')) {
     throw new KeyRefusal('"key_ops" does not include "verify"', true)
   }
+  return bind(importPublicPart(entry), kid, alg, algorithms)
+}
+
+function importPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject {
+  const { kty } = jwk
   const names = PUBLIC_MEMBERS.get(kty)
   if (names === undefined) throw new KeyRefusal('"kty" is not RSA, EC or OKP')
-  const members = Object.fromEntries(names.map((name) => [name, parseMember(entry, name)]))
-  return bind(importMaterial({ kty: kty as string, ...members }), kid, alg, algorithms)
+  const members = Object.fromEntries(names.map((name) => [name, parseMember(jwk, name)]))
+  return importMaterial({ kty: kty as string, ...members })
+}
+
+function readPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject | null {
+  try {
+    return importPublicPart(jwk)
+  } catch (error) {
+    if (error instanceof KeyRefusal) return null
+    throw error
+  }
+}
+
+// Under whichever name: anybody can sign with it now.
+function isDisclosed({ key }: BoundKey, refused: readonly RefusedKey[]): boolean {
+  return refused.some(({ disclosed }) => disclosed?.equals(key as KeyObject) === true)
 }
 
 function parseMember(jwk: Readonly<Record<string, unknown>>, name: string): string {
@@ -188,5 +229,5 @@ function keepIdentity(key: BoundKey, previous: readonly BoundKey[] = []): BoundK
 }
 
 function toRefused({ kid }: BoundKey, reason: string): RefusedKey {
-  return { kid: kid === '' ? null : kid, reason, isForOtherUse: false }
+  return { kid: kid === '' ? null : kid, reason, isForOtherUse: false, disclosed: null }
 }

@@ -2,7 +2,7 @@ import type { BoundKey } from '../jws/algorithms.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { fetchBeforeDeadline, type FetchRules, type JsonFetcher } from './fetch-json.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
-import { bindKeySet, selectIssuerKeys } from './jwk-set.js'
+import { bindKeySet, notLookedFor, selectIssuerKeys } from './jwk-set.js'
 import { createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
 
 /** Where keys are fetched from, and how; everything is checked. */
@@ -34,19 +34,22 @@ export function createRemoteKeys(
     },
   })
 
+  const isMissing = (keys: readonly BoundKey[], header: JwsHeader): boolean =>
+    selectIssuerKeys(keys, header).length === 0 && couldBePublished(keys, header, algorithms)
+
   const find = (header: JwsHeader): readonly BoundKey[] | null => {
     const keys = cache.current()
     if (keys === null) return null
-    const found = selectIssuerKeys(keys, header)
-    if (found.length > 0 || !couldBePublished(keys, header, algorithms)) return found
-    return cache.mayHaveMore() ? null : []
+    if (isMissing(keys, header)) return cache.mayHaveMore() ? null : []
+    return selectIssuerKeys(keys, header)
   }
 
   return {
     find,
-    async load(header) {
+    async load(header, mustBeCertain = false) {
       // Somebody else may have loaded them in the meantime.
-      if (find(header) === null) await cache.load(true)
+      const isCertain = find(header) === null && (await cache.load(true))
+      if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor()
     },
     isTrusted: (key) => cache.isTrusted(key),
     async ready() {

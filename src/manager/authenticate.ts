@@ -75,7 +75,9 @@ export async function authenticateToken(
   let verified: VerifiedToken | undefined
   try {
     const now = authenticator.now()
-    if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
+    // To whoever asks about a token of somebody else, an answer is final.
+    if (policy.isInspection === true) await verifier.loadCertainKeys(token, now)
+    else if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
     verified = verifier.verify(token, now)
     const { payload } = verified
     assertIssuer(verified.source.issuer, policy)

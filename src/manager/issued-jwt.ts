@@ -72,7 +72,8 @@ export async function verifyIssuedJwt(
   if (header['typ'] === undefined && options.optionalTyp !== true) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
-  if (issuer.keys.find(header) === null) await issuer.keys.load(header)
+  // Its sender is not told to repeat it by any other answer than "unavailable".
+  await issuer.keys.load(header, true)
   const signer = findSigner(requireKeys(issuer.keys, header, issuer.issuer), jws)
   // Refuses what is not canonical.
   const text = decodePayload(jws)

@@ -134,7 +134,7 @@ async function openToken(authenticator: Authenticator, found: RequestToken): Pro
 
 async function openGenuine({ verifier, now }: Authenticator, token: string): Promise<VerifiedToken | null> {
   try {
-    if (verifier.needsKeys(token, now())) await verifier.loadKeys(token)
+    await verifier.loadCertainKeys(token, now())
     const opened = verifier.open(token, now())
     const { claims, source } = opened
     if (source.issuer !== null) assertClaims(claims, toAddressRules(source.rules), now() / 1000)

@@ -47,6 +47,8 @@ export interface TokenVerifier {
   needsKeys(token: string, now: number): boolean
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
+  /** The same if they are needed, and rejects as well if a key is missing that cannot be looked for at this moment. */
+  loadCertainKeys(token: string, now: number): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string, now: number): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
@@ -133,6 +135,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
       if (issuers.size === 0 || recallToken(token, now) !== undefined) return false
       const foreign = findForeign(token)
       return foreign !== null && foreign.issuer.keys.find(foreign.issuer.readHeader(foreign.jws)) === null
+    },
+    async loadCertainKeys(token, now) {
+      const foreign = recallToken(token, now) === undefined ? findForeign(token) : null
+      if (foreign !== null) await foreign.issuer.keys.load(foreign.issuer.readHeader(foreign.jws), true)
     },
     async loadKeys(token) {
       const foreign = findForeign(token)
