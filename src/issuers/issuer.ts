@@ -16,13 +16,14 @@ import {
   toSeconds,
 } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
-import { AT_JWT_CLAIMS, toForeignPayload } from './profile.js'
+import { AT_JWT_CLAIMS, type IssuerProfile, toForeignPayload } from './profile.js'
 
 /** An issuer, ready to verify. */
 export interface Issuer {
   readonly issuer: string
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
+  readonly profile: IssuerProfile
   readonly subjectPrefix: string
   /** How a `sub` of this issuer appears in a payload. */
   toSubject(sub: string): string
@@ -36,10 +37,8 @@ export interface Issuer {
 export interface OpenedForeignToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
-  /** Its `sub` as it would appear in a payload, where the payload has another claim in its place; `null` otherwise. */
-  readonly otherSubject: string | null
-  /** The user as its issuer names it, where that uses this library; `null` otherwise. */
-  readonly ownSubject: string | null
+  /** The names that the issuer has for the user: that of the payload, without its prefix, and its `sub`. */
+  readonly subjects: readonly string[]
   readonly signer: BoundKey
 }
 
@@ -50,10 +49,13 @@ export interface IssuerContext {
   readonly leeway: number
   /** Every `subjectPrefix` that is not empty. */
   readonly prefixes: readonly string[]
+  /** The claim that names the user in our own tokens. */
+  readonly identityClaim: string
 }
 
 /** An issuer of these options, or `ConfigurationError`; sends nothing. */
-export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }: IssuerContext): Issuer {
+export function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
+  const { emit, leeway, prefixes, identityClaim } = context
   assertIssuerOptions(options)
   const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
   // Copies: the application may still hold, and change, its own.
@@ -63,7 +65,7 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
   const keys = createIssuerKeys(options.keys, { issuer, algorithms, emit })
   const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
   const othersPrefixes = prefixes.filter((prefix) => prefix !== subjectPrefix)
-  const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, freshFor }
+  const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, identityClaim, freshFor }
   const required = [
     'exp',
     'iat',
@@ -86,20 +88,20 @@ export function createIssuer(options: IssuerOptions, { emit, leeway, prefixes }:
       requiredClaims: [...new Set(required)],
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
+    profile,
     subjectPrefix,
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
     open(jws, claims) {
       const header = readHeader(jws)
-      const signer = findSigner(requireKeys(keys, header), jws)
+      const signer = findSigner(requireKeys(keys, header, issuer), jws)
       last = { encoded: jws.header, header }
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
       const payload = toForeignPayload(claims, header, profileRules, toId)
-      const subject = isNonEmptyString(claims['sub']) ? subjectPrefix + claims['sub'] : payload.sub
-      const otherSubject = subject === payload.sub ? null : subject
-      const ownSubject = profile === 'tokenlib' ? payload.sub.slice(subjectPrefix.length) : null
-      return { header, payload, otherSubject, ownSubject, signer }
+      const { sub } = claims
+      const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
+      return { header, payload, subjects: [...new Set(names)], signer }
     },
   }
 }
@@ -110,13 +112,15 @@ function toTokenId({ signingInput }: CompactJws): string {
 }
 
 /** The keys for a header, or `TokenSignatureError` for none, or `KeysUnavailableError` if they are not loaded. */
-export function requireKeys(keys: IssuerKeys, header: JwsHeader): readonly BoundKey[] {
+export function requireKeys(keys: IssuerKeys, header: JwsHeader, issuer: string): readonly BoundKey[] {
   const found = keys.find(header)
   if (found === null) {
     // For the next call, and for ready(): a caller that cannot wait would never get a new key otherwise.
     keys.prepare(header)
     throw new KeysUnavailableError(
       new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
+      undefined,
+      issuer,
     )
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')

@@ -140,6 +140,9 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     }
   }
 
+  const toUnavailable = (cause: unknown): KeysUnavailableError =>
+    new KeysUnavailableError(cause, undefined, options.issuer)
+
   const start = (startedAt: number): Loading => {
     const sequence = ++started
     // Not before it is among those under way: a load that fails at once would leave itself behind.
@@ -181,8 +184,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     async load(isForMissingKey) {
       const before = applied
       for (let waitedMs = 0; isFull(); waitedMs += PAUSE_MS) {
-        if (waitedMs >= timing.timeoutMs)
-          throw new KeysUnavailableError(new Error('Too many loads at a time'))
+        if (waitedMs >= timing.timeoutMs) throw toUnavailable(new Error('Too many loads at a time'))
         // A timer of its own. What the others have loaded, or have failed to, is enough.
         await sleep(PAUSE_MS)
         if ((applied !== before || !isFull()) && isUsable(now())) return false
@@ -190,8 +192,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       const time = now()
       // Nor can a Worker wait for what another of its requests has started.
       const other = isWorkerd ? undefined : listLoading(time).at(-1)
-      if (other === undefined && !isUsable(time) && !isRetryDue(time))
-        throw new KeysUnavailableError(lastCause)
+      if (other === undefined && !isUsable(time) && !isRetryDue(time)) throw toUnavailable(lastCause)
       const isNew = other?.isSent !== true
       const { startedAt, done } = other ?? start(time)
       if (isForMissingKey) missedAt = startedAt
@@ -200,9 +201,9 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       try {
         hasArrived = await withDeadline(done, left, () => new Error('The load of the keys was dropped'))
       } catch (cause) {
-        throw new KeysUnavailableError(cause)
+        throw toUnavailable(cause)
       }
-      if (!isUsable(now())) throw new KeysUnavailableError(lastCause)
+      if (!isUsable(now())) throw toUnavailable(lastCause)
       return hasArrived && isNew
     },
     isTrusted: (key) => keys.has(key) && isReady(now()),

@@ -43,6 +43,8 @@ export interface ProfileRules {
   readonly subjectPrefix: string
   /** Those of other issuers: no `sub` of this one may begin with one of them. */
   readonly othersPrefixes: readonly string[]
+  /** The claim that names the user in our own tokens: here too, it is always the same as `sub`. */
+  readonly identityClaim: string
   /** Seconds after `auth_time` for which a token counts as fresh; `null` for never. */
   readonly freshFor: number | null
 }
@@ -74,14 +76,20 @@ export function toForeignPayload(
   if (profile === 'tokenlib') {
     // A refresh token is for its issuer alone.
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
-    return toTokenPayload({ ...claims, sub }, 'sub')
+    const jti = claims['jti'] ?? toId?.()
+    const ids = jti === undefined ? { sub } : { sub, jti }
+    return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
   }
   if (profile === 'at+jwt' && toShortType(String(header['typ'])) !== ACCESS_TOKEN_TYPE) {
-    throw new TokenDecodeError('Unexpected "typ" header')
+    throw new TokenDecodeError(
+      `Token is not an access token: its "typ" header must be "${ACCESS_TOKEN_TYPE}"`,
+    )
   }
   assertAccessToken(claims, mapping.access)
   const draft = copyOthers(claims)
   draft['sub'] = sub
+  // The application may look up users by it: a claim of the issuer must not name one of ours.
+  draft[rules.identityClaim] = sub
   draft['type'] = 'access'
   setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
   setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'] ?? toId?.())

@@ -112,14 +112,17 @@ export function signatureSize({ algorithm, key }: BoundKey): number {
 }
 
 /** Whether a text is a signature of `input` by a key, in canonical base64url. */
-export function isSignature({ algorithm, key }: BoundKey, input: string, encoded: string): boolean {
+export function isSignature(boundKey: BoundKey, input: string, encoded: string): boolean {
+  const { algorithm, key } = boundKey
   const spec = ALGORITHMS[algorithm]
   const keyObject = key as KeyObject
   if (spec.family === 'hmac') {
     return isEqualConstantTime(createMac(spec.hash, keyObject, input), encoded)
   }
   const signature = readBase64url(encoded)
-  return signature !== null && verifyWith(spec, keyObject, Buffer.from(input), signature)
+  // RFC 8017 §8.1.2: OpenSSL also accepts a PSS signature without its leading zeros, which is a second spelling of the token.
+  if (signature?.length !== signatureSize(boundKey)) return false
+  return verifyWith(spec, keyObject, Buffer.from(input), signature)
 }
 
 function verifyWith(spec: PublicKeySpec, key: KeyObject, input: Buffer, signature: Buffer): boolean {

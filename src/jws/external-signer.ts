@@ -7,6 +7,7 @@ import {
   createSignature,
   type EcdsaSpec,
   isSignature,
+  signatureSize,
   toLowS,
 } from './algorithms.js'
 import type { Algorithm } from './jose.js'
@@ -36,6 +37,8 @@ export interface ExternalSigner {
   sign(input: string): Promise<string>
   /** Rejects with `KeysUnavailableError` if the last signature failed and another attempt fails as well. */
   assertAvailable(): Promise<void>
+  /** Rejects with `KeysUnavailableError` unless it signs a text of so many characters that is no part of a token. */
+  probe(length: number): Promise<void>
 }
 
 /** A key that signs: with `external` there is only the public part in `key`, otherwise the private key or the secret. */
@@ -60,17 +63,25 @@ export function createExternalSigner(source: SignFunction, key: BoundKey, timeou
       throw new KeysUnavailableError(cause, 'Signer unavailable')
     }
   }
+  const assertAvailable = async (): Promise<void> => {
+    if (!hasFailed) return
+    // One attempt for all that wait.
+    attempt ??= sign(PROBE).finally(() => (attempt = null))
+    await attempt
+  }
   return {
     source,
     sign,
-    async assertAvailable() {
-      if (!hasFailed) return
-      // One attempt for all that wait. Its text has no dots: it is no part of a token.
-      attempt ??= sign('tokenlib signer check').finally(() => (attempt = null))
-      await attempt
+    assertAvailable,
+    async probe(length) {
+      await assertAvailable()
+      await sign(PROBE.padEnd(length))
     },
   }
 }
+
+// Without dots: no part of a token.
+const PROBE = 'tokenlib signer check'
 
 /** The compact JWS of a signing input, or `KeysUnavailableError`. */
 export async function signCompactAsync(key: SigningKey, input: string): Promise<string> {
@@ -104,12 +115,20 @@ function toBytes(answer: unknown): Buffer {
 // A few DER signatures are as long as r and s side by side: the public key tells which one it is.
 function readSignature(key: BoundKey, input: string, bytes: Buffer): string | null {
   const spec = ALGORITHMS[key.algorithm]
-  const forms = spec.family === 'ecdsa' ? [readLowS(bytes, spec), readDer(bytes, spec)] : [bytes]
+  const forms =
+    spec.family === 'ecdsa'
+      ? [readLowS(bytes, spec), readDer(bytes, spec)]
+      : [padStart(bytes, signatureSize(key))]
   for (const form of forms) {
     const encoded = form === null ? '' : toBase64url(form)
     if (encoded !== '' && readBase64url(encoded) !== null && isSignature(key, input, encoded)) return encoded
   }
   return null
+}
+
+// A service may return an RSA signature as a number, without leading zeros.
+function padStart(bytes: Buffer, size: number): Buffer {
+  return bytes.length < size ? Buffer.concat([Buffer.alloc(size - bytes.length), bytes]) : bytes
 }
 
 function readLowS(bytes: Buffer, spec: EcdsaSpec): Buffer | null {

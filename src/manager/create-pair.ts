@@ -10,7 +10,7 @@ import {
   type TokenPair,
 } from '../sessions/options.js'
 import type { Sessions } from '../sessions/sessions.js'
-import type { TokenMaker } from './token-maker.js'
+import type { SignedPair, TokenMaker } from './token-maker.js'
 
 /** What a log-in works with. */
 export interface CreatePairParts {
@@ -38,11 +38,19 @@ export async function createTokenPair(
     )
   }
   const client = readSessionClient({ request, ip, userAgent })
-  const endsAt = maker.planPair(claims, tokenOptions, { remember })
-  // Before a session is opened that nobody would have tokens of.
-  await maker.assertSignerAvailable()
+  const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
+  // Before a session is opened that nobody would have tokens of. A log-in with a limit may also end another session, which
+  // cannot be undone: the signer has to work at this moment.
+  await (limit === null ? maker.assertSignerAvailable() : maker.probeSigner(inputLength))
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
-  const pair = await maker.createPairAsync(claims, tokenOptions, session, { remember })
+  let signed: SignedPair
+  try {
+    signed = await maker.signPair(claims, tokenOptions, session, { remember })
+  } catch (error) {
+    await sessions?.discard(session.sid, endsAt)
+    throw error
+  }
+  const pair = signed.issue()
   emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
   return pair
 }

@@ -6,7 +6,7 @@ import { settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import { REFRESH_OPTIONS, type RefreshOptions, type TokenPair } from '../sessions/options.js'
-import type { Sessions } from '../sessions/sessions.js'
+import type { RotatedSession, Sessions } from '../sessions/sessions.js'
 import {
   type Authenticator,
   authenticateToken,
@@ -14,7 +14,7 @@ import {
   findToken,
   reportRejection,
 } from './authenticate.js'
-import type { TokenMaker } from './token-maker.js'
+import type { SignedPair, TokenMaker } from './token-maker.js'
 import { compilePolicy, OWN } from './policy.js'
 
 /** What a refresh works with. */
@@ -52,29 +52,48 @@ export async function refreshPair(
   const { csrf, remember } = verified.claims
   const carried = { csrf, remember }
   maker.planPair(input, options, carried)
-  // Before the session moves on: a client that gets no answer would have a used token.
-  await maker.assertSignerAvailable()
-
   // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
   // used would count as a reuse. A presentation that is under way comes first.
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
+  let isStoreCalled = false
   const rotate = async (): Promise<TokenPair> => {
     await presented
+    const prepared = maker.hasAsyncSigner() ? await prepare() : null
+    isStoreCalled = true
     const session = await sessions.rotate(verified, { ...(view && { request: view }), ...client })
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    return maker.createPairAsync(input, options, session, carried)
+    const isExpected = prepared !== null && isSameSession(prepared.session, session)
+    const signed = isExpected ? prepared.pair : await maker.signPair(input, options, session, carried)
+    return signed.issue()
+  }
+  // Before the session moves on: after an outage of the signer, every client would have a used token.
+  const prepare = async (): Promise<PreparedPair | null> => {
+    const session = await sessions.readNext(verified)
+    if (session === null) return null
+    await maker.assertSignerAvailable()
+    return { session, pair: await maker.signPair(input, options, session, carried) }
   }
   const pair = rotate()
   findings.presented = settleQuietly(pair.then(() => undefined))
   try {
     return await pair
   } catch (error) {
-    if (isTokenError(error) && UNANSWERED.has(error.code)) sessions.forgive(verified)
+    if (isStoreCalled && isTokenError(error) && UNANSWERED.has(error.code)) sessions.forgive(verified)
     reportRejection(authenticator, error, verified.claims)
     throw error
   }
+}
+
+/** A pair for what a session is expected to be after its rotation. */
+interface PreparedPair {
+  readonly session: RotatedSession
+  readonly pair: SignedPair
+}
+
+function isSameSession(one: RotatedSession, other: RotatedSession): boolean {
+  return one.generation === other.generation && one.endsAt === other.endsAt
 }
 
 // The client got no new token, whatever the store has done: the one it has must be good once more.

@@ -48,7 +48,8 @@ export function resolveSettings(
   const ownIssuers = toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? [])
   const hasKeys = keys.verifying.length > 0
   if (!hasKeys) assertNoOwnRules(config)
-  const issuers = createIssuers(list, { emit, leeway }, { hasKeys, issuers: ownIssuers })
+  const { JWT_IDENTITY_CLAIM: identityClaim } = config
+  const issuers = createIssuers(list, { emit, leeway, identityClaim }, { hasKeys, issuers: ownIssuers })
   const settings: Settings = {
     keys,
     setKeys,
@@ -64,7 +65,7 @@ export function resolveSettings(
     },
     reading: resolveReading(config, issuers),
     schema,
-    identityClaim: config.JWT_IDENTITY_CLAIM,
+    identityClaim,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
     store: resolveStore(config, issuers),
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,

@@ -36,18 +36,36 @@ export interface TokenMaker {
     carried: CarriedClaims,
   ): TokenPair
   /** With every key, both signatures at the same time; `KeysUnavailableError` when a signer fails. */
-  createPairAsync(
+  signPair(
     input: ClaimsInput,
     options: PairTokenOptions,
     session: SessionClaims,
     carried: CarriedClaims,
-  ): Promise<TokenPair>
+  ): Promise<SignedPair>
+  /** Whether new tokens are signed by an async signer, which may fail. */
+  hasAsyncSigner(): boolean
   /** Rejects with `KeysUnavailableError` if the signer failed the last time and fails again. */
   assertSignerAvailable(): Promise<void>
+  /** Rejects with `KeysUnavailableError` unless an async signer signs a text of so many characters now. */
+  probeSigner(length: number): Promise<void>
   /** A session that is in no store. */
   startSession(): SessionClaims
-  /** Throws for claims or options that no pair can be made of; returns when its session would end, in epoch seconds, or `null`. */
-  planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): number | null
+  /** Throws for claims or options that no pair can be made of. */
+  planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): PairPlan
+}
+
+/** A pair that nobody has yet. */
+export interface SignedPair {
+  /** Reports both tokens as issued, and returns them. */
+  issue(): TokenPair
+}
+
+/** What is known of a pair before its session is opened. */
+export interface PairPlan {
+  /** When its session would end; epoch seconds, `null` for never. */
+  readonly endsAt: number | null
+  /** How many characters have to be signed at most for one of its tokens. */
+  readonly inputLength: number
 }
 
 /** What a maker works with. */
@@ -170,17 +188,25 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
       const [access, refresh] = preparePair(input, options, opened, carried)
       return { accessToken: sign(access), refreshToken: sign(refresh), tokenType: 'bearer' }
     },
-    async createPairAsync(input, options, opened, carried) {
+    async signPair(input, options, opened, carried) {
       const pair = preparePair(input, options, opened, carried)
       const [accessToken, refreshToken] = await Promise.all([
         signCompactAsync(pair[0].key, pair[0].signingInput),
         signCompactAsync(pair[1].key, pair[1].signingInput),
       ])
-      pair.forEach(report)
-      return { accessToken, refreshToken, tokenType: 'bearer' }
+      return {
+        issue() {
+          pair.forEach(report)
+          return { accessToken, refreshToken, tokenType: 'bearer' }
+        },
+      }
     },
+    hasAsyncSigner: () => (keys.signingKey(now())?.external ?? null) !== null,
     async assertSignerAvailable() {
       await keys.signingKey(now())?.external?.assertAvailable()
+    },
+    async probeSigner(length) {
+      await keys.signingKey(now())?.external?.probe(length)
     },
     planPair(input, { access = {}, refresh = {}, ...shared }, { csrf = createId(random), remember }) {
       assertOptions('access', access, TOKEN_OPTIONS)
@@ -193,9 +219,14 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
         csrf,
         remember,
       }
-      prepare('access', input, mergeOptions(shared, access), session)
-      prepare('refresh', input, refreshOptions, session)
-      return toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires)
+      const pair = [
+        prepare('access', input, mergeOptions(shared, access), session),
+        prepare('refresh', input, refreshOptions, session),
+      ]
+      return {
+        endsAt: toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires),
+        inputLength: Math.max(...pair.map(({ signingInput }) => signingInput.length)),
+      }
     },
   }
 }

@@ -113,16 +113,16 @@ export function createVerifier(settings: Settings): TokenVerifier {
   }
 
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
-    const { header, payload, otherSubject, ownSubject, signer } = issuer.open(jws, claims)
+    const { header, payload, subjects, signer } = issuer.open(jws, claims)
     const { leeway } = issuer.rules
+    const usesTokenlib = issuer.profile === 'tokenlib'
     // The ids of an issuer that uses this library say when a session began, as ours do.
-    const start =
-      ownSubject === null ? readForeignStart(payload, leeway) : readTokenStart(payload) - leeway * 1000
+    const start = usesTokenlib ? readTokenStart(payload) - leeway * 1000 : readForeignStart(payload, leeway)
     const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
     // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
     const endMs = end === null ? FOREVER : end * 1000
-    const foreign = { issuer: issuer.issuer, otherSubject, ownSubject, start, end: endMs }
+    const foreign = { issuer: issuer.issuer, subjects, usesTokenlib, start, end: endMs }
     return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 

@@ -28,6 +28,13 @@ export interface Acknowledgement {
 export type RevokedIssuers = readonly (string | null)[]
 
 const OWN: RevokedIssuers = [null]
+const EVERYTHING = { kind: 'all', id: '', sub: null } as const
+
+/** A user, by the name that the issuer has for it; `null` is us. */
+export interface RevokedUser {
+  readonly issuer: string | null
+  readonly id: string
+}
 
 /** Revokes in a store; every promise resolves once the store has it. The default of `issuers` is us. */
 export interface Revoker {
@@ -43,7 +50,8 @@ export interface Revoker {
     origin: EventOrigin,
     issuers?: RevokedIssuers,
   ): Promise<Acknowledgement>
-  revokeUser(uid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
+  /** `users` are whom `uid` stands for; left out, it is one of us. */
+  revokeUser(uid: string, origin: EventOrigin, users?: readonly RevokedUser[]): Promise<Acknowledgement>
   revokeKey(kid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
   /** Everything, of whichever issuer. */
   revokeAll(origin: EventOrigin): Promise<Acknowledgement>
@@ -90,24 +98,25 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     )
     const revoked = await callRevoke(batch)
     const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
-    const told = kind === 'user' && facts.sub === null ? 'all' : kind
-    for (const id of ids) emit('revoked', () => ({ kind: told, id, reason: 'requested', issuer, ...facts }))
+    for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', issuer, ...facts }))
     return revoked
   }
 
   // The store raises it to its own clock: all processes agree on that one.
   const revokeBefore = async (
     kind: 'user' | 'all',
-    id: string,
+    users: readonly RevokedUser[],
+    event: { readonly kind: 'user' | 'all'; readonly id: string; readonly sub: string | null },
     origin: EventOrigin,
-    issuers: RevokedIssuers,
   ): Promise<Acknowledgement> => {
     // If the clock was set back, tokens without a session may start after `now()`.
     const notBefore = Math.max(now(), newestStart)
     const until = addDuration(notBefore, store.longestLifetime)
-    const sub = kind === 'user' && id !== EVERY_USER ? id : null
-    const entry = { notBefore, until }
-    const { position, now: takenAt } = await revoke(kind, [id], entry, { sub, ...origin }, issuers)
+    const batch = users.map(({ id, issuer }) => ({ ...toRevocationKey(kind, id, issuer), notBefore, until }))
+    const { position, now: takenAt } = await callRevoke(batch)
+    const concerned = new Set(users.map(({ issuer }) => issuer))
+    const issuer = concerned.size === 1 ? (users[0]?.issuer ?? null) : null
+    emit('revoked', () => ({ ...event, reason: 'requested', issuer, ...origin }))
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
     return { position }
   }
@@ -138,16 +147,17 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     },
     revokeToken,
     revokeSessions,
-    revokeUser: async (uid, origin, issuers = OWN) =>
-      revokeBefore('user', parseText('uid', uid), origin, issuers),
+    async revokeUser(uid, origin, users = [{ issuer: null, id: uid }]) {
+      return revokeBefore('user', users, { kind: 'user', id: parseText('uid', uid), sub: uid }, origin)
+    },
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
     async revokeKey(kid, origin, issuers = OWN) {
       const entry = { notBefore: FOREVER, until: FOREVER }
       const facts = { sub: null, ...origin }
       return toAcknowledgement(await revoke('key', [parseText('kid', kid)], entry, facts, issuers))
     },
-    revokeAll: (origin) => revokeBefore('all', '', origin, OWN),
-    revokeIssuer: (issuer, origin) => revokeBefore('user', EVERY_USER, origin, [issuer]),
+    revokeAll: (origin) => revokeBefore('all', [{ issuer: null, id: '' }], EVERYTHING, origin),
+    revokeIssuer: (issuer, origin) => revokeBefore('user', [{ issuer, id: EVERY_USER }], EVERYTHING, origin),
     async logout(payload, origin, issuers = OWN) {
       assertPayload('logout()', payload)
       const { sid = null, sub = null, jti = null } = payload

@@ -1,6 +1,5 @@
 import { ConfigurationError, SessionLimitError } from '../errors.js'
 import type { SessionClient, TokenEmitter } from '../events.js'
-import { settleQuietly } from '../promises.js'
 import { FOREVER, toRevocationKey } from '../revocation/revocation.js'
 import type { LimitedOpening, NewSession, OpenedSession, SessionStore } from '../revocation/session-store.js'
 import type { RevocationStore } from '../revocation/store.js'
@@ -22,6 +21,8 @@ export interface SessionOpener {
   open(opening: Opening): Promise<OpenedSession>
   /** The same with a limit; `SessionLimitError` where that refuses it. */
   openLimited(opening: Opening, limit: OpeningLimit): Promise<OpenedSession>
+  /** Revokes a session that nobody has tokens of; `until` is in epoch milliseconds. Never rejects. */
+  discard(sid: string, until: number): Promise<void>
 }
 
 /** What sessions are opened by. */
@@ -44,9 +45,13 @@ export function createSessionOpener(
   const takeTurn = createTurns()
 
   // Nobody has its tokens, but it would be listed, and count for the limit.
-  const revokeUnused = (sid: string, { until }: NewSession): void => {
+  const discard = async (sid: string, until: number): Promise<void> => {
     const entry = { ...toRevocationKey('session', sid), notBefore: FOREVER, until }
-    void settleQuietly(client.call('revoke', (target) => target.revoke([entry])))
+    try {
+      await client.call('revoke', (target) => target.revoke([entry]))
+    } catch {
+      // It ends unused.
+    }
   }
 
   const callStore = async <Answer>(
@@ -57,7 +62,7 @@ export function createSessionOpener(
     let isRefused = false
     const opened: string[] = []
     const undo = (): void => {
-      for (const sid of opened.splice(0)) revokeUnused(sid, session)
+      for (const sid of opened.splice(0)) void discard(sid, session.until)
     }
     const runOpening = async (target: RevocationStore): Promise<Answer> => {
       const answer = await run(target)
@@ -114,6 +119,7 @@ export function createSessionOpener(
   }
 
   return {
+    discard,
     open(opening) {
       const run = async (target: RevocationStore): Promise<OpenedSession> =>
         parseOpened(await sessionsOf(target).open(opening.session))

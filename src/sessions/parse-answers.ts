@@ -54,6 +54,13 @@ export function parseGeneration(answer: StoredSession | null): number | null {
   throw new TypeError('sessions.get() must return the generation of the session')
 }
 
+/** The answer of `get` with everything that a rotation depends on, or `TypeError`. */
+export function parseRotatable(answer: StoredSession | null): StoredSession | null {
+  parseGeneration(answer)
+  if (answer === null || [answer.lastUsedAt, answer.expiresAt].every(Number.isFinite)) return answer
+  throw new TypeError('sessions.get() must return lastUsedAt and expiresAt of the session')
+}
+
 function isSession(answer: StoredSession): boolean {
   return typeof answer?.sid === 'string' && typeof answer.user === 'string'
 }

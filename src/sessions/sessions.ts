@@ -9,7 +9,7 @@ import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/re
 import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
 import type { ListOptions, Reuse, SessionStore, StoredSession } from '../revocation/session-store.js'
 import type { StoreClient } from '../revocation/store-client.js'
-import { MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
+import { decideRotation, MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
 import { createUnansweredRefreshes } from './unanswered-refreshes.js'
@@ -18,6 +18,7 @@ import {
   parseGeneration,
   parseList,
   parsePresentation,
+  parseRotatable,
   parseRotation,
   readReuseClient,
 } from './parse-answers.js'
@@ -54,8 +55,12 @@ export interface Sessions {
     from: SessionClient,
     limit: OpeningLimit | null,
   ): Promise<SessionClaims>
+  /** Ends a session that nobody has tokens of: it would be listed, and count for a limit. Never rejects. */
+  discard(sid: string, endsAt: number | null): Promise<void>
   /** The successor of a verified refresh token, or the error that ends it. */
-  rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
+  rotate(token: CheckedToken, from: SessionClientOptions): Promise<RotatedSession>
+  /** What `rotate` would most likely return now, or `null` if it would reject. Only reads. */
+  readNext(token: CheckedToken): Promise<RotatedSession | null>
   /**
    * Says that the refresh of a token failed because of the store. Its client got no other token, whatever the store has
    * done: it can try again after the grace too, at this process.
@@ -71,6 +76,13 @@ export interface Sessions {
   getSession(id: string, uid?: string): Promise<SessionInfo | null>
   /** Revokes every session of the token's user but its own; returns how many they were. */
   revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
+}
+
+/** What the tokens of a session share after a rotation. */
+export interface RotatedSession extends SessionClaims {
+  readonly generation: number
+  /** Epoch seconds; `null` for a session that never ends. */
+  readonly endsAt: number | null
 }
 
 /** What sessions are kept by. */
@@ -106,9 +118,10 @@ export function createSessions(
   }
 
   const idle = toSeconds(idleMs)
-  const toClaims = (sid: string, generation: number, endsAt: number | null): SessionClaims => ({
+  const toClaims = (sid: string, generation: number, endsAt: number | null): RotatedSession => ({
     sid,
     generation,
+    endsAt,
     // No token outlives the session, nor the time that it may go unused.
     limitExpiry(type, iat, own) {
       const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, endsAt]
@@ -171,7 +184,23 @@ export function createSessions(
       }
     },
 
+    async discard(sid, endsAt) {
+      const expiresAt = endsAt === null ? FOREVER : endsAt * 1000
+      await opener.discard(sid, addDuration(expiresAt, retentionMs))
+    },
     rotate,
+    async readNext({ payload: { sid, gen: presented } }) {
+      if (sid === undefined || presented === undefined) return null
+      const found = await client.call('get', async (target) =>
+        parseRotatable(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
+      )
+      if (found === null) return null
+      const { generation, lastUsedAt, expiresAt } = found
+      const state = { generation, lastUsedAt, until: FOREVER, isRevoked: false }
+      const decision = decideRotation(state, presented, { graceMs: toGrace(sid, presented), idleMs }, now())
+      if (decision !== 'rotate' && decision !== 'replay') return null
+      return toClaims(sid, decision === 'rotate' ? presented + 1 : generation, toSeconds(expiresAt))
+    },
     forgive({ payload: { sid, gen } }) {
       if (sid !== undefined && gen !== undefined) unanswered.add(sid, gen)
     },

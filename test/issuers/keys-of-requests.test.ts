@@ -27,7 +27,7 @@ describe('keys that have to be loaded', () => {
     const { tokens, state } = createEndpoint()
     const token = A.sign()
     expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
-      expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }),
+      expect.objectContaining({ code: 'KEYS_UNAVAILABLE', issuer: A.issuer }),
     )
     await tokens.ready()
     expect(state.calls).toBe(1)
@@ -57,7 +57,8 @@ describe('keys that have to be loaded', () => {
   test('ready() rejects, and requests answer 503, while they cannot be loaded', async () => {
     const { tokens, state } = createEndpoint()
     state.isDown = true
-    expect(await outcomeOf(tokens.ready())).toBe('KEYS_UNAVAILABLE')
+    const unavailable = { code: 'KEYS_UNAVAILABLE', issuer: A.issuer }
+    await expect(tokens.ready()).rejects.toMatchObject(unavailable)
     for (const call of [
       () => tokens.accessTokenRequired(withBearer(A.sign())),
       () => tokens.verifyToken(A.sign()),
@@ -65,7 +66,7 @@ describe('keys that have to be loaded', () => {
       () => tokens.verifyIssuedJwt(A.sign(), { typ: 'at+jwt', audience: 'x' }),
       () => tokens.logoutRequest(withBearer(A.sign())),
     ]) {
-      expect(await outcomeOf(call())).toBe('KEYS_UNAVAILABLE')
+      await expect(call()).rejects.toMatchObject(unavailable)
     }
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { IssuerOptions, TokenManager } from '../../src/index.js'
 import { AUDIENCE, createForeign, createReceiver } from '../helpers/foreign.js'
-import { NOW } from '../helpers/manager.js'
+import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
 const A = createForeign('https://a.example')
@@ -295,6 +295,19 @@ describe('ids', () => {
     expect(ids[1]).toBe(ids[0])
     expect((await tokens.verifyToken(A.sign({ jti: undefined, n: 1 }))).jti).not.toBe(ids[0])
   })
+
+  test.each(['oidc-access', 'tokenlib'] as const)(
+    'so that it can be logged out, profile %s',
+    async (profile) => {
+      const tokens = createReceiver([A.options({ profile })]).tokens
+      const token = A.sign({ type: 'access', jti: undefined })
+      expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+      expect(await tokens.logoutRequest(withBearer(token))).toMatchObject({ sub: 'ada' })
+      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+      const required = { profile, requiredClaims: ['jti'] }
+      expect(await outcome(required, { type: 'access', jti: undefined })).toBe('TOKEN_INVALID')
+    },
+  )
 
   test('a jti that is required is not made up', async () => {
     expect(await outcome({ requiredClaims: ['jti'] }, { jti: undefined })).toBe('TOKEN_INVALID')

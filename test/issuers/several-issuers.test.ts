@@ -175,10 +175,25 @@ describe('schemas', () => {
     }
   })
 
-  test('the identity claim of our own tokens has no meaning in those of an issuer', async () => {
+  test('the identity claim of our own tokens is the sub in those of an issuer', async () => {
     const payload = await open('uid').verifyToken(A.sign({ tenant: 'acme', uid: 'root' }))
-    expect(payload.sub).toBe('a:ada')
+    expect(payload).toMatchObject({ sub: 'a:ada', uid: 'a:ada' })
   })
+
+  test.each(['oidc-access', 'at+jwt', 'tokenlib'] as const)(
+    'the same without a schema, profile %s',
+    async (profile) => {
+      const { tokens } = createReceiver([A.options({ profile, subjectPrefix: 'a:' })], {
+        config: { JWT_IDENTITY_CLAIM: 'uid' },
+      })
+      for (const uid of ['root', 7, undefined]) {
+        const payload = await tokens.verifyToken(A.sign({ uid, type: 'access' }))
+        expect(payload).toMatchObject({ sub: 'a:ada', uid: 'a:ada' })
+      }
+      const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'root' }))
+      expect(own).toMatchObject({ sub: 'root', uid: 'root' })
+    },
+  )
 })
 
 test('the event of a revocation names the issuer whose tokens it concerns', async () => {

@@ -1,7 +1,14 @@
-import { sign as signNow } from 'node:crypto'
+import { constants, sign as signNow } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { type OwnKey, type SignFunction, TokenConfig, TokenManager, type TokenPair } from '../../src/index.js'
+import {
+  type OwnKey,
+  type SignFunction,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+  type TokenPair,
+} from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { type Kms, type KmsBehaviour, startKms } from '../helpers/kms.js'
 import { keyPairFor } from '../helpers/keys.js'
@@ -121,6 +128,24 @@ describe('what a signer is given and what it may return', () => {
     })
   })
 
+  test.each(['RS256', 'PS256'] as const)('%s as a number, without leading zeros', async (algorithm) => {
+    const rsa = keyPairFor(algorithm)
+    let zeros = 0
+    const sign: SignFunction = (input) => {
+      const padding =
+        algorithm === 'PS256' ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } : {}
+      const signature = signNow('sha256', input, { key: rsa.privateKey, ...padding })
+      if (signature[0] !== 0) return signature
+      zeros++
+      return signature.subarray(1)
+    }
+    const { tokens } = createKeyManager([{ algorithm, kid: 'kms', publicKey: rsa.publicKey, sign }])
+    for (let at = 0; zeros === 0; at++) {
+      const token = await tokens.createAccessTokenAsync({ uid: 'ada', serial: at })
+      if (zeros > 0) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    }
+  })
+
   const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
   test.each<[what: string, signature: Uint8Array]>([
     ['nothing', new Uint8Array()],
@@ -182,21 +207,87 @@ describe('a pair', () => {
     expect(await tokens.verifyToken(refreshToken, { type: 'refresh' })).toMatchObject({ sub: 'ada' })
   })
 
-  test('for a signer that failed before opens no session until it is back', async () => {
+  test('whose signature fails leaves no session', async () => {
     const { tokens, kms } = createServed()
     kms.behave('fail')
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('KEYS_UNAVAILABLE')
     }
-    // The first attempt could not know.
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.listSessions('ada')).toHaveLength(0)
     kms.behave('der')
     expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('ok')
-    expect(await tokens.listSessions('ada')).toHaveLength(2)
+    expect(await tokens.listSessions('ada')).toHaveLength(1)
+  })
+
+  test('whose signature fails does not use up the limit of sessions', async () => {
+    const { tokens, failFrom } = createFlapping()
+    const limit = { maxSessions: 1, whenFull: 'refuse' } as const
+    // The probe is answered, and the tokens are not.
+    failFrom(1)
+    expect(await outcomeOf(tokens.createTokenPair(ada, limit))).toBe('KEYS_UNAVAILABLE')
+    expect(await tokens.listSessions('ada')).toHaveLength(0)
+    failFrom(Number.POSITIVE_INFINITY)
+    expect(await outcomeOf(tokens.createTokenPair(ada, limit))).toBe('ok')
+  })
+
+  test('with a limit ends no other session while the signer fails, or refuses texts of its length', async () => {
+    const { tokens, failFrom, refuseLongerThan } = createFlapping()
+    const limit = { maxSessions: 1, whenFull: 'endOldest' } as const
+    const { accessToken } = await tokens.createTokenPair(ada, limit)
+    failFrom(0)
+    expect(await outcomeOf(tokens.createTokenPair(ada, limit))).toBe('KEYS_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
+    failFrom(Number.POSITIVE_INFINITY)
+    refuseLongerThan(30)
+    expect(await outcomeOf(tokens.createTokenPair(ada, limit))).toBe('KEYS_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
+    refuseLongerThan(Number.POSITIVE_INFINITY)
+    expect(await outcomeOf(tokens.createTokenPair(ada, limit))).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+  })
+
+  test('whose signature and store both fail rejects with the error of the signer', async () => {
+    const { tokens, store, failFrom } = createFlapping()
+    failFrom(0)
+    store.revoke = async () => {
+      throw new Error('ECONNREFUSED')
+    }
+    expect(await outcomeOf(tokens.createTokenPair(ada))).toBe('KEYS_UNAVAILABLE')
   })
 })
 
-describe('a refresh whose signer fails', () => {
+/** Managers on one store and clock, whose signer fails after so many calls, or for texts that are too long. */
+function createFlapping(fields: TokenConfigOptions = {}) {
+  const { privateKey, publicKey } = keyPairFor('ES256')
+  const clock = createClock()
+  const store = createMemoryStore({ clock })
+  let left = Number.POSITIVE_INFINITY
+  let longest = Number.POSITIVE_INFINITY
+  const asked: string[] = []
+  const sign: SignFunction = (input) => {
+    asked.push(Buffer.from(input).toString())
+    if (left-- <= 0 || input.length > longest) throw new Error('ThrottlingException')
+    return signNow('sha256', input, privateKey)
+  }
+  const keys: OwnKey[] = [{ algorithm: 'ES256', kid: 'kms', publicKey, sign }]
+  const create = () =>
+    createKeyManager(keys, {
+      clock,
+      revocation: store,
+      fields: { JWT_REFRESH_TOKEN_EXPIRES: '1h', ...fields },
+    }).tokens
+  return {
+    tokens: create(),
+    other: create(),
+    clock,
+    store,
+    asked,
+    failFrom: (calls: number) => void (left = calls),
+    refuseLongerThan: (length: number) => void (longest = length),
+  }
+}
+
+describe('a refresh with a signer that may fail', () => {
   const refreshAgain = async (waitSeconds: number): Promise<string> => {
     const { tokens, kms, clock } = createServed()
     const { refreshToken } = await tokens.createTokenPair(ada)
@@ -228,7 +319,82 @@ describe('a refresh whose signer fails', () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('KEYS_UNAVAILABLE')
     }
-    expect(refreshed).toHaveLength(1)
+    expect(refreshed).toHaveLength(0)
+  })
+
+  test.each([
+    ['with a grace', {}],
+    ['without a grace', { JWT_REFRESH_GRACE: 0 }],
+    ['with an idle time', { JWT_REFRESH_IDLE_EXPIRES: '10m' }],
+  ] as const)('leaves the token unused for every process, %s', async (_what, fields) => {
+    for (const failing of [0, 1]) {
+      for (const at of ['tokens', 'other'] as const) {
+        const managers = createFlapping(fields)
+        const { refreshToken } = await managers.tokens.createTokenPair(ada)
+        managers.failFrom(failing)
+        expect(await outcomeOf(managers.tokens.refresh(refreshToken))).toBe('KEYS_UNAVAILABLE')
+        managers.clock.seconds += 120
+        managers.failFrom(Number.POSITIVE_INFINITY)
+        const pair = await managers[at].refresh(refreshToken)
+        managers.clock.seconds += 120
+        expect(await outcomeOf(managers.tokens.refresh(pair.refreshToken))).toBe('ok')
+        // It was used now.
+        expect(await outcomeOf(managers.tokens.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+      }
+    }
+  })
+
+  test('takes two signatures, also for a token that is sent again within the grace', async () => {
+    const { tokens, other, asked, clock } = createFlapping({ JWT_REFRESH_IDLE_EXPIRES: '10m' })
+    const first = await tokens.createTokenPair(ada)
+    clock.seconds += 60
+    const generations: unknown[] = []
+    for (const manager of [tokens, other]) {
+      asked.length = 0
+      const pair = await manager.refresh(first.refreshToken)
+      expect(asked).toHaveLength(2)
+      generations.push(openToken(pair.refreshToken).claims['gen'])
+      expect(openToken(pair.refreshToken).claims['exp']).toBe(clock.seconds + 600)
+      // The newest one, which does not rotate within the grace.
+      asked.length = 0
+      generations.push(openToken((await manager.refresh(pair.refreshToken)).refreshToken).claims['gen'])
+      expect(asked).toHaveLength(2)
+    }
+    expect(generations).toEqual([1, 1, 1, 1])
+  })
+
+  test('is signed again where the store answers with another generation or expiry', async () => {
+    const { tokens, store, clock } = createFlapping({ JWT_REFRESH_GRACE: '10s' })
+    const { refreshToken } = await tokens.createTokenPair(ada)
+    const next = await tokens.refresh(refreshToken)
+    clock.seconds += 60
+    // The session that the store shows is a rotation behind.
+    const { sessions } = store
+    const get = sessions?.get.bind(sessions)
+    if (sessions !== undefined && get !== undefined) {
+      sessions.get = async (sid, options) => {
+        const found = await get(sid, options)
+        return found && { ...found, expiresAt: found.expiresAt - 5000, generation: 0 }
+      }
+    }
+    const last = await tokens.refresh(next.refreshToken)
+    expect(openToken(last.refreshToken).claims).toMatchObject({
+      gen: 2,
+      exp: openToken(refreshToken).claims['exp'],
+    })
+    expect(await outcomeOf(tokens.verifyToken(last.accessToken))).toBe('ok')
+  })
+
+  test('is no way for a used token: that one ends the session without a signature', async () => {
+    const { tokens, clock, asked, failFrom } = createFlapping()
+    const { refreshToken } = await tokens.createTokenPair(ada)
+    const { accessToken } = await tokens.refresh(refreshToken)
+    clock.seconds += 20
+    asked.length = 0
+    failFrom(0)
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+    expect(asked).toEqual([])
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
   })
 
   test('is tried once for all requests that wait', async () => {

@@ -66,6 +66,7 @@ test('whatever an issuer signs becomes an access token of its user, or is refuse
           mapping: names,
           subjectPrefix: 'a:',
           othersPrefixes: ['b:'],
+          identityClaim: 'sub',
           freshFor,
         }
         let payload

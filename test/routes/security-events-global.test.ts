@@ -64,6 +64,19 @@ describe('the user', () => {
     expect(await outcome(own)).toBe('TOKEN_REVOKED')
   })
 
+  test('of own tokens, by the issuer of the user and not by the sender', async () => {
+    const users = new Map([
+      [`${ID.issuer} ada`, 'alice'],
+      [`${OTHER.issuer} ada`, 'bob'],
+    ])
+    const { routes, ids } = createRevocation({
+      subjectIssuers: { [ID.issuer]: [OTHER.issuer] },
+      toUid: ({ subjectIssuer, sub }) => users.get(`${subjectIssuer} ${sub}`) ?? null,
+    })
+    expect((await sendRevocation(routes, { ...ADA, iss: OTHER.issuer })).status).toBe(204)
+    expect(ids()).toEqual(['user other.example:ada', 'user bob'])
+  })
+
   test.each<[name: string, status: number, subject: unknown]>([
     ['a format that nobody reads', 400, EMAIL],
     ['no identifier', 400, undefined],
@@ -78,6 +91,16 @@ describe('the user', () => {
     expect((await sendRevocation(routes, subject)).status).toBe(status)
     expect(ids()).toEqual([])
     expect(await outcome(accessToken(OTHER, 'ada'))).toBe('ok')
+  })
+
+  test('is not the session that is named beside an unknown user', async () => {
+    const subject = { format: 'complex', user: EMAIL, session: { format: 'opaque', id: 'tablet' } }
+    const known = createRevocation({ toSubject: () => null })
+    expect((await sendRevocation(known.routes, subject)).status).toBe(404)
+    const { routes, ids } = createRevocation()
+    expect((await sendRevocation(routes, subject)).status).toBe(400)
+    expect((await sendRevocation(routes, { ...subject, user: ADA })).status).toBe(204)
+    expect([...known.ids(), ...ids()]).toEqual(['user id.example:ada'])
   })
 
   test('of another issuer, if subjectIssuers allows it', async () => {
@@ -165,6 +188,12 @@ test.each<[name: string, status: number, init: object]>([
     'a member twice',
     400,
     { body: '{"sub_id":{"format":"opaque","id":"a"},"sub_id":{"format":"opaque","id":"b"}}' },
+  ],
+  ['a member twice inside of sub_id', 400, { body: '{"sub_id":{"format":"opaque","id":"a","id":"b"}}' }],
+  [
+    'a member twice in one of several identifiers',
+    400,
+    { body: '{"sub_id":{"format":"aliases","identifiers":[{"format":"opaque","id":"a","\\u0069d":"b"}]}}' },
   ],
   ['invalid UTF-8', 400, { body: new Uint8Array([0x7b, 0xff, 0x7d]) }],
   ['a megabyte', 413, { body: `"${'a'.repeat(2 ** 20)}"` }],

@@ -1,11 +1,11 @@
 import { expect } from 'vitest'
-import type { TokenManager } from '../../src/index.js'
+import type { Jwk, TokenManager } from '../../src/index.js'
 import { createForeign, createReceiver, flipToken } from '../helpers/foreign.js'
 import { withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { encode } from './harness/forge.js'
+import { encode, forge, keyPairOf } from './harness/forge.js'
 
 const FOREIGN = (['ES256', 'ES384', 'ES512'] as const).map((algorithm) =>
   createForeign(`https://${algorithm.toLowerCase()}.example`, { algorithm }),
@@ -54,6 +54,16 @@ async function outcomes(tokens: TokenManager, token: string): Promise<readonly s
     ...requestsWith(tokens, token).map((request) => outcomeOf(tokens.accessTokenRequired(request))),
     ...upgrades.map((request) => outcomeOf(tokens.authenticateUpgrade(request, { origins }))),
   ])
+}
+
+/** A token whose signature begins with a zero byte, and the same token without that byte. */
+function findLeadingZero(sign: (jti: string) => string): readonly [token: string, shorter: string] {
+  for (let at = 0; ; at++) {
+    const token = sign(`token-${at}`)
+    const start = token.lastIndexOf('.') + 1
+    const bytes = Buffer.from(token.slice(start), 'base64url')
+    if (bytes[0] === 0) return [token, token.slice(0, start) + encode(bytes.subarray(1))]
+  }
 }
 
 const only = (outcome: string) => Array.from({ length: 9 }, () => outcome)
@@ -164,6 +174,34 @@ describeAttacks(
         }
       }
     })
+
+    ownAttack(
+      'an RSA signature without its leading zeros, own or of an issuer (RFC 8017 §8.1.2)',
+      async () => {
+        const { privateKey, publicKey } = keyPairOf('RS256')
+        for (const algorithm of ['PS256', 'RS256'] as const) {
+          const issuer = 'https://rsa.example'
+          const jwk: Jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'rsa-1', alg: algorithm }
+          const foreign = createForeign(issuer)
+          const { tokens } = createReceiver(
+            [foreign.options({ keys: { keys: [jwk] }, subjectPrefix: 'rsa:' })],
+            {
+              config: { JWT_ALGORITHM: algorithm, JWT_SECRET_KEY: null, JWT_PRIVATE_KEY: privateKey },
+            },
+          )
+          const header = { alg: algorithm, typ: 'at+jwt', kid: 'rsa-1' }
+          const signs = [
+            (jti: string) => tokens.createAccessToken({ uid: 'ada', serial: jti }),
+            (jti: string) => forge({ algorithm, key: privateKey, header, claims: foreign.claims({ jti }) }),
+          ]
+          for (const sign of signs) {
+            const [token, shorter] = findLeadingZero(sign)
+            expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+            expect(await outcomeOf(tokens.verifyToken(shorter))).toBe('TOKEN_SIGNATURE_INVALID')
+          }
+        }
+      },
+    )
 
     ownAttack('another spelling of base64url is another token, in either signature', async () => {
       const tokens = open()

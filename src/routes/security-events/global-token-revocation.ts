@@ -2,10 +2,10 @@ import type { MountableRoutes } from '../../http/mountable-routes.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { readBearer } from '../../request/credentials.js'
 import type { Duration } from '../../time.js'
-import { parseJsonBody } from './read-body.js'
+import { callHook } from '../shared/call-hook.js'
+import { JWT_LIMITS, parseJsonBody } from './read-body.js'
 import {
   assertReceiver,
-  callHook,
   createAccepted,
   createReceiver,
   type ReceiverTokens,
@@ -86,6 +86,7 @@ export function createGlobalTokenRevocation(
   if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
   const parts = { tokens, revoke: 'user', everywhere, toUid } as const
   const expected = {
+    ...JWT_LIMITS,
     typ: `${TYPE}+jwt`,
     optionalTyp: !requireTyp,
     audience,
@@ -114,14 +115,15 @@ export function createGlobalTokenRevocation(
       const found = await findSubject(subject, {
         issuer: sender.issuer,
         issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
-        opaque: 'user',
+        effect: 'user',
         toSubject,
       })
       if (found.status === 'forbidden') {
         throw new RefusedEvent(403, 'access_denied', 'The sender may not name users of that issuer')
       }
-      const prepared = await prepareEvent(parts, { ...sender, type: TYPE, subject, details: {} }, found)
-      if (found.status !== 'found' && prepared.uid === null) throw toNotFound(found.status)
+      const facts = { ...sender, type: TYPE, subject, details: {} }
+      const prepared = await prepareEvent(parts, facts, found, 'user')
+      if (found.status !== 'found' && prepared.uids.length === 0) throw toNotFound(found.status)
       const event = await revokeSubject(parts, prepared, request)
       if (onRevocation !== undefined) await callHook('onRevocation', () => onRevocation(event, request))
       await rememberJwt(tokens, used)
