@@ -90,7 +90,7 @@ export function createFunctionKeys(
     // It was looked for within the cool-down, or too many others were.
     const id = toEntryId(header)
     const other = entries.get(id) ?? pending.get(id)
-    if (known !== null || (other === undefined && limit.isReached())) throw notLookedFor()
+    if (known !== null || (other === undefined && limit.isReached())) throw notLookedFor(issuer)
     const entry = other ?? createEntry(header)
     const setFound = other === undefined ? limit.take() : null
     // Stays if the call fails: the next one has to wait for longer each time.
@@ -103,7 +103,7 @@ export function createFunctionKeys(
     }
     entries.delete(id)
     limit.setUnknown(id)
-    if (mustBeCertain && !isCertain) throw notLookedFor()
+    if (mustBeCertain && !isCertain) throw notLookedFor(issuer)
   }
   const background = createBackground(runtime)
 

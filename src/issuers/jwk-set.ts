@@ -101,9 +101,11 @@ export function listIds(keys: readonly BoundKey[], kid: string): readonly string
 }
 
 /** The error for a key that may have been published since the last load, and may not be looked for now. */
-export function notLookedFor(): KeysUnavailableError {
+export function notLookedFor(issuer: string): KeysUnavailableError {
   return new KeysUnavailableError(
     new Error('The key of the token is unknown, and may not be looked for again at this moment'),
+    undefined,
+    issuer,
   )
 }
 

@@ -47,7 +47,7 @@ export function createRemoteKeys(
   const load = async (header: JwsHeader, mustBeCertain = false): Promise<void> => {
     // Somebody else may have loaded them in the meantime.
     const isCertain = find(header) === null && (await cache.load(true))
-    if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor()
+    if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor(issuer)
   }
   const background = createBackground(runtime)
 

@@ -464,9 +464,12 @@ export class TokenManager<
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
   async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
     // Not for every issuer: their keys may have the same `kid`, and this is for good.
-    return this.#revoke('revokeKey', options, (revoker, origin) =>
-      revoker.revokeKey(kid, origin, this.#toIssuers({ issuer: options.issuer ?? OWN }, {})),
-    )
+    const { issuer = OWN } = options
+    return this.#revoke('revokeKey', options, (revoker, origin) => {
+      // Where a key has no `kid` of its own, a token may name it as it likes: its derived id is revoked as well.
+      const otherIds = this.#authenticator.settings.issuers.get(issuer)?.keys.idsOf(kid)
+      return revoker.revokeKey(kid, origin, this.#toIssuers({ issuer }, {}), otherIds)
+    })
   }
 
   /** Revokes every token of everybody whose session began before now; with an `issuer`, only the tokens of that one. */

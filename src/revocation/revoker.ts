@@ -52,7 +52,13 @@ export interface Revoker {
   ): Promise<Acknowledgement>
   /** `users` are whom `uid` stands for; left out, it is one of us. */
   revokeUser(uid: string, origin: EventOrigin, users?: readonly RevokedUser[]): Promise<Acknowledgement>
-  revokeKey(kid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
+  /** A key by its `kid`, and by other ids that it has. */
+  revokeKey(
+    kid: string,
+    origin: EventOrigin,
+    issuers?: RevokedIssuers,
+    otherIds?: readonly string[],
+  ): Promise<Acknowledgement>
   /** Everything, of whichever issuer. */
   revokeAll(origin: EventOrigin): Promise<Acknowledgement>
   /** Every token of one issuer that is not us. */
@@ -151,10 +157,11 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
       return revokeBefore('user', users, { kind: 'user', id: parseText('uid', uid), sub: uid }, origin)
     },
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
-    async revokeKey(kid, origin, issuers = OWN) {
+    async revokeKey(kid, origin, issuers = OWN, otherIds = []) {
+      const ids = [...new Set([parseText('kid', kid), ...otherIds])]
       const entry = { notBefore: FOREVER, until: FOREVER }
       const facts = { sub: null, ...origin }
-      return toAcknowledgement(await revoke('key', [parseText('kid', kid)], entry, facts, issuers))
+      return toAcknowledgement(await revoke('key', ids, entry, facts, issuers))
     },
     revokeAll: (origin) => revokeBefore('all', [{ issuer: null, id: '' }], EVERYTHING, origin),
     revokeIssuer: (issuer, origin) => revokeBefore('user', [{ issuer, id: EVERY_USER }], EVERYTHING, origin),

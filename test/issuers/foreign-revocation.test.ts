@@ -337,3 +337,18 @@ test('with an issuer, a user is named with its prefix or without; without one, w
   // The prefix alone is not the name of every user.
   expect(await outcomesAfter((tokens) => tokens.revokeUser('a:', a))).toBe('own a b')
 })
+
+test.each(['PEM', 'JWK'])(
+  'a revoked key of a key function that answers with %s does not come back under another kid',
+  async (kind) => {
+    const a = createForeign('https://function.example/')
+    const { kid: _kid, ...jwk } = a.jwk
+    const pem = a.publicKey.export({ format: 'pem', type: 'spki' }).toString()
+    const { tokens } = createReceiver([a.options({ keys: async () => (kind === 'PEM' ? pem : jwk) })])
+    expect(await outcomeOf(tokens.verifyToken(a.sign()))).toBe('ok')
+    await tokens.revokeKey('key-1', { issuer: a.issuer })
+    for (const name of ['key-1', 'key-2']) {
+      expect(await outcomeOf(tokens.verifyToken(a.sign({}, { kid: name })))).toBe('TOKEN_REVOKED')
+    }
+  },
+)
