@@ -175,14 +175,22 @@ function toKeySet(answer: unknown, header: JwsHeader, rules: KeySetRules): Issue
   if (answer === null) return null
   const parsed = parseJwkText(answer)
   // A key without a `kid` is the one for the `kid` that was asked for.
-  if (isJwk(parsed)) return bindKeySet([{ ...parsed, kid: parsed.kid ?? header.kid }], rules)
+  if (isJwk(parsed))
+    return bindKeySet([{ ...parsed, kid: parsed.kid ?? header.kid }], forHeader(header, rules))
   const list = isJsonObject(parsed) && 'keys' in parsed ? parsed['keys'] : parsed
   if (Array.isArray(list)) {
     if (list.length > MAX_KEYS) throw new Error(`The key function returned more than ${MAX_KEYS} keys`)
     return list.length === 0 ? null : bindKeySet(list as readonly unknown[], rules)
   }
   if (typeof parsed === 'string' || (typeof parsed === 'object' && parsed !== null)) {
-    return bindMaterial(parsed as KeyMaterial, header.kid ?? '', rules)
+    return bindMaterial(parsed as KeyMaterial, header.kid ?? '', forHeader(header, rules))
   }
   throw new TypeError('The key function must return a key, a list of JWKs, a JWK set or null')
+}
+
+// The answer is for this header alone: a single key that does not name its algorithm is for that of the header, if that is
+// one of the issuer's and fits.
+function forHeader({ alg }: JwsHeader, rules: KeySetRules): KeySetRules {
+  const first = rules.algorithms.filter((name) => name === alg)
+  return { ...rules, algorithms: [...first, ...rules.algorithms.filter((name) => name !== alg)] }
 }

@@ -26,7 +26,7 @@ export interface IssuerKeySet {
 
 /** How a set is read. */
 export interface KeySetRules {
-  /** The algorithms of the issuer. The one of a key without `alg` is the first that fits. */
+  /** The algorithms of the issuer. The one of a key without `alg` is the first that fits; Ed25519 has two names. */
   readonly algorithms: readonly Algorithm[]
   /** The keys that were loaded before: one that is unchanged stays the same object. */
   readonly previous?: readonly BoundKey[]
@@ -39,7 +39,7 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
   for (const entry of entries) {
     const kid = readKid(entry)
     try {
-      bound.push(bindJwk(entry, kid, rules.algorithms))
+      bound.push(...bindJwk(entry, kid, rules.algorithms))
     } catch (error) {
       if (!(error instanceof KeyRefusal)) throw error
       const { message: reason, isForOtherUse, disclosed } = error
@@ -61,8 +61,8 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
 /** A key that is no JWK, under the `kid` it was asked for. */
 export function bindMaterial(material: KeyMaterial, kid: string, rules: KeySetRules): IssuerKeySet {
   try {
-    const key = bind(importMaterial(material), kid, null, rules.algorithms)
-    return { keys: [keepIdentity(key, rules.previous)], refused: [] }
+    const bound = bind(importMaterial(material), kid, null, rules.algorithms)
+    return { keys: bound.map((key) => keepIdentity(key, rules.previous)), refused: [] }
   } catch (error) {
     if (!(error instanceof KeyRefusal)) throw error
     return { keys: [], refused: [{ kid, reason: error.message, isForOtherUse: false, disclosed: null }] }
@@ -145,7 +145,7 @@ const PUBLIC_MEMBERS = new Map<unknown, readonly string[]>([
 const MAX_MEMBER_LENGTH = 2736
 const MAX_EXPONENT_LENGTH = 12
 
-function bindJwk(entry: unknown, kid: string | null, algorithms: readonly Algorithm[]): BoundKey {
+function bindJwk(entry: unknown, kid: string | null, algorithms: readonly Algorithm[]): readonly BoundKey[] {
   if (!isJsonObject(entry)) throw new KeyRefusal('the key is not an object')
   if (kid === null) throw new KeyRefusal(`"kid" must be a string of 1 to ${MAX_KID_LENGTH} characters`)
   const { kty, alg = null, use = 'sig', key_ops: operations = ['verify'] } = entry
@@ -199,14 +199,23 @@ function importMaterial(material: KeyMaterial): KeyObject {
   }
 }
 
-// RFC 8725 §3.1: one algorithm per key, decided here and never by a token.
-function bind(key: KeyObject, kid: string, alg: unknown, algorithms: readonly Algorithm[]): BoundKey {
+// RFC 8725 §3.1: one algorithm per key, decided here and never by a token. One of two names is bound twice: RFC 9864 §2.2
+// gives the algorithm of an Ed25519 key a second one.
+function bind(
+  key: KeyObject,
+  kid: string,
+  alg: unknown,
+  algorithms: readonly Algorithm[],
+): readonly BoundKey[] {
   const candidates = alg === null ? algorithms : algorithms.filter((name) => name === alg)
   if (candidates.length === 0) throw new KeyRefusal('"alg" is not an accepted algorithm')
   const algorithm = candidates.find((name) => readKeyMismatch(name, key) === null)
   if (algorithm === undefined) throw new KeyRefusal(explainMismatch(key, candidates))
   const derived = deriveKid(key)
-  return Object.freeze({ algorithm, key, kid, ids: kid === '' ? [derived] : [...new Set([kid, derived])] })
+  const ids = kid === '' ? [derived] : [...new Set([kid, derived])]
+  const isEdwards = ALGORITHMS[algorithm].family === 'eddsa'
+  const names = isEdwards ? candidates.filter((name) => ALGORITHMS[name].family === 'eddsa') : [algorithm]
+  return names.map((name) => Object.freeze({ algorithm: name, key, kid, ids }))
 }
 
 const FAMILIES: Readonly<Record<string, readonly string[]>> = {

@@ -213,7 +213,8 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
 function toLoadedEvent(issuer: string, { keys, refused }: IssuerKeySet) {
   return {
     issuer,
-    kids: keys.map(({ kid }) => kid),
+    // One that is bound to two names of its algorithm is one key.
+    kids: keys.filter(({ key }, at) => key !== keys[at - 1]?.key).map(({ kid }) => kid),
     refused: refused.map(({ kid, reason }) => ({ kid: kid === '' ? null : kid, reason })),
   }
 }

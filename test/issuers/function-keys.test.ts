@@ -74,9 +74,18 @@ describe('an answer may be', () => {
     expect(await keys.look(headerOf())).toEqual([''])
   })
 
-  test('bound to the first algorithm that fits, whatever the token says', async () => {
-    const keys = createTestedKeys(answering(keyPairFor('RS256').publicKey))
-    expect(await keys.look(headerOf('rsa', 'RS256'))).toEqual(['rsa'])
+  test('without alg: for the algorithm of the header, if that is accepted and fits', async () => {
+    const { publicKey: rsa } = keyPairFor('RS256')
+    for (const answer of [rsa, rsa.export({ format: 'jwk' })]) {
+      const keys = createTestedKeys(answering(answer))
+      expect(await keys.look(headerOf('rsa', 'RS256'))).toEqual(['rsa'])
+      expect(await keys.look(headerOf('rsa', 'PS256'))).toEqual(['rsa'])
+      for (const alg of ['ES256', 'PS384', 'HS256']) expect(await keys.look(headerOf('rsa', alg))).toEqual([])
+    }
+  })
+
+  test('for another algorithm than that of the header', async () => {
+    const keys = createTestedKeys(answering(createJwk('rsa', 'RS256').jwk))
     expect(await keys.look(headerOf('rsa', 'PS256'))).toEqual([])
   })
 })
