@@ -175,3 +175,24 @@ describe('a synchronous check of a token with a new key', () => {
     expect(state.calls).toBe(1)
   })
 })
+
+describe('a token that expires while the keys are loaded', () => {
+  const createSlow = (keys: { delay: number }) => {
+    const fetch = async (): Promise<Response> => {
+      receiver.clock.seconds += keys.delay
+      return Response.json({ keys: [A.jwk] })
+    }
+    const receiver = createReceiver([A.options({ keys: { jwksUri: URL, fetch } })])
+    return receiver.tokens
+  }
+
+  test('is refused', async () => {
+    const tokens = createSlow({ delay: 3600 })
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('TOKEN_EXPIRED')
+  })
+
+  test('is accepted if it does not', async () => {
+    const tokens = createSlow({ delay: 1 })
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('ok')
+  })
+})
