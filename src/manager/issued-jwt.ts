@@ -51,7 +51,7 @@ export interface IssuedJwt {
    * The same for another id of its issuer, such as one for what the JWT was used for. With `atLeast`, the `position` of a
    * revocation, the answer includes that one.
    */
-  isIdRevoked(id: string, options?: LookupOptions): Promise<boolean>
+  readonly isIdRevoked: (id: string, options?: LookupOptions) => Promise<boolean>
 }
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
