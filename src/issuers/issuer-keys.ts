@@ -19,7 +19,11 @@ export interface IssuerKeys {
   load(header: JwsHeader, mustBeCertain?: boolean): Promise<void>
   /** Whether a key that `find` returned earlier is still one of the issuer's. Starts a reload like `find`. */
   isTrusted(key: BoundKey): boolean
-  /** Resolves once the keys are there; rejects with `KeysUnavailableError`. */
+  /** Starts what `load` does, and waits for nothing; in Workers, where that would end with the request, does nothing. */
+  prepare(header: JwsHeader): void
+  /** The ids of every key that is known under a `kid` at this moment, those that are derived from the key included. */
+  idsOf(kid: string): readonly string[]
+  /** Resolves once the keys are there, and what `prepare` has started is done; rejects with `KeysUnavailableError`. */
   ready(): Promise<void>
 }
 

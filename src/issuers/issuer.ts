@@ -115,6 +115,8 @@ function toTokenId({ signingInput }: CompactJws): string {
 export function requireKeys(keys: IssuerKeys, header: JwsHeader, issuer: string): readonly BoundKey[] {
   const found = keys.find(header)
   if (found === null) {
+    // For the next call, and for ready(): a caller that cannot wait would never get a new key otherwise.
+    keys.prepare(header)
     throw new KeysUnavailableError(
       new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
       undefined,

@@ -95,6 +95,11 @@ export function noUsableKey({ refused }: IssuerKeySet): Error {
   return new Error(`The key set has no usable key (${reasons.join('; ')})`)
 }
 
+/** The ids of every key with a `kid`. */
+export function listIds(keys: readonly BoundKey[], kid: string): readonly string[] {
+  return keys.filter((key) => key.kid === kid).flatMap(({ ids }) => ids)
+}
+
 /** The error for a key that may have been published since the last load, and may not be looked for now. */
 export function notLookedFor(): KeysUnavailableError {
   return new KeysUnavailableError(

@@ -46,6 +46,8 @@ export interface KeyCache {
    * Whether the keys were asked for after the call, and have arrived: one that is not among them does not exist.
    */
   load(isForMissingKey: boolean): Promise<boolean>
+  /** The keys that were loaded last, however old. */
+  last(): readonly BoundKey[]
   /** Whether a key is one of those that may be used now. Starts a reload when it is due. */
   isTrusted(key: BoundKey): boolean
 }
@@ -174,6 +176,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
 
   return {
     current: () => (isReady(now()) ? list : null),
+    last: () => list,
     mayHaveMore() {
       const time = now()
       return listLoading(time).length > 0 || time - missedAt >= timing.cooldownMs
@@ -212,5 +215,29 @@ function toLoadedEvent(issuer: string, { keys, refused }: IssuerKeySet) {
     issuer,
     kids: keys.map(({ kid }) => kid),
     refused: refused.map(({ kid, reason }) => ({ kid: kid === '' ? null : kid, reason })),
+  }
+}
+
+/** What was started without anybody who waits for it. */
+export interface Background {
+  /** Does nothing in Workers. */
+  start(load: () => Promise<void>): void
+  /** Resolves once all of it is done; rejects if one has. */
+  done(): Promise<void>
+}
+
+export function createBackground({ isWorkerd }: KeyRuntime): Background {
+  const underWay = new Set<Promise<void>>()
+  return {
+    start(load) {
+      if (isWorkerd) return
+      const started = settleQuietly(load())
+      underWay.add(started)
+      const end = (): void => void underWay.delete(started)
+      started.then(end, end)
+    },
+    async done() {
+      await Promise.all(underWay)
+    },
   }
 }

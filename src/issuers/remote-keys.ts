@@ -2,8 +2,8 @@ import type { BoundKey } from '../jws/algorithms.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { fetchBeforeDeadline, type FetchRules, type JsonFetcher } from './fetch-json.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
-import { bindKeySet, notLookedFor, selectIssuerKeys } from './jwk-set.js'
-import { createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
+import { bindKeySet, listIds, notLookedFor, selectIssuerKeys } from './jwk-set.js'
+import { createBackground, createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
 
 /** Where keys are fetched from, and how; everything is checked. */
 export interface RemoteSource {
@@ -44,16 +44,22 @@ export function createRemoteKeys(
     return selectIssuerKeys(keys, header)
   }
 
+  const load = async (header: JwsHeader, mustBeCertain = false): Promise<void> => {
+    // Somebody else may have loaded them in the meantime.
+    const isCertain = find(header) === null && (await cache.load(true))
+    if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor()
+  }
+  const background = createBackground(runtime)
+
   return {
     find,
-    async load(header, mustBeCertain = false) {
-      // Somebody else may have loaded them in the meantime.
-      const isCertain = find(header) === null && (await cache.load(true))
-      if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor()
-    },
+    load,
+    prepare: (header) => background.start(() => load(header)),
+    idsOf: (kid) => listIds(cache.last(), kid),
     isTrusted: (key) => cache.isTrusted(key),
     async ready() {
       if (cache.current() === null) await cache.load(false)
+      await background.done()
     },
   }
 }

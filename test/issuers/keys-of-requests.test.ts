@@ -141,3 +141,37 @@ describe('the fast lane', () => {
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
   })
 })
+
+describe('a synchronous check of a token with a new key', () => {
+  test('is told that the key is not there, and starts a load that ready() waits for', async () => {
+    const { tokens, state } = createEndpoint()
+    await tokens.ready()
+    state.published = [A.jwk, NEXT.jwk]
+    const check = () => tokens.verifyTokenWithoutRevocation(NEXT.sign())
+    expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+    await tokens.ready()
+    expect(check().sub).toBe('ada')
+    expect(state.calls).toBe(2)
+  })
+
+  test('does the same with a key function, and with keys that were never loaded', async () => {
+    const fetch = async (): Promise<Response> => Response.json({ keys: [A.jwk] })
+    for (const keys of [async () => A.jwk, { jwksUri: URL, fetch }]) {
+      const { tokens } = createReceiver([A.options({ keys })])
+      const check = () => tokens.verifyTokenWithoutRevocation(A.sign())
+      expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+      await tokens.ready()
+      expect(check().sub).toBe('ada')
+    }
+  })
+
+  test('leaves no rejection behind if the load fails', async () => {
+    const { tokens, state } = createEndpoint()
+    state.isDown = true
+    const check = () => tokens.verifyTokenWithoutRevocation(A.sign())
+    expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+    expect(await outcomeOf(tokens.ready())).toBe('KEYS_UNAVAILABLE')
+    expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+    expect(state.calls).toBe(1)
+  })
+})
