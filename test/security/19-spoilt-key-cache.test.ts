@@ -19,12 +19,13 @@ const FAULTS: readonly (readonly [string, Answer])[] = [
   ['an error', json({ keys: [attacker.jwk] }, 500)],
   ['another status', json({ keys: [attacker.jwk] }, 203)],
   ['garbage', (response) => void response.end('<html>')],
-  ['an empty set', json({ keys: [] })],
   ['an ambiguous set', json({ keys: [a.jwk, attacker.jwk] })],
   ['weak keys only', json({ keys: [{ kty: 'oct', kid: 'a', k: 'AAAA' }] })],
   ['half an answer', (response) => void response.write('{"keys":[', () => response.socket?.destroy())],
   ['a connection that breaks', (response) => void response.socket?.destroy()],
   ['no answer', () => {}],
+  // Last: an issuer that says it has no keys is believed, if it is not corrected within `maxAge`.
+  ['an empty set', json({ keys: [] })],
 ]
 
 describeAttacks(
