@@ -20,7 +20,7 @@ const FAULTS: readonly (readonly [string, Answer])[] = [
   ['another status', json({ keys: [attacker.jwk] }, 203)],
   ['garbage', (response) => void response.end('<html>')],
   ['an ambiguous set', json({ keys: [a.jwk, attacker.jwk] })],
-  ['weak keys only', json({ keys: [{ kty: 'oct', kid: 'a', k: 'AAAA' }] })],
+  ['weak keys only', json({ keys: [{ kty: 'oct', kid: 'other', k: 'AAAA' }] })],
   ['half an answer', (response) => void response.write('{"keys":[', () => response.socket?.destroy())],
   ['a connection that breaks', (response) => void response.socket?.destroy()],
   ['no answer', () => {}],
