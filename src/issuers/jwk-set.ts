@@ -51,8 +51,7 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
     if (keys.some((other) => isSameKey(other, key))) continue
     const isAmbiguous = bound.some((other) => hasSameName(other, key) && !other.key.equals(key.key))
     if (isDisclosed(key, refused)) refused.push(toRefused(key, DISCLOSED))
-    else if (isAmbiguous)
-      refused.push(toRefused(key, 'another key of the set has the same "kid" and algorithm'))
+    else if (isAmbiguous) refused.push(toRefused(key, AMBIGUOUS))
     else keys.push(keepIdentity(key, rules.previous))
   }
   return { keys, refused }
@@ -83,9 +82,14 @@ export function selectIssuerKeys(keys: readonly BoundKey[], { alg, kid }: JwsHea
   return kid === '' ? [] : keys.filter((key) => key.algorithm === alg && key.kid === kid)
 }
 
-/** Those of earlier keys that a set without a usable key does not refuse: by their `kid`, or as the same key. */
+const AMBIGUOUS = 'another key of the set has the same "kid" and algorithm'
+
+/**
+ * Those of earlier keys that a set without a usable key does not refuse: by their `kid`, or as the same key. Where two keys
+ * have a `kid`, it says nothing about the one that had it before.
+ */
 export function withoutRefused(keys: readonly BoundKey[], { refused }: IssuerKeySet): readonly BoundKey[] {
-  return keys.filter((key) => !isDisclosed(key, refused) && !refused.some(({ kid }) => kid === key.kid))
+  return keys.filter((key) => !isDisclosed(key, refused) && !isRefusedByName(key, refused))
 }
 
 /** The error for a set that has no usable key; it names the first few reasons. */
@@ -107,6 +111,10 @@ export function notLookedFor(issuer: string): KeysUnavailableError {
     undefined,
     issuer,
   )
+}
+
+function isRefusedByName({ kid }: BoundKey, refused: readonly RefusedKey[]): boolean {
+  return refused.some((other) => other.kid === kid && other.reason !== AMBIGUOUS)
 }
 
 class KeyRefusal extends Error {

@@ -7,6 +7,8 @@ import { decodePayload, findSigner, parseCompact, parseHeader, toShortType } fro
 import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { toRevocationKey } from '../revocation/revocation.js'
+import { parseText } from '../revocation/revoker.js'
+import type { LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
 
@@ -45,6 +47,11 @@ export interface IssuedJwt {
   readonly issuer: string
   /** Whether its `jti` was revoked: `revokeToken({ jti, exp, iss })` remembers that it was used. */
   readonly isRevoked: boolean
+  /**
+   * The same for another id of its issuer, such as one for what the JWT was used for. With `atLeast`, the `position` of a
+   * revocation, the answer includes that one.
+   */
+  readonly isIdRevoked: (id: string, options?: LookupOptions) => Promise<boolean>
 }
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
@@ -90,12 +97,22 @@ export async function verifyIssuedJwt(
     leeway: Math.max(issuer.rules.leeway, leeway),
   }
   assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
-  const isListed = async (kind: 'key' | 'token', ids: readonly string[]): Promise<boolean> =>
-    store !== null && store.isListed(ids.map((id) => toRevocationKey(kind, id, issuer.issuer)))
+  const isListed = async (
+    kind: 'key' | 'token',
+    ids: readonly string[],
+    lookup?: LookupOptions,
+  ): Promise<boolean> =>
+    store !== null &&
+    store.isListed(
+      ids.map((id) => toRevocationKey(kind, id, issuer.issuer)),
+      lookup,
+    )
   if (await isListed('key', signer.ids)) throw new TokenSignatureError('Token was signed with a revoked key')
   const { jti } = claims
-  const isRevoked = isNonEmptyString(jti) && (await isListed('token', [jti]))
-  return { header, claims, issuer: issuer.issuer, isRevoked }
+  const isIdRevoked: IssuedJwt['isIdRevoked'] = async (id, lookup) =>
+    isListed('token', [parseText('id', id)], lookup)
+  const isRevoked = isNonEmptyString(jti) && (await isIdRevoked(jti))
+  return { header, claims, issuer: issuer.issuer, isRevoked, isIdRevoked }
 }
 
 function assertTypes(claims: Readonly<Record<string, unknown>>): void {
