@@ -24,6 +24,8 @@ export interface Issuer {
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
   readonly subjectPrefix: string
+  /** How long revocations of its sessions are kept, in seconds. */
+  readonly sessionLifetime: number
   /** How a `sub` of this issuer appears in a payload. */
   toSubject(sub: string): string
   /** The header of one of its tokens, or `TokenDecodeError`. */
@@ -90,6 +92,7 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
     subjectPrefix,
+    sessionLifetime: toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d'),
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
     open(jws, claims) {

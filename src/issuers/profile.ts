@@ -76,7 +76,7 @@ export function toForeignPayload(
   if (profile === 'tokenlib') {
     // A refresh token is for its issuer alone.
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
-    const jti = claims['jti'] ?? toId?.()
+    const jti = claims['jti'] === undefined ? toId?.() : claims['jti']
     const ids = jti === undefined ? { sub } : { sub, jti }
     return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager, type TokenPayload } from '../../src/index.js'
 import { FOREVER, toRevocationKey, toStoredId } from '../../src/revocation/revocation.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
@@ -201,6 +201,32 @@ describe('how long a revocation is kept', () => {
       expect(await outcomeAt(end - 0.001, newest)).toBe('TOKEN_REVOKED')
       expect(await outcomeAt(end, newest)).toBe('TOKEN_EXPIRED')
     })
+  })
+
+  test.each([
+    { name: 'by default', options: {}, days: 400 },
+    { name: 'as configured', options: { sessionLifetime: '30d' }, days: 30 },
+  ])('a session, $name: for as long as the issuer may make tokens for it', async ({ options, days }) => {
+    const WAYS: readonly ((tokens: TokenManager, payload: TokenPayload) => Promise<unknown>)[] = [
+      (tokens) => tokens.revokeSession('session', a),
+      (tokens) => tokens.revokeSession('session'),
+      (tokens, payload) => tokens.logout(payload),
+    ]
+    for (const revoke of WAYS) {
+      const { tokens, clock, store } = createReceiver([A.options(options)], { config })
+      const sign = (jti: string) => A.sign({ ...IDS, jti, iat: clock.seconds - 10, exp: clock.seconds + 600 })
+      await revoke(tokens, await tokens.verifyToken(sign('first')))
+      for (const [seconds, outcome] of [
+        [NOW + 2 * 86_400, 'TOKEN_REVOKED'],
+        [NOW + days * 86_400, 'TOKEN_REVOKED'],
+        // Five minutes for the clocks of processes.
+        [NOW + days * 86_400 + 301, 'ok'],
+      ] as const) {
+        clock.seconds = seconds
+        await store.prune?.(1000)
+        expect(await outcomeOf(tokens.verifyToken(sign(`at-${seconds}`)))).toBe(outcome)
+      }
+    }
   })
 
   test('an exp in a hundred years does not make the store keep everything for as long', async () => {

@@ -44,6 +44,8 @@ const MISTAKES: readonly (readonly [name: string, options: Record<string, unknow
   ['an age that is no duration', { maxTokenAge: 'a day' }],
   ['a negative age', { maxTokenAge: -1 }],
   ['an endless age', { maxTokenAge: Number.POSITIVE_INFINITY }],
+  ['a session that lasts for no duration', { sessionLifetime: 'a year' }],
+  ['an endless session', { sessionLifetime: Number.POSITIVE_INFINITY }],
   ['a leeway that is no duration', { leeway: '1 minute' }],
   ['freshFor that is no duration', { freshFor: Number.NaN }],
   ['a mapping to no claim', { mapping: { sub: '' } }],
