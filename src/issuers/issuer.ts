@@ -16,7 +16,7 @@ import {
   toSeconds,
 } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
-import { AT_JWT_CLAIMS, toForeignPayload } from './profile.js'
+import { AT_JWT_CLAIMS, NOT_IN_FOREIGN_TOKENS, toForeignPayload } from './profile.js'
 
 /** An issuer, ready to verify. */
 export interface Issuer {
@@ -69,6 +69,7 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
   const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
   const othersPrefixes = prefixes.filter((prefix) => prefix !== subjectPrefix)
   const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, identityClaim, freshFor }
+  assertRequirable(options, identityClaim)
   const required = [
     'exp',
     'iat',
@@ -108,6 +109,19 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
       return { header, payload, otherSubject, ownSubject, signer }
     },
   }
+}
+
+// A claim that every payload has would be a demand that every token meets.
+function assertRequirable(
+  { issuer, profile, requiredClaims = [] }: IssuerOptions,
+  identityClaim: string,
+): void {
+  const made = [...(profile === 'tokenlib' ? [] : NOT_IN_FOREIGN_TOKENS), identityClaim]
+  const name = requiredClaims.find((claim) => claim !== 'sub' && made.includes(claim))
+  if (name === undefined) return
+  throw new ConfigurationError(
+    `Issuer ${issuer}: requiredClaims cannot have "${name}", which is not read from its tokens`,
+  )
 }
 
 // Of what was signed, and not of the signature: of that, a token may have several.

@@ -41,6 +41,9 @@ const MISTAKES: readonly (readonly [name: string, options: Record<string, unknow
   ['a prefix that is no text', { subjectPrefix: 1 }],
   ['required claims as a text', { requiredClaims: 'tenant' }],
   ['an empty required claim', { requiredClaims: [''] }],
+  ...['type', 'fresh', 'csrf', 'gen', 'remember'].map(
+    (name) => [`a required claim ${name}, which is ours`, { requiredClaims: [name] }] as const,
+  ),
   ['an age that is no duration', { maxTokenAge: 'a day' }],
   ['a negative age', { maxTokenAge: -1 }],
   ['an endless age', { maxTokenAge: Number.POSITIVE_INFINITY }],
