@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ClaimRules, isNonEmptyString, type TokenPayload } from '../claims/payload.js'
 import { readBase64urlText } from '../encoding.js'
-import { ConfigurationError, KeysUnavailableError, TokenSignatureError } from '../errors.js'
+import { ConfigurationError, KeysUnavailableError, TokenDecodeError, TokenSignatureError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { readJsonObject } from '../json.js'
@@ -165,6 +165,17 @@ export function createIssuers(
   }
   assertPrefixes(list, own.hasKeys)
   return issuers
+}
+
+/**
+ * Throws `TokenDecodeError` for the user of one of our own tokens who has the prefix of an issuer: the token was made before
+ * the issuer was configured, or elsewhere with the same key.
+ */
+export function assertOwnSubject(issuers: Issuers, sub: string): void {
+  for (const { subjectPrefix } of issuers.values()) {
+    if (subjectPrefix === '' || !sub.startsWith(subjectPrefix)) continue
+    throw new TokenDecodeError('Token subject begins with the prefix of an issuer')
+  }
 }
 
 /** A JWT of which nothing is verified. */

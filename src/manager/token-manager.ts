@@ -50,7 +50,6 @@ import {
 import {
   assertType,
   compilePolicy,
-  OWN,
   parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
@@ -65,7 +64,7 @@ import {
   type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { assertKnownIssuers, parseIssuer, toRevokedIssuers } from './revoked-issuers.js'
+import { assertKnownIssuers, parseIssuer, toKeyIssuers, toRevokedIssuers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -454,9 +453,8 @@ export class TokenManager<
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
   async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    // Not for every issuer: their keys may have the same `kid`, and this is for good.
     return this.#revoke('revokeKey', options, (revoker, origin) =>
-      revoker.revokeKey(kid, origin, this.#toIssuers({ issuer: options.issuer ?? OWN }, {})),
+      revoker.revokeKey(kid, origin, toKeyIssuers(this.#authenticator.settings, options.issuer)),
     )
   }
 
@@ -533,7 +531,7 @@ export class TokenManager<
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
-    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload ?? {})
+    return toRevokedIssuers(this.#authenticator.settings, options.issuer, payload ?? {})
   }
 
   async #revoke<Answer>(

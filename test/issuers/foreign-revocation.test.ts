@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager, type TokenPayload } from '../../src/index.js'
+import { TokenConfig, TokenDecodeError, TokenManager, type TokenPayload } from '../../src/index.js'
 import { FOREVER, toRevocationKey, toStoredId } from '../../src/revocation/revocation.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
@@ -280,6 +280,60 @@ test('no user of ours can have an id that begins with the prefix of an issuer', 
   expect(() => tokens.createAccessToken({ uid: 'a:ada' })).toThrow(TypeError)
   await expect(tokens.createTokenPair({ uid: 'a:' })).rejects.toThrow(TypeError)
   expect(tokens.createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+})
+
+test('a token of ours whose user has the prefix of an issuer is refused, wherever it was made', async () => {
+  const clock = createClock()
+  const token = createReceiver([], { clock }).tokens.createAccessToken({ uid: 'a:ada' })
+  const { tokens } = createReceiver([A.options({ subjectPrefix: 'a:' })], { clock })
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_INVALID')
+  expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenDecodeError)
+  expect(await outcomeOf(createReceiver([A.options()], { clock }).tokens.verifyToken(token))).toBe('ok')
+})
+
+describe('a revocation that would concern nothing', () => {
+  const DECODE = { JWT_DECODE_ISSUER: 'https://us.example', JWT_ENCODE_ISSUER: 'https://us.example' }
+
+  test('is a mistake for a payload whose iss is neither ours nor that of an issuer', async () => {
+    const { tokens } = createReceiver([A.options()], { config: DECODE })
+    const foreign = { ...IDS, type: 'access', exp: NOW + 60, iss: B.issuer } as const
+    for (const revoke of [
+      () => tokens.revokeToken(foreign),
+      () => tokens.revokeSession(foreign),
+      () => tokens.logout(foreign),
+    ]) {
+      await expect(revoke()).rejects.toThrow(TypeError)
+    }
+    const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    expect(await outcomeOf(tokens.revokeToken(own))).toBe('ok')
+    // Without JWT_DECODE_ISSUER, a token of ours may have any.
+    const { tokens: open } = createReceiver([A.options()])
+    const token = open.createAccessToken({ uid: 'ada' }, { issuer: 'https://tenant.example' })
+    await open.revokeToken(await open.verifyToken(token))
+    expect(await outcomeOf(open.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('is not what readRevocableToken leads to', async () => {
+    const { tokens } = createReceiver([A.options()], { config: DECODE })
+    const token = tokens.createAccessToken({ uid: 'ada' }, { issuer: 'https://before.example' })
+    expect(await tokens.readRevocableToken(token)).toBe(null)
+    expect(await tokens.readRevocableToken(tokens.createAccessToken({ uid: 'ada' }))).not.toBe(null)
+    expect(await tokens.readRevocableToken(A.sign())).toMatchObject({ iss: A.issuer })
+  })
+
+  test('is a mistake for a key, where the manager has none of its own', async () => {
+    const clock = createClock()
+    const tokens = new TokenManager({
+      config: new TokenConfig(),
+      clock,
+      revocation: createMemoryStore({ clock }),
+      issuers: [A.options()],
+    })
+    await expect(tokens.revokeKey('same')).rejects.toThrow(TypeError)
+    await tokens.revokeKey('same', a)
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.revokeKey('ours', { issuer: 'own' }))).toBe('ok')
+  })
 })
 
 describe('an issuer that uses this library, with the same store', () => {
