@@ -30,6 +30,11 @@ export interface IssuerOptions {
   readonly requiredClaims?: readonly string[] | undefined
   /** How long after `iat` a token is accepted at most; revocations of users are kept as long. Default `24h`. */
   readonly maxTokenAge?: Duration | undefined
+  /**
+   * How long a session of the issuer can last at most, with all its refreshes; revocations of its sessions are kept as long.
+   * Default `400d`.
+   */
+  readonly sessionLifetime?: Duration | undefined
   /** The clock difference tolerated in its tokens. Default: that of the configuration. */
   readonly leeway?: Duration | undefined
   /** How long after `auth_time` a token counts as fresh. Left out, none does. */
@@ -46,6 +51,7 @@ const ISSUER_OPTIONS: OptionNames<IssuerOptions> = {
   subjectPrefix: true,
   requiredClaims: true,
   maxTokenAge: true,
+  sessionLifetime: true,
   leeway: true,
   freshFor: true,
 }

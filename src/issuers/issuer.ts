@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ClaimRules, isNonEmptyString, type TokenPayload } from '../claims/payload.js'
 import { readBase64urlText } from '../encoding.js'
-import { ConfigurationError, KeysUnavailableError, TokenSignatureError } from '../errors.js'
+import { ConfigurationError, KeysUnavailableError, TokenDecodeError, TokenSignatureError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { readJsonObject } from '../json.js'
@@ -16,7 +16,7 @@ import {
   toSeconds,
 } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
-import { AT_JWT_CLAIMS, type IssuerProfile, toForeignPayload } from './profile.js'
+import { AT_JWT_CLAIMS, type IssuerProfile, NOT_IN_FOREIGN_TOKENS, toForeignPayload } from './profile.js'
 
 /** An issuer, ready to verify. */
 export interface Issuer {
@@ -25,6 +25,8 @@ export interface Issuer {
   readonly keys: IssuerKeys
   readonly profile: IssuerProfile
   readonly subjectPrefix: string
+  /** How long revocations of its sessions are kept, in seconds. */
+  readonly sessionLifetime: number
   /** How a `sub` of this issuer appears in a payload. */
   toSubject(sub: string): string
   /** The header of one of its tokens, or `TokenDecodeError`. */
@@ -66,6 +68,7 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
   const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
   const othersPrefixes = prefixes.filter((prefix) => prefix !== subjectPrefix)
   const profileRules = { profile, mapping, subjectPrefix, othersPrefixes, identityClaim, freshFor }
+  assertRequirable(options, identityClaim)
   const required = [
     'exp',
     'iat',
@@ -90,6 +93,7 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
     },
     profile,
     subjectPrefix,
+    sessionLifetime: toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d'),
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
     open(jws, claims) {
@@ -104,6 +108,19 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
       return { header, payload, subjects: [...new Set(names)], signer }
     },
   }
+}
+
+// A claim that every payload has would be a demand that every token meets.
+function assertRequirable(
+  { issuer, profile, requiredClaims = [] }: IssuerOptions,
+  identityClaim: string,
+): void {
+  const made = [...(profile === 'tokenlib' ? [] : NOT_IN_FOREIGN_TOKENS), identityClaim]
+  const name = requiredClaims.find((claim) => claim !== 'sub' && made.includes(claim))
+  if (name === undefined) return
+  throw new ConfigurationError(
+    `Issuer ${issuer}: requiredClaims cannot have "${name}", which is not read from its tokens`,
+  )
 }
 
 // Of what was signed, and not of the signature: of that, a token may have several.
@@ -151,6 +168,17 @@ export function createIssuers(
   }
   assertPrefixes(list, own.hasKeys)
   return issuers
+}
+
+/**
+ * Throws `TokenDecodeError` for the user of one of our own tokens who has the prefix of an issuer: the token was made before
+ * the issuer was configured, or elsewhere with the same key.
+ */
+export function assertOwnSubject(issuers: Issuers, sub: string): void {
+  for (const { subjectPrefix } of issuers.values()) {
+    if (subjectPrefix === '' || !sub.startsWith(subjectPrefix)) continue
+    throw new TokenDecodeError('Token subject begins with the prefix of an issuer')
+  }
 }
 
 /** A JWT of which nothing is verified. */

@@ -76,7 +76,7 @@ export function toForeignPayload(
   if (profile === 'tokenlib') {
     // A refresh token is for its issuer alone.
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
-    const jti = claims['jti'] ?? toId?.()
+    const jti = claims['jti'] === undefined ? toId?.() : claims['jti']
     const ids = jti === undefined ? { sub } : { sub, jti }
     return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
   }
@@ -104,6 +104,9 @@ export function toForeignPayload(
 // What these mean in our tokens, they do not mean in those of others.
 const OWN_CLAIMS = new Set(['type', 'fresh', 'csrf', 'scopes', 'sid', 'gen', 'remember', 'jti', 'aud'])
 
+/** Claims of payloads that say nothing about what is in a token of an issuer, unless that uses this library. */
+export const NOT_IN_FOREIGN_TOKENS: readonly string[] = ['type', 'fresh', 'csrf', 'gen', 'remember']
+
 // Not a copy of all from which some are deleted: V8 keeps such an object as a table, four times as slow to make.
 function copyOthers(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const draft = { __proto__: EMPTY_PROTOTYPE } as Record<string, unknown>
@@ -129,12 +132,17 @@ function assertAccessToken(
 ): void {
   const { token_use: use = 'access', typ = 'Bearer' } = claims
   const isDeclared = declared === undefined || claims[declared.claim] === declared.value
-  const isOther = NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name))
+  const isExplicit =
+    declared !== undefined || Object.hasOwn(claims, 'token_use') || Object.hasOwn(claims, 'typ')
+  const isOther =
+    NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name)) ||
+    // Keycloak up to 24 puts the nonce of the log-in into access tokens too, and says that they are.
+    (Object.hasOwn(claims, 'nonce') && !isExplicit)
   if (isDeclared && !isOther && use === 'access' && typ === 'Bearer') return
   throw new TokenDecodeError('Token is not an access token')
 }
 
-const NOT_IN_ACCESS_TOKENS = ['nonce', 'at_hash', 'c_hash', 's_hash', 'events']
+const NOT_IN_ACCESS_TOKENS = ['at_hash', 'c_hash', 's_hash', 'events']
 
 const SCOPE_CLAIMS: readonly string[] = ['permissions', 'scp', 'scope']
 

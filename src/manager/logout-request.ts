@@ -13,6 +13,7 @@ import {
 import type { RequestView } from '../request/view.js'
 import type { Revoker } from '../revocation/revoker.js'
 import { type Authenticator, reportRejection } from './authenticate.js'
+import { readKnown } from './revoked-issuers.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** Ends the session of every genuine token in a request; returns the claims of the first one, or `null` for none. */
@@ -116,8 +117,9 @@ export async function readRevocableClaims(
   authenticator: Authenticator,
   text: string,
 ): Promise<TokenPayload | null> {
-  const { toCanonical } = authenticator.settings.reading
-  return (await openGenuine(authenticator, toCanonical(text)))?.claims ?? null
+  const { settings } = authenticator
+  const opened = await openGenuine(authenticator, settings.reading.toCanonical(text))
+  return readKnown(settings, opened?.claims ?? null)
 }
 
 async function openToken(authenticator: Authenticator, found: RequestToken): Promise<GenuineToken | null> {

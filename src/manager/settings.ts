@@ -123,6 +123,9 @@ function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] 
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
     retentionMs,
+    sessionLifetimes: new Map(
+      [...issuers.values()].map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime * 1000]),
+    ),
     graceMs: toMilliseconds(config.JWT_REFRESH_GRACE),
     idleMs: toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES),
   }

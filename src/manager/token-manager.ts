@@ -51,7 +51,6 @@ import {
 import {
   assertType,
   compilePolicy,
-  OWN,
   parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
@@ -66,7 +65,13 @@ import {
   type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { assertKnownIssuers, parseIssuer, toRevokedIssuers, toRevokedUsers } from './revoked-issuers.js'
+import {
+  assertKnownIssuers,
+  parseIssuer,
+  toKeyIssuers,
+  toRevokedIssuers,
+  toRevokedUsers,
+} from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -463,12 +468,12 @@ export class TokenManager<
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
   async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    // Not for every issuer: their keys may have the same `kid`, and this is for good.
-    const { issuer = OWN } = options
+    const { settings } = this.#authenticator
     return this.#revoke('revokeKey', options, (revoker, origin) => {
+      const issuers = toKeyIssuers(settings, options.issuer)
       // Where a key has no `kid` of its own, a token may name it as it likes: its derived id is revoked as well.
-      const otherIds = this.#authenticator.settings.issuers.get(issuer)?.keys.idsOf(kid)
-      return revoker.revokeKey(kid, origin, this.#toIssuers({ issuer }, {}), otherIds)
+      const otherIds = settings.issuers.get(options.issuer ?? OWN)?.keys.idsOf(kid)
+      return revoker.revokeKey(kid, origin, issuers, otherIds)
     })
   }
 
@@ -545,7 +550,7 @@ export class TokenManager<
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
-    return toRevokedIssuers(this.#authenticator.settings.issuers, options.issuer, payload ?? {})
+    return toRevokedIssuers(this.#authenticator.settings, options.issuer, payload ?? {})
   }
 
   async #revoke<Answer>(

@@ -5,6 +5,7 @@ import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
 import { isTokenError, TokenIssuerError } from '../errors.js'
 import {
+  assertOwnSubject,
   type ForeignJwt,
   type Issuer,
   readForeignJwt,
@@ -99,6 +100,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     if (foreign !== null) return openForeign(foreign)
     const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
     const payload = parseClaims(text, identityClaim)
+    assertOwnSubject(issuers, payload.sub)
     return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
   }
 

@@ -74,11 +74,14 @@ export interface RevokerOptions {
   readonly now: Clock
   /** How long after its expiry a token may still verify somewhere, in milliseconds. */
   readonly retentionMs: number
+  /** How long a session of each issuer can last, in milliseconds: it makes tokens with the same `sid` until then. */
+  readonly sessionLifetimes: ReadonlyMap<string, number>
   readonly emit: TokenEmitter['emit']
 }
 
 /** A revoker for one store. */
-export function createRevoker(store: StoreClient, { now, retentionMs, emit }: RevokerOptions): Revoker {
+export function createRevoker(store: StoreClient, options: RevokerOptions): Revoker {
+  const { now, retentionMs, sessionLifetimes, emit } = options
   let revokedBefore = 0
   let newestStart = 0
 
@@ -92,6 +95,11 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     }
   }
 
+  const toSessionEnd = (issuer: string | null, until: number): number => {
+    const lifetime = issuer === null ? 0 : (sessionLifetimes.get(issuer) ?? 0)
+    return Math.max(until, addDuration(now(), addDuration(lifetime, retentionMs)))
+  }
+
   const revoke = async (
     kind: RevocationKind,
     ids: readonly string[],
@@ -99,9 +107,10 @@ export function createRevoker(store: StoreClient, { now, retentionMs, emit }: Re
     facts: EventOrigin & { readonly sub: string | null },
     issuers: RevokedIssuers,
   ): Promise<Revoked> => {
-    const batch = issuers.flatMap((issuer) =>
-      ids.map((id) => ({ ...toRevocationKey(kind, id, issuer), ...entry })),
-    )
+    const batch = issuers.flatMap((issuer) => {
+      const until = kind === 'session' ? toSessionEnd(issuer, entry.until) : entry.until
+      return ids.map((id) => ({ ...toRevocationKey(kind, id, issuer), ...entry, until }))
+    })
     const revoked = await callRevoke(batch)
     const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
     for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', issuer, ...facts }))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenDecodeError, TokenManager, type TokenPayload } from '../../src/index.js'
 import { FOREVER, toRevocationKey, toStoredId } from '../../src/revocation/revocation.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
@@ -203,6 +203,32 @@ describe('how long a revocation is kept', () => {
     })
   })
 
+  test.each([
+    { name: 'by default', options: {}, days: 400 },
+    { name: 'as configured', options: { sessionLifetime: '30d' }, days: 30 },
+  ])('a session, $name: for as long as the issuer may make tokens for it', async ({ options, days }) => {
+    const WAYS: readonly ((tokens: TokenManager, payload: TokenPayload) => Promise<unknown>)[] = [
+      (tokens) => tokens.revokeSession('session', a),
+      (tokens) => tokens.revokeSession('session'),
+      (tokens, payload) => tokens.logout(payload),
+    ]
+    for (const revoke of WAYS) {
+      const { tokens, clock, store } = createReceiver([A.options(options)], { config })
+      const sign = (jti: string) => A.sign({ ...IDS, jti, iat: clock.seconds - 10, exp: clock.seconds + 600 })
+      await revoke(tokens, await tokens.verifyToken(sign('first')))
+      for (const [seconds, outcome] of [
+        [NOW + 2 * 86_400, 'TOKEN_REVOKED'],
+        [NOW + days * 86_400, 'TOKEN_REVOKED'],
+        // Five minutes for the clocks of processes.
+        [NOW + days * 86_400 + 301, 'ok'],
+      ] as const) {
+        clock.seconds = seconds
+        await store.prune?.(1000)
+        expect(await outcomeOf(tokens.verifyToken(sign(`at-${seconds}`)))).toBe(outcome)
+      }
+    }
+  })
+
   test('an exp in a hundred years does not make the store keep everything for as long', async () => {
     const clock = createClock()
     const store = createMemoryStore({ clock })
@@ -254,6 +280,60 @@ test('no user of ours can have an id that begins with the prefix of an issuer', 
   expect(() => tokens.createAccessToken({ uid: 'a:ada' })).toThrow(TypeError)
   await expect(tokens.createTokenPair({ uid: 'a:' })).rejects.toThrow(TypeError)
   expect(tokens.createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
+})
+
+test('a token of ours whose user has the prefix of an issuer is refused, wherever it was made', async () => {
+  const clock = createClock()
+  const token = createReceiver([], { clock }).tokens.createAccessToken({ uid: 'a:ada' })
+  const { tokens } = createReceiver([A.options({ subjectPrefix: 'a:' })], { clock })
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_INVALID')
+  expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenDecodeError)
+  expect(await outcomeOf(createReceiver([A.options()], { clock }).tokens.verifyToken(token))).toBe('ok')
+})
+
+describe('a revocation that would concern nothing', () => {
+  const DECODE = { JWT_DECODE_ISSUER: 'https://us.example', JWT_ENCODE_ISSUER: 'https://us.example' }
+
+  test('is a mistake for a payload whose iss is neither ours nor that of an issuer', async () => {
+    const { tokens } = createReceiver([A.options()], { config: DECODE })
+    const foreign = { ...IDS, type: 'access', exp: NOW + 60, iss: B.issuer } as const
+    for (const revoke of [
+      () => tokens.revokeToken(foreign),
+      () => tokens.revokeSession(foreign),
+      () => tokens.logout(foreign),
+    ]) {
+      await expect(revoke()).rejects.toThrow(TypeError)
+    }
+    const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    expect(await outcomeOf(tokens.revokeToken(own))).toBe('ok')
+    // Without JWT_DECODE_ISSUER, a token of ours may have any.
+    const { tokens: open } = createReceiver([A.options()])
+    const token = open.createAccessToken({ uid: 'ada' }, { issuer: 'https://tenant.example' })
+    await open.revokeToken(await open.verifyToken(token))
+    expect(await outcomeOf(open.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('is not what readRevocableToken leads to', async () => {
+    const { tokens } = createReceiver([A.options()], { config: DECODE })
+    const token = tokens.createAccessToken({ uid: 'ada' }, { issuer: 'https://before.example' })
+    expect(await tokens.readRevocableToken(token)).toBe(null)
+    expect(await tokens.readRevocableToken(tokens.createAccessToken({ uid: 'ada' }))).not.toBe(null)
+    expect(await tokens.readRevocableToken(A.sign())).toMatchObject({ iss: A.issuer })
+  })
+
+  test('is a mistake for a key, where the manager has none of its own', async () => {
+    const clock = createClock()
+    const tokens = new TokenManager({
+      config: new TokenConfig(),
+      clock,
+      revocation: createMemoryStore({ clock }),
+      issuers: [A.options()],
+    })
+    await expect(tokens.revokeKey('same')).rejects.toThrow(TypeError)
+    await tokens.revokeKey('same', a)
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.revokeKey('ours', { issuer: 'own' }))).toBe('ok')
+  })
 })
 
 describe('an issuer that uses this library, with the same store', () => {

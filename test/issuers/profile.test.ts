@@ -57,13 +57,30 @@ describe('oidc-access', () => {
     expect(await outcome({}, claims, header)).toBe('ok')
   })
 
+  test('a nonce is accepted in a token that says that it is an access token (Keycloak up to 24)', async () => {
+    expect(await outcome({}, { nonce: 'n', typ: 'Bearer' })).toBe('ok')
+    expect(await outcome({}, { nonce: 'n', token_use: 'access' })).toBe('ok')
+    const mapping = { access: { claim: 'kind', value: 'access' } }
+    expect(await outcome({ mapping }, { nonce: 'n', kind: 'access' })).toBe('ok')
+    for (const others of [
+      { typ: 'ID' },
+      { token_use: 'id' },
+      { typ: 'Bearer', token_use: 'id' },
+      { typ: 'Bearer', at_hash: 'h' },
+      { typ: null },
+    ]) {
+      expect(await outcome({}, { nonce: 'n', ...others })).toBe('TOKEN_INVALID')
+    }
+    expect(await outcome({ mapping }, { nonce: 'n', kind: 'id' })).toBe('TOKEN_INVALID')
+  })
+
   test('a declared claim tells access tokens from others', async () => {
     const mapping = { access: { claim: 'kind', value: 'api' } }
     expect(await outcome({ mapping }, { kind: 'api' })).toBe('ok')
     for (const kind of ['API', 'id', '', null, true, ['api'], undefined]) {
       expect(await outcome({ mapping }, { kind }), String(kind)).toBe('TOKEN_INVALID')
     }
-    expect(await outcome({ mapping }, { kind: 'api', nonce: 'n' })).toBe('TOKEN_INVALID')
+    expect(await outcome({ mapping }, { kind: 'api', at_hash: 'h' })).toBe('TOKEN_INVALID')
   })
 
   test('claims that mean something in our tokens mean nothing in those of others', async () => {
