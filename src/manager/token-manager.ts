@@ -472,7 +472,7 @@ export class TokenManager<
     return this.#revoke('revokeKey', options, (revoker, origin) => {
       const issuers = toKeyIssuers(settings, options.issuer)
       // Where a key has no `kid` of its own, a token may name it as it likes: its derived id is revoked as well.
-      const otherIds = settings.issuers.get(options.issuer ?? OWN)?.keys.idsOf(kid)
+      const otherIds = settings.issuers.get(options.issuer ?? '')?.keys.idsOf(kid)
       return revoker.revokeKey(kid, origin, issuers, otherIds)
     })
   }
