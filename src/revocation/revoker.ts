@@ -52,7 +52,7 @@ export interface Revoker {
   ): Promise<Acknowledgement>
   /** `users` are whom `uid` stands for; left out, it is one of us. */
   revokeUser(uid: string, origin: EventOrigin, users?: readonly RevokedUser[]): Promise<Acknowledgement>
-  /** A key by its `kid`, and by other ids that it has. */
+  /** A key by its `kid`, and by other ids that it has; the event names the `kid`. */
   revokeKey(
     kid: string,
     origin: EventOrigin,
@@ -106,10 +106,11 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     entry: Pick<Revocation, 'notBefore' | 'until'>,
     facts: EventOrigin & { readonly sub: string | null },
     issuers: RevokedIssuers,
+    otherIds: readonly string[] = [],
   ): Promise<Revoked> => {
     const batch = issuers.flatMap((issuer) => {
       const until = kind === 'session' ? toSessionEnd(issuer, entry.until) : entry.until
-      return ids.map((id) => ({ ...toRevocationKey(kind, id, issuer), ...entry, until }))
+      return [...ids, ...otherIds].map((id) => ({ ...toRevocationKey(kind, id, issuer), ...entry, until }))
     })
     const revoked = await callRevoke(batch)
     const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
@@ -167,10 +168,11 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     },
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
     async revokeKey(kid, origin, issuers = OWN, otherIds = []) {
-      const ids = [...new Set([parseText('kid', kid), ...otherIds])]
+      const ids = [parseText('kid', kid)]
+      const others = [...new Set(otherIds)].filter((id) => id !== kid)
       const entry = { notBefore: FOREVER, until: FOREVER }
       const facts = { sub: null, ...origin }
-      return toAcknowledgement(await revoke('key', ids, entry, facts, issuers))
+      return toAcknowledgement(await revoke('key', ids, entry, facts, issuers, others))
     },
     revokeAll: (origin) => revokeBefore('all', [{ issuer: null, id: '' }], EVERYTHING, origin),
     revokeIssuer: (issuer, origin) => revokeBefore('user', [{ issuer, id: EVERY_USER }], EVERYTHING, origin),

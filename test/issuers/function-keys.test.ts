@@ -182,7 +182,7 @@ describe('the function is called', () => {
 
   test('a hundred times per cool-down, also if it has a key for every kid', async () => {
     let calls = 0
-    const keys = createTestedKeys(async () => (calls++, bare as KeyAnswer))
+    const keys = createTestedKeys(async () => (calls++, bare))
     const outcomes: string[] = []
     for (let at = 0; at < 1000; at++) outcomes.push(await outcomeOf(keys.look(headerOf(`forged ${at}`))))
     expect(calls).toBe(100)
