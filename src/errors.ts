@@ -241,9 +241,12 @@ export class RevocationUnavailableError extends TokenError {
 export class KeysUnavailableError extends TokenError {
   override readonly name = 'KeysUnavailableError'
   readonly code = 'KEYS_UNAVAILABLE'
+  /** The issuer whose keys could not be loaded; `null` for a key of our own. */
+  readonly issuer: string | null
 
-  constructor(cause: unknown, message = 'Keys of the issuer unavailable') {
+  constructor(cause: unknown, message = 'Keys of the issuer unavailable', issuer: string | null = null) {
     super(message, { cause })
+    this.issuer = issuer
   }
 }
 

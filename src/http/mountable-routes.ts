@@ -23,9 +23,16 @@ export interface MountOptions<Source> {
  * registered: what else is below, `/.well-known/security.txt` for example, belongs to the application.
  */
 export function toRouterPaths({ path, paths }: MountableRoutes): readonly string[] {
-  // Routers take other characters for patterns, or compare them decoded.
-  const isPlain = paths?.every((each) => /^[\w/.~-]+$/.test(each)) ?? false
-  return paths !== undefined && isPlain ? paths : [path, `${path}/*`]
+  return paths === undefined ? [path, `${path}/*`] : paths.map(toRouterPath)
+}
+
+// Colons and asterisks are patterns of routers, and some compare what is percent-encoded decoded. A parameter takes the
+// place of a segment with them; the routes compare the path themselves.
+function toRouterPath(path: string): string {
+  return path
+    .split('/')
+    .map((segment, at) => (/[:*%]/.test(segment) ? `:segment${at}` : segment))
+    .join('/')
 }
 
 /** Whether a path, or a URL without an origin, is that of mounted routes or below it. */

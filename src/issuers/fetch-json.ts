@@ -1,5 +1,6 @@
 import { readJsonObject } from '../json.js'
 import { withDeadline } from '../promises.js'
+import { IS_WORKERD } from '../runtime.js'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
 /** What is passed to `fetch` with each request. */
@@ -7,6 +8,8 @@ export interface KeyRequest {
   readonly method: 'GET'
   readonly headers: Readonly<Record<string, string>>
   readonly redirect: 'manual'
+  /** Left out in Workers: older ones refuse any value. */
+  readonly cache?: 'no-store'
   readonly signal: AbortSignal
 }
 
@@ -79,14 +82,17 @@ async function fetchJson(
     await assertAddresses(url, rules.allowPrivateNetwork)
     signal.throwIfAborted()
     const response = await send(url, configuredOrigin, rules, signal)
+    // By a `fetch` of the application, which does not obey `redirect`: where it led to was not checked before.
+    if (response.redirected) {
+      if (rules.maxRedirects === 0) throw notAllowed(url)
+      parseKeyUrl(response.url, rules.allowPrivateNetwork)
+    }
     const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null
     if (location === null) {
       if (response.status !== 200) throw new Error(`${show(url)} answered with status ${response.status}`)
       return parseDocument(url, await readBody(url, response, rules.maxBytes))
     }
-    if (redirects >= rules.maxRedirects) {
-      throw new Error(`${show(url)} redirects, which \`maxRedirects\` does not allow`)
-    }
+    if (redirects >= rules.maxRedirects) throw notAllowed(url)
     // Ends when the exchange ends; an error of it says nothing new.
     void response.body?.cancel().catch(() => undefined)
     if (!URL.canParse(location, url.href)) throw new Error(`${show(url)} redirects to an invalid URL`)
@@ -117,6 +123,8 @@ async function send(
       ...(url.origin === configuredOrigin ? headers : {}),
     },
     redirect: 'manual',
+    // Frameworks that replace the global `fetch` would keep the answer, and with it keys that were withdrawn.
+    ...(IS_WORKERD ? {} : { cache: 'no-store' }),
     signal,
   }
   try {
@@ -169,6 +177,10 @@ function readUtf8(bytes: Uint8Array): string | null {
   } catch {
     return null
   }
+}
+
+function notAllowed(url: URL): Error {
+  return new Error(`${show(url)} redirects, which \`maxRedirects\` does not allow`)
 }
 
 function isPrivate(url: URL): Error {

@@ -12,11 +12,18 @@ export interface IssuerKeys {
   /**
    * Loads what `find` lacks for a header, together with every other call that waits for the same. Then `find` answers.
    * Rejects with `KeysUnavailableError` when there is nothing to answer with.
+   *
+   * With `mustBeCertain` also when `find` would say that there is no such key, but the issuer may have published one: the
+   * keys could not be loaded, or may not be loaded again within the cool-down. For callers who are not asked twice.
    */
-  load(header: JwsHeader): Promise<void>
+  load(header: JwsHeader, mustBeCertain?: boolean): Promise<void>
   /** Whether a key that `find` returned earlier is still one of the issuer's. Starts a reload like `find`. */
   isTrusted(key: BoundKey): boolean
-  /** Resolves once the keys are there; rejects with `KeysUnavailableError`. */
+  /** Starts what `load` does, and waits for nothing; in Workers, where that would end with the request, does nothing. */
+  prepare(header: JwsHeader): void
+  /** The ids of every key that is known under a `kid` at this moment, those that are derived from the key included. */
+  idsOf(kid: string): readonly string[]
+  /** Resolves once the keys are there, and what `prepare` has started is done; rejects with `KeysUnavailableError`. */
   ready(): Promise<void>
 }
 

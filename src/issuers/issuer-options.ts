@@ -55,7 +55,22 @@ const ISSUER_OPTIONS: OptionNames<IssuerOptions> = {
   leeway: true,
   freshFor: true,
 }
-const MEANT_OPTIONS = { iss: 'issuer', aud: 'audience', jwksUri: 'keys', jwks: 'keys', discovery: 'keys' }
+const MEANT_OPTIONS = {
+  iss: 'issuer',
+  aud: 'audience',
+  jwksUri: 'keys',
+  jwks: 'keys',
+  discovery: 'keys',
+  remoteKeys: 'keys',
+  allowPrivateNetwork: 'keys',
+  scope: 'mapping',
+  scopes: 'mapping',
+  permissions: 'mapping',
+  access: 'mapping',
+  sub: 'mapping',
+  sid: 'mapping',
+  jti: 'mapping',
+}
 
 /** What tokens of an issuer may be signed with unless it says so. */
 export const DEFAULT_ALGORITHMS: readonly Algorithm[] = [

@@ -16,13 +16,14 @@ import {
   toSeconds,
 } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
-import { AT_JWT_CLAIMS, NOT_IN_FOREIGN_TOKENS, toForeignPayload } from './profile.js'
+import { AT_JWT_CLAIMS, type IssuerProfile, NOT_IN_FOREIGN_TOKENS, toForeignPayload } from './profile.js'
 
 /** An issuer, ready to verify. */
 export interface Issuer {
   readonly issuer: string
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
+  readonly profile: IssuerProfile
   readonly subjectPrefix: string
   /** How long revocations of its sessions are kept, in seconds. */
   readonly sessionLifetime: number
@@ -38,10 +39,8 @@ export interface Issuer {
 export interface OpenedForeignToken {
   readonly header: JwsHeader
   readonly payload: TokenPayload
-  /** Its `sub` as it would appear in a payload, where the payload has another claim in its place; `null` otherwise. */
-  readonly otherSubject: string | null
-  /** The user as its issuer names it, where that uses this library; `null` otherwise. */
-  readonly ownSubject: string | null
+  /** The names that the issuer has for the user: that of the payload, without its prefix, and its `sub`. */
+  readonly subjects: readonly string[]
   readonly signer: BoundKey
 }
 
@@ -92,21 +91,21 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
       requiredClaims: [...new Set(required)],
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
+    profile,
     subjectPrefix,
     sessionLifetime: toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d'),
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
     open(jws, claims) {
       const header = readHeader(jws)
-      const signer = findSigner(requireKeys(keys, header), jws)
+      const signer = findSigner(requireKeys(keys, header, issuer), jws)
       last = { encoded: jws.header, header }
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
       const payload = toForeignPayload(claims, header, profileRules, toId)
-      const subject = isNonEmptyString(claims['sub']) ? subjectPrefix + claims['sub'] : payload.sub
-      const otherSubject = subject === payload.sub ? null : subject
-      const ownSubject = profile === 'tokenlib' ? payload.sub.slice(subjectPrefix.length) : null
-      return { header, payload, otherSubject, ownSubject, signer }
+      const { sub } = claims
+      const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
+      return { header, payload, subjects: [...new Set(names)], signer }
     },
   }
 }
@@ -130,11 +129,15 @@ function toTokenId({ signingInput }: CompactJws): string {
 }
 
 /** The keys for a header, or `TokenSignatureError` for none, or `KeysUnavailableError` if they are not loaded. */
-export function requireKeys(keys: IssuerKeys, header: JwsHeader): readonly BoundKey[] {
+export function requireKeys(keys: IssuerKeys, header: JwsHeader, issuer: string): readonly BoundKey[] {
   const found = keys.find(header)
   if (found === null) {
+    // For the next call, and for ready(): a caller that cannot wait would never get a new key otherwise.
+    keys.prepare(header)
     throw new KeysUnavailableError(
       new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
+      undefined,
+      issuer,
     )
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto'
+import { KeysUnavailableError } from '../errors.js'
 import { isJsonObject } from '../json.js'
 import { ALGORITHMS, type BoundKey } from '../jws/algorithms.js'
 import { importPublicKey, readKeyMismatch } from '../jws/asymmetric.js'
@@ -13,6 +14,8 @@ export interface RefusedKey {
   readonly reason: string
   /** Whether the key is not meant for signatures: nothing is wrong with it. */
   readonly isForOtherUse: boolean
+  /** Its public part, if its private one was published; `null` otherwise. */
+  readonly disclosed: KeyObject | null
 }
 
 /** The keys of an issuer, each bound to one algorithm, and those that are not used. */
@@ -23,7 +26,7 @@ export interface IssuerKeySet {
 
 /** How a set is read. */
 export interface KeySetRules {
-  /** The algorithms of the issuer. The one of a key without `alg` is the first that fits. */
+  /** The algorithms of the issuer. The one of a key without `alg` is the first that fits; Ed25519 has two names. */
   readonly algorithms: readonly Algorithm[]
   /** The keys that were loaded before: one that is unchanged stays the same object. */
   readonly previous?: readonly BoundKey[]
@@ -36,17 +39,19 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
   for (const entry of entries) {
     const kid = readKid(entry)
     try {
-      bound.push(bindJwk(entry, kid, rules.algorithms))
+      bound.push(...bindJwk(entry, kid, rules.algorithms))
     } catch (error) {
       if (!(error instanceof KeyRefusal)) throw error
-      refused.push({ kid, reason: error.message, isForOtherUse: error.isForOtherUse })
+      const { message: reason, isForOtherUse, disclosed } = error
+      refused.push({ kid, reason, isForOtherUse, disclosed })
     }
   }
   const keys: BoundKey[] = []
   for (const key of bound) {
     if (keys.some((other) => isSameKey(other, key))) continue
     const isAmbiguous = bound.some((other) => hasSameName(other, key) && !other.key.equals(key.key))
-    if (isAmbiguous) refused.push(toRefused(key, 'another key of the set has the same "kid" and algorithm'))
+    if (isDisclosed(key, refused)) refused.push(toRefused(key, DISCLOSED))
+    else if (isAmbiguous) refused.push(toRefused(key, AMBIGUOUS))
     else keys.push(keepIdentity(key, rules.previous))
   }
   return { keys, refused }
@@ -55,11 +60,11 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
 /** A key that is no JWK, under the `kid` it was asked for. */
 export function bindMaterial(material: KeyMaterial, kid: string, rules: KeySetRules): IssuerKeySet {
   try {
-    const key = bind(importMaterial(material), kid, null, rules.algorithms)
-    return { keys: [keepIdentity(key, rules.previous)], refused: [] }
+    const bound = bind(importMaterial(material), kid, null, rules.algorithms)
+    return { keys: bound.map((key) => keepIdentity(key, rules.previous)), refused: [] }
   } catch (error) {
     if (!(error instanceof KeyRefusal)) throw error
-    return { keys: [], refused: [{ kid, reason: error.message, isForOtherUse: false }] }
+    return { keys: [], refused: [{ kid, reason: error.message, isForOtherUse: false, disclosed: null }] }
   }
 }
 
@@ -77,6 +82,16 @@ export function selectIssuerKeys(keys: readonly BoundKey[], { alg, kid }: JwsHea
   return kid === '' ? [] : keys.filter((key) => key.algorithm === alg && key.kid === kid)
 }
 
+const AMBIGUOUS = 'another key of the set has the same "kid" and algorithm'
+
+/**
+ * Those of earlier keys that a set without a usable key does not refuse: by their `kid`, or as the same key. Where two keys
+ * have a `kid`, it says nothing about the one that had it before.
+ */
+export function withoutRefused(keys: readonly BoundKey[], { refused }: IssuerKeySet): readonly BoundKey[] {
+  return keys.filter((key) => !isDisclosed(key, refused) && !isRefusedByName(key, refused))
+}
+
 /** The error for a set that has no usable key; it names the first few reasons. */
 export function noUsableKey({ refused }: IssuerKeySet): Error {
   if (refused.length === 0) return new Error('The key set is empty')
@@ -84,12 +99,32 @@ export function noUsableKey({ refused }: IssuerKeySet): Error {
   return new Error(`The key set has no usable key (${reasons.join('; ')})`)
 }
 
+/** The ids of every key with a `kid`. */
+export function listIds(keys: readonly BoundKey[], kid: string): readonly string[] {
+  return keys.filter((key) => key.kid === kid).flatMap(({ ids }) => ids)
+}
+
+/** The error for a key that may have been published since the last load, and may not be looked for now. */
+export function notLookedFor(issuer: string): KeysUnavailableError {
+  return new KeysUnavailableError(
+    new Error('The key of the token is unknown, and may not be looked for again at this moment'),
+    undefined,
+    issuer,
+  )
+}
+
+function isRefusedByName({ kid }: BoundKey, refused: readonly RefusedKey[]): boolean {
+  return refused.some((other) => other.kid === kid && other.reason !== AMBIGUOUS)
+}
+
 class KeyRefusal extends Error {
   readonly isForOtherUse: boolean
+  readonly disclosed: KeyObject | null
 
-  constructor(reason: string, isForOtherUse = false) {
+  constructor(reason: string, isForOtherUse = false, disclosed: KeyObject | null = null) {
     super(reason)
     this.isForOtherUse = isForOtherUse
+    this.disclosed = disclosed
   }
 }
 
@@ -105,6 +140,8 @@ function readKid(entry: unknown): string | null {
 // RFC 7518 §6.2.2, §6.3.2 and §6.4.1, RFC 8037 §2.
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
+const DISCLOSED = 'the key is private, and was published: the issuer must replace it'
+
 // The members that make up a public key; nothing else of a JWK is imported.
 const PUBLIC_MEMBERS = new Map<unknown, readonly string[]>([
   ['RSA', ['n', 'e']],
@@ -116,22 +153,41 @@ const PUBLIC_MEMBERS = new Map<unknown, readonly string[]>([
 const MAX_MEMBER_LENGTH = 2736
 const MAX_EXPONENT_LENGTH = 12
 
-function bindJwk(entry: unknown, kid: string | null, algorithms: readonly Algorithm[]): BoundKey {
+function bindJwk(entry: unknown, kid: string | null, algorithms: readonly Algorithm[]): readonly BoundKey[] {
   if (!isJsonObject(entry)) throw new KeyRefusal('the key is not an object')
   if (kid === null) throw new KeyRefusal(`"kid" must be a string of 1 to ${MAX_KID_LENGTH} characters`)
   const { kty, alg = null, use = 'sig', key_ops: operations = ['verify'] } = entry
   if (kty === 'oct') throw new KeyRefusal('the key is symmetric')
   if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(entry, name))) {
-    throw new KeyRefusal('the key is private, and was published: the issuer must replace it')
+    throw new KeyRefusal(DISCLOSED, false, readPublicPart(entry))
   }
   if (use !== 'sig') throw new KeyRefusal('"use" is not "sig"', true)
   if (!Array.isArray(operations) || !operations.includes('verify')) {
     throw new KeyRefusal('"key_ops" does not include "verify"', true)
   }
+  return bind(importPublicPart(entry), kid, alg, algorithms)
+}
+
+function importPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject {
+  const { kty } = jwk
   const names = PUBLIC_MEMBERS.get(kty)
   if (names === undefined) throw new KeyRefusal('"kty" is not RSA, EC or OKP')
-  const members = Object.fromEntries(names.map((name) => [name, parseMember(entry, name)]))
-  return bind(importMaterial({ kty: kty as string, ...members }), kid, alg, algorithms)
+  const members = Object.fromEntries(names.map((name) => [name, parseMember(jwk, name)]))
+  return importMaterial({ kty: kty as string, ...members })
+}
+
+function readPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject | null {
+  try {
+    return importPublicPart(jwk)
+  } catch (error) {
+    if (error instanceof KeyRefusal) return null
+    throw error
+  }
+}
+
+// Under whichever name: anybody can sign with it now.
+function isDisclosed({ key }: BoundKey, refused: readonly RefusedKey[]): boolean {
+  return refused.some(({ disclosed }) => disclosed?.equals(key as KeyObject) === true)
 }
 
 function parseMember(jwk: Readonly<Record<string, unknown>>, name: string): string {
@@ -151,14 +207,23 @@ function importMaterial(material: KeyMaterial): KeyObject {
   }
 }
 
-// RFC 8725 §3.1: one algorithm per key, decided here and never by a token.
-function bind(key: KeyObject, kid: string, alg: unknown, algorithms: readonly Algorithm[]): BoundKey {
+// RFC 8725 §3.1: one algorithm per key, decided here and never by a token. One of two names is bound twice: RFC 9864 §2.2
+// gives the algorithm of an Ed25519 key a second one.
+function bind(
+  key: KeyObject,
+  kid: string,
+  alg: unknown,
+  algorithms: readonly Algorithm[],
+): readonly BoundKey[] {
   const candidates = alg === null ? algorithms : algorithms.filter((name) => name === alg)
   if (candidates.length === 0) throw new KeyRefusal('"alg" is not an accepted algorithm')
   const algorithm = candidates.find((name) => readKeyMismatch(name, key) === null)
   if (algorithm === undefined) throw new KeyRefusal(explainMismatch(key, candidates))
   const derived = deriveKid(key)
-  return Object.freeze({ algorithm, key, kid, ids: kid === '' ? [derived] : [...new Set([kid, derived])] })
+  const ids = kid === '' ? [derived] : [...new Set([kid, derived])]
+  const isEdwards = ALGORITHMS[algorithm].family === 'eddsa'
+  const names = isEdwards ? candidates.filter((name) => ALGORITHMS[name].family === 'eddsa') : [algorithm]
+  return names.map((name) => Object.freeze({ algorithm: name, key, kid, ids }))
 }
 
 const FAMILIES: Readonly<Record<string, readonly string[]>> = {
@@ -188,5 +253,5 @@ function keepIdentity(key: BoundKey, previous: readonly BoundKey[] = []): BoundK
 }
 
 function toRefused({ kid }: BoundKey, reason: string): RefusedKey {
-  return { kid: kid === '' ? null : kid, reason, isForOtherUse: false }
+  return { kid: kid === '' ? null : kid, reason, isForOtherUse: false, disclosed: null }
 }

@@ -7,7 +7,7 @@ import { type Duration, monotonicNow, parseDuration } from '../time.js'
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
 import { createFunctionKeys, type KeyFunction } from './function-keys.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
-import { bindKeySet, noUsableKey, selectIssuerKeys } from './jwk-set.js'
+import { bindKeySet, listIds, noUsableKey, selectIssuerKeys } from './jwk-set.js'
 import type { KeyRuntime, KeyTiming } from './key-cache.js'
 import { createRemoteKeys, type RemoteSource } from './remote-keys.js'
 
@@ -127,6 +127,8 @@ function createStaticKeys(owner: string, entries: unknown, { algorithms }: KeySo
     find: (header) => selectIssuerKeys(set.keys, header),
     async load() {},
     isTrusted: (key) => trusted.has(key),
+    prepare() {},
+    idsOf: (kid) => listIds(set.keys, kid),
     async ready() {},
   }
 }

@@ -81,7 +81,9 @@ export function toForeignPayload(
     return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
   }
   if (profile === 'at+jwt' && toShortType(String(header['typ'])) !== ACCESS_TOKEN_TYPE) {
-    throw new TokenDecodeError('Unexpected "typ" header')
+    throw new TokenDecodeError(
+      `Token is not an access token: its "typ" header must be "${ACCESS_TOKEN_TYPE}"`,
+    )
   }
   assertAccessToken(claims, mapping.access)
   const draft = copyOthers(claims)

@@ -2,8 +2,8 @@ import type { BoundKey } from '../jws/algorithms.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { fetchBeforeDeadline, type FetchRules, type JsonFetcher } from './fetch-json.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
-import { bindKeySet, selectIssuerKeys } from './jwk-set.js'
-import { createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
+import { bindKeySet, listIds, notLookedFor, selectIssuerKeys } from './jwk-set.js'
+import { createBackground, createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
 
 /** Where keys are fetched from, and how; everything is checked. */
 export interface RemoteSource {
@@ -34,23 +34,32 @@ export function createRemoteKeys(
     },
   })
 
+  const isMissing = (keys: readonly BoundKey[], header: JwsHeader): boolean =>
+    selectIssuerKeys(keys, header).length === 0 && couldBePublished(keys, header, algorithms)
+
   const find = (header: JwsHeader): readonly BoundKey[] | null => {
     const keys = cache.current()
     if (keys === null) return null
-    const found = selectIssuerKeys(keys, header)
-    if (found.length > 0 || !couldBePublished(keys, header, algorithms)) return found
-    return cache.mayHaveMore() ? null : []
+    if (isMissing(keys, header)) return cache.mayHaveMore() ? null : []
+    return selectIssuerKeys(keys, header)
   }
+
+  const load = async (header: JwsHeader, mustBeCertain = false): Promise<void> => {
+    // Somebody else may have loaded them in the meantime.
+    const isCertain = find(header) === null && (await cache.load(true))
+    if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor(issuer)
+  }
+  const background = createBackground(runtime)
 
   return {
     find,
-    async load(header) {
-      // Somebody else may have loaded them in the meantime.
-      if (find(header) === null) await cache.load(true)
-    },
+    load,
+    prepare: (header) => background.start(() => load(header)),
+    idsOf: (kid) => listIds(cache.last(), kid),
     isTrusted: (key) => cache.isTrusted(key),
     async ready() {
       if (cache.current() === null) await cache.load(false)
+      await background.done()
     },
   }
 }

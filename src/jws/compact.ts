@@ -84,7 +84,7 @@ export function parseCompact(token: unknown, maxLength: number): CompactJws {
   const first = token.indexOf('.')
   const second = token.indexOf('.', first + 1)
   if (first < 1 || second <= first + 1 || second === token.length - 1 || token.includes('.', second + 1)) {
-    throw new TokenDecodeError('Token does not have three segments')
+    throw new TokenDecodeError('Token does not have three segments: it is not a signed JWT')
   }
   return {
     header: token.slice(0, first),

@@ -85,7 +85,12 @@ export function isHmac(algorithm: Algorithm): boolean {
 function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
   const secret = parseJwkText(sources.JWT_SECRET_KEY)
   const previousSecret = parseJwkText(sources.JWT_PREVIOUS_SECRET_KEY)
-  if (secret === null) throw new ConfigurationError(`JWT_SECRET_KEY is required for ${sources.JWT_ALGORITHM}`)
+  if (secret === null) {
+    throw new ConfigurationError(
+      `JWT_SECRET_KEY is required for ${sources.JWT_ALGORITHM}. A manager that signs with key pairs takes them in ` +
+        'the option `keys`; one that only verifies tokens of others has the option `issuers`',
+    )
+  }
   const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
     assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
     const key = importSecret(field, material, algorithm, sources.JWT_ALLOW_WEAK_SECRET)

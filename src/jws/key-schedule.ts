@@ -127,8 +127,8 @@ function assertRetirement(
   const earliest = endOfUse + lifetimeMs
   if (key.retireAt >= earliest) return
   throw new ConfigurationError(
-    `The key ${quote(key)} retires at ${toText(key.retireAt)}, before the tokens expire that it signs until ` +
-      `${toText(endOfUse)}; its retireAt must be ${toText(earliest)} or later`,
+    `The key ${quote(key)} retires at ${toText(key.retireAt)}, before its last tokens expire: it signs until ` +
+      `${toText(endOfUse)}. Set its retireAt to ${toText(earliest)} or later`,
   )
 }
 

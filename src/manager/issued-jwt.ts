@@ -1,10 +1,14 @@
 import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
 import { TokenAudienceError, TokenDecodeError, TokenIssuerError, TokenSignatureError } from '../errors.js'
+import { createCanonicalizer } from '../issuers/canonical.js'
 import { readForeignJwt, readUnverifiedJwt, requireKeys } from '../issuers/issuer.js'
-import { decodePayload, findSigner, parseHeader, toShortType } from '../jws/compact.js'
+import { hasNestedDuplicates } from '../json.js'
+import { decodePayload, findSigner, parseCompact, parseHeader, toShortType } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { toRevocationKey } from '../revocation/revocation.js'
+import { parseText } from '../revocation/revoker.js'
+import type { LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
 
@@ -20,6 +24,10 @@ export interface IssuedJwtOptions {
   readonly issuer?: string | readonly string[] | undefined
   /** How old it may be; it must have an `iat` then. */
   readonly maxAge?: Duration | undefined
+  /** How far the clock of the issuer may differ, if that is more than the `leeway` of the issuer. */
+  readonly leeway?: Duration | undefined
+  /** How many characters it may have. Default `JWT_MAX_TOKEN_LENGTH`. */
+  readonly maxLength?: number | undefined
 }
 
 const OPTIONS: OptionNames<IssuedJwtOptions> = {
@@ -28,6 +36,8 @@ const OPTIONS: OptionNames<IssuedJwtOptions> = {
   audience: true,
   issuer: true,
   maxAge: true,
+  leeway: true,
+  maxLength: true,
 }
 
 /** A JWT that an issuer has signed, and that is no access token. */
@@ -37,6 +47,11 @@ export interface IssuedJwt {
   readonly issuer: string
   /** Whether its `jti` was revoked: `revokeToken({ jti, exp, iss })` remembers that it was used. */
   readonly isRevoked: boolean
+  /**
+   * The same for another id of its issuer, such as one for what the JWT was used for. With `atLeast`, the `position` of a
+   * revocation, the answer includes that one.
+   */
+  readonly isIdRevoked: (id: string, options?: LookupOptions) => Promise<boolean>
 }
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
@@ -45,11 +60,18 @@ export async function verifyIssuedJwt(
   jwt: string,
   options: IssuedJwtOptions,
 ): Promise<IssuedJwt> {
-  const { types, audience, accepted, maxAge } = parseOptions(options)
-  const foreign = readForeignJwt(
-    settings.issuers,
-    readUnverifiedJwt(settings.reading.toCanonical(jwt), settings.maxTokenLength),
-  )
+  const {
+    types,
+    audience,
+    accepted,
+    maxAge,
+    leeway,
+    maxLength = settings.maxTokenLength,
+  } = parseOptions(options)
+  // What is too long or no JWT is not an unknown issuer.
+  parseCompact(jwt, maxLength)
+  const canonical = createCanonicalizer(settings.issuers, maxLength)(jwt)
+  const foreign = readForeignJwt(settings.issuers, readUnverifiedJwt(canonical, maxLength))
   if (foreign === null) throw new TokenIssuerError()
   const { jws, issuer, claims } = foreign
   if (accepted !== null && !accepted.includes(issuer.issuer)) throw new TokenIssuerError()
@@ -57,20 +79,40 @@ export async function verifyIssuedJwt(
   if (header['typ'] === undefined && options.optionalTyp !== true) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
-  if (issuer.keys.find(header) === null) await issuer.keys.load(header)
-  const signer = findSigner(requireKeys(issuer.keys, header), jws)
+  // Its sender is not told to repeat it by any other answer than "unavailable".
+  await issuer.keys.load(header, true)
+  const signer = findSigner(requireKeys(issuer.keys, header, issuer.issuer), jws)
   // Refuses what is not canonical.
-  decodePayload(jws)
+  const text = decodePayload(jws)
+  // RFC 7519 §4: other parsers may keep the first of the two.
+  if (text === null || hasNestedDuplicates(text))
+    throw new TokenDecodeError('Token has a claim or a member twice')
   assertTypes(claims)
   if (!isStringOrList(claims['aud'])) throw new TokenAudienceError()
-  const rules = { ...issuer.rules, audience, requiredClaims: maxAge === null ? [] : ['iat'], maxAge }
+  const rules = {
+    ...issuer.rules,
+    audience,
+    requiredClaims: maxAge === null ? [] : ['iat'],
+    maxAge,
+    leeway: Math.max(issuer.rules.leeway, leeway),
+  }
   assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
-  const isListed = async (kind: 'key' | 'token', ids: readonly string[]): Promise<boolean> =>
-    store !== null && store.isListed(ids.map((id) => toRevocationKey(kind, id, issuer.issuer)))
+  const isListed = async (
+    kind: 'key' | 'token',
+    ids: readonly string[],
+    lookup?: LookupOptions,
+  ): Promise<boolean> =>
+    store !== null &&
+    store.isListed(
+      ids.map((id) => toRevocationKey(kind, id, issuer.issuer)),
+      lookup,
+    )
   if (await isListed('key', signer.ids)) throw new TokenSignatureError('Token was signed with a revoked key')
   const { jti } = claims
-  const isRevoked = isNonEmptyString(jti) && (await isListed('token', [jti]))
-  return { header, claims, issuer: issuer.issuer, isRevoked }
+  const isIdRevoked: IssuedJwt['isIdRevoked'] = async (id, lookup) =>
+    isListed('token', [parseText('id', id)], lookup)
+  const isRevoked = isNonEmptyString(jti) && (await isIdRevoked(jti))
+  return { header, claims, issuer: issuer.issuer, isRevoked, isIdRevoked }
 }
 
 function assertTypes(claims: Readonly<Record<string, unknown>>): void {
@@ -86,16 +128,23 @@ function parseOptions(options: IssuedJwtOptions): {
   readonly audience: readonly string[]
   readonly accepted: readonly string[] | null
   readonly maxAge: number | null
+  readonly leeway: number
+  readonly maxLength: number | undefined
 } {
   assertOptions('verifyIssuedJwt()', options, OPTIONS)
-  const { typ, audience, issuer, maxAge, optionalTyp = false } = options
+  const { typ, audience, issuer, maxAge, leeway = 0, maxLength, optionalTyp = false } = options
   if (typeof optionalTyp !== 'boolean') throw new TypeError('optionalTyp must be true or false')
+  if (maxLength !== undefined && (!Number.isInteger(maxLength) || maxLength < 1)) {
+    throw new TypeError('maxLength must be a positive whole number')
+  }
   return {
     types: [...parseTexts('typ', typ).map(toShortType), ...(optionalTyp ? ['jwt'] : [])],
     // Without one, a JWT for another application would be accepted.
     audience: parseTexts('audience', audience),
     accepted: issuer === undefined ? null : parseTexts('issuer', issuer),
     maxAge: maxAge === undefined ? null : parseDuration(maxAge),
+    leeway: parseDuration(leeway),
+    maxLength,
   }
 }
 

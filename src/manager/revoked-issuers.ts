@@ -1,6 +1,6 @@
 import type { TokenPayload } from '../claims/payload.js'
 import type { Issuers } from '../issuers/issuer.js'
-import type { RevokedIssuers } from '../revocation/revoker.js'
+import type { RevokedIssuers, RevokedUser } from '../revocation/revoker.js'
 import { OWN, type TokenPolicy } from './policy.js'
 import type { Settings } from './settings.js'
 
@@ -26,6 +26,27 @@ export function toRevokedIssuers(
   // The payload of a token, which has a type: those of others have an `iss` as well.
   if (type !== undefined) return [null]
   return [null, ...issuers.keys()]
+}
+
+/**
+ * Whom the id of a user stands for: the user of the given issuer, with or without its prefix; or else whoever has this `sub`
+ * in a payload.
+ */
+export function toRevokedUsers(
+  issuers: Issuers,
+  given: string | undefined,
+  uid: string,
+): readonly RevokedUser[] {
+  if (typeof uid !== 'string') return []
+  const issuer = given === undefined ? undefined : parseIssuer(issuers, given)
+  const users: RevokedUser[] = issuer === undefined || issuer === null ? [{ issuer: null, id: uid }] : []
+  for (const { issuer: name, subjectPrefix } of issuers.values()) {
+    if (issuer !== undefined && issuer !== name) continue
+    if (uid.startsWith(subjectPrefix)) users.push({ issuer: name, id: uid.slice(subjectPrefix.length) })
+    if (issuer === name && subjectPrefix !== '') users.push({ issuer: name, id: uid })
+  }
+  // An empty name would stand for every user.
+  return users.filter(({ id }) => id !== '')
 }
 
 /** What a manager is configured with about issuers. */

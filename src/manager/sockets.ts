@@ -141,9 +141,10 @@ export async function recheckToken(
   const { token, location } = upgrade.token
   const followed = readFollowed(upgrade)
   await reported(authenticator, upgrade.payload, async () => {
-    const now = authenticator.now()
     const { verifier } = authenticator
-    if (verifier.needsKeys(token, now)) await verifier.loadKeys(token)
+    if (verifier.needsKeys(token, authenticator.now())) await verifier.loadKeys(token)
+    // The token may have expired while the keys were loaded.
+    const now = authenticator.now()
     const verified = verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })

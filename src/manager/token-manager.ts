@@ -12,6 +12,7 @@ import {
 import { type JwkSet, toJwkSet } from '../jws/jwks.js'
 import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions } from '../options.js'
+import { settleQuietly } from '../promises.js'
 import { readToken, type RequestToken } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { Blocklist, type RegisterTokenBlocklist } from '../revocation/blocklist.js'
@@ -64,7 +65,13 @@ import {
   type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import { assertKnownIssuers, parseIssuer, toKeyIssuers, toRevokedIssuers } from './revoked-issuers.js'
+import {
+  assertKnownIssuers,
+  parseIssuer,
+  toKeyIssuers,
+  toRevokedIssuers,
+  toRevokedUsers,
+} from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -205,6 +212,11 @@ export class TokenManager<
   /** Whether the store of this manager is a replica: `everywhere` of a revocation needs one. */
   get hasReplica(): boolean {
     return (this.#store?.waitForOthers ?? null) !== null
+  }
+
+  /** The issuers whose tokens this manager accepts beside its own, by their `iss`. */
+  get issuers(): readonly string[] {
+    return Object.freeze([...this.#authenticator.settings.issuers.keys()])
   }
 
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
@@ -410,7 +422,11 @@ export class TokenManager<
    */
   async ready(): Promise<void> {
     const issuers = [...this.#authenticator.settings.issuers.values()]
-    await Promise.all([this.#store?.ready(), ...issuers.map(({ keys }) => keys.ready())])
+    const keys = Promise.all(issuers.map((issuer) => issuer.keys.ready()))
+    // The store first: without it nothing works, whoever has made a token.
+    void settleQuietly(keys)
+    await this.#store?.ready()
+    await keys
   }
 
   /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
@@ -444,18 +460,21 @@ export class TokenManager<
     })
   }
 
-  /** Revokes every token of a user that began before now. For a user of an issuer, `uid` is `toSubject(issuer, sub)`. */
+  /** Revokes every token of a user that began before now: `uid` is the `sub` of a payload or, with `issuer`, of that issuer. */
   async revokeUser(uid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeUser', options, (revoker, origin) =>
-      revoker.revokeUser(uid, origin, this.#toIssuers(options, {})),
-    )
+    const users = toRevokedUsers(this.#authenticator.settings.issuers, options.issuer, uid)
+    return this.#revoke('revokeUser', options, (revoker, origin) => revoker.revokeUser(uid, origin, users))
   }
 
   /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
   async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    return this.#revoke('revokeKey', options, (revoker, origin) =>
-      revoker.revokeKey(kid, origin, toKeyIssuers(this.#authenticator.settings, options.issuer)),
-    )
+    const { settings } = this.#authenticator
+    return this.#revoke('revokeKey', options, (revoker, origin) => {
+      const issuers = toKeyIssuers(settings, options.issuer)
+      // Where a key has no `kid` of its own, a token may name it as it likes: its derived id is revoked as well.
+      const otherIds = settings.issuers.get(options.issuer ?? '')?.keys.idsOf(kid)
+      return revoker.revokeKey(kid, origin, issuers, otherIds)
+    })
   }
 
   /** Revokes every token of everybody whose session began before now; with an `issuer`, only the tokens of that one. */

@@ -48,6 +48,8 @@ export interface TokenVerifier {
   needsKeys(token: string, now: number): boolean
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
+  /** The same if they are needed, and rejects as well if a key is missing that cannot be looked for at this moment. */
+  loadCertainKeys(token: string, now: number): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string, now: number): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
@@ -113,16 +115,16 @@ export function createVerifier(settings: Settings): TokenVerifier {
   }
 
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
-    const { header, payload, otherSubject, ownSubject, signer } = issuer.open(jws, claims)
+    const { header, payload, subjects, signer } = issuer.open(jws, claims)
     const lead = toForeignLead(issuer.rules.leeway)
+    const usesTokenlib = issuer.profile === 'tokenlib'
     // The ids of an issuer that uses this library say when a session began, as ours do.
-    const start =
-      ownSubject === null ? readForeignStart(payload, lead) : readTokenStart(payload) - lead * 1000
+    const start = usesTokenlib ? readTokenStart(payload) - lead * 1000 : readForeignStart(payload, lead)
     const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
     // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
     const endMs = end === null ? FOREVER : end * 1000
-    const foreign = { issuer: issuer.issuer, otherSubject, ownSubject, start, end: endMs }
+    const foreign = { issuer: issuer.issuer, subjects, usesTokenlib, start, end: endMs }
     return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 
@@ -135,6 +137,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
       if (issuers.size === 0 || recallToken(token, now) !== undefined) return false
       const foreign = findForeign(token)
       return foreign !== null && foreign.issuer.keys.find(foreign.issuer.readHeader(foreign.jws)) === null
+    },
+    async loadCertainKeys(token, now) {
+      const foreign = recallToken(token, now) === undefined ? findForeign(token) : null
+      if (foreign !== null) await foreign.issuer.keys.load(foreign.issuer.readHeader(foreign.jws), true)
     },
     async loadKeys(token) {
       const foreign = findForeign(token)

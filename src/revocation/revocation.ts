@@ -96,10 +96,10 @@ const ALL: RevocationKey = { kind: 'all', id: '' }
 /** Whose token it is, if it is not our own. */
 export interface ForeignOrigin {
   readonly issuer: string
-  /** The `sub` that the issuer gave it, where the user of the payload is another claim; `null` otherwise. */
-  readonly otherSubject: string | null
-  /** The user by the issuer's own name, where the issuer uses this library: it may revoke in the same store; else `null`. */
-  readonly ownSubject: string | null
+  /** The names that the issuer has for the user, without a prefix of ours: at least one. */
+  readonly subjects: readonly string[]
+  /** Whether the issuer uses this library: then it may revoke in the same store. */
+  readonly usesTokenlib: boolean
 }
 
 /** Every key under which a token can be revoked; `kids` name the key that verified it. */
@@ -108,23 +108,21 @@ export function revocationKeys(
   kids: readonly string[],
   foreign: ForeignOrigin | null,
 ): readonly RevocationKey[] {
-  if (foreign === null) return [ALL, ...keysOf(payload.sub, payload, kids, null)]
-  const { issuer, otherSubject, ownSubject } = foreign
-  const keys = [ALL, ...keysOf(payload.sub, payload, kids, issuer)]
-  keys.push(toRevocationKey('user', EVERY_USER, issuer))
-  // What the issuer reports about a user names the user by `sub`.
-  if (otherSubject !== null) keys.push(toRevocationKey('user', otherSubject, issuer))
-  if (ownSubject !== null) keys.push(...keysOf(ownSubject, payload, kids, null))
+  if (foreign === null) return [ALL, ...keysOf([payload.sub], payload, kids, null)]
+  // Not by the `sub` of the payload: another service on the same store may have another prefix for the issuer, or none.
+  const { issuer, subjects, usesTokenlib } = foreign
+  const keys = [ALL, ...keysOf([EVERY_USER, ...subjects], payload, kids, issuer)]
+  if (usesTokenlib) keys.push(...keysOf(subjects, payload, kids, null))
   return keys
 }
 
 function keysOf(
-  sub: string,
+  subjects: readonly string[],
   { sid, jti }: TokenPayload,
   kids: readonly string[],
   issuer: string | null,
 ): RevocationKey[] {
-  const keys = [toRevocationKey('user', sub, issuer)]
+  const keys = subjects.map((sub) => toRevocationKey('user', sub, issuer))
   for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
   if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
   if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))

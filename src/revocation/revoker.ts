@@ -28,6 +28,13 @@ export interface Acknowledgement {
 export type RevokedIssuers = readonly (string | null)[]
 
 const OWN: RevokedIssuers = [null]
+const EVERYTHING = { kind: 'all', id: '', sub: null } as const
+
+/** A user, by the name that the issuer has for it; `null` is us. */
+export interface RevokedUser {
+  readonly issuer: string | null
+  readonly id: string
+}
 
 /** Revokes in a store; every promise resolves once the store has it. The default of `issuers` is us. */
 export interface Revoker {
@@ -43,8 +50,15 @@ export interface Revoker {
     origin: EventOrigin,
     issuers?: RevokedIssuers,
   ): Promise<Acknowledgement>
-  revokeUser(uid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
-  revokeKey(kid: string, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
+  /** `users` are whom `uid` stands for; left out, it is one of us. */
+  revokeUser(uid: string, origin: EventOrigin, users?: readonly RevokedUser[]): Promise<Acknowledgement>
+  /** A key by its `kid`, and by other ids that it has. */
+  revokeKey(
+    kid: string,
+    origin: EventOrigin,
+    issuers?: RevokedIssuers,
+    otherIds?: readonly string[],
+  ): Promise<Acknowledgement>
   /** Everything, of whichever issuer. */
   revokeAll(origin: EventOrigin): Promise<Acknowledgement>
   /** Every token of one issuer that is not us. */
@@ -99,24 +113,25 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     })
     const revoked = await callRevoke(batch)
     const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
-    const told = kind === 'user' && facts.sub === null ? 'all' : kind
-    for (const id of ids) emit('revoked', () => ({ kind: told, id, reason: 'requested', issuer, ...facts }))
+    for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', issuer, ...facts }))
     return revoked
   }
 
   // The store raises it to its own clock: all processes agree on that one.
   const revokeBefore = async (
     kind: 'user' | 'all',
-    id: string,
+    users: readonly RevokedUser[],
+    event: { readonly kind: 'user' | 'all'; readonly id: string; readonly sub: string | null },
     origin: EventOrigin,
-    issuers: RevokedIssuers,
   ): Promise<Acknowledgement> => {
     // If the clock was set back, tokens without a session may start after `now()`.
     const notBefore = Math.max(now(), newestStart)
     const until = addDuration(notBefore, store.longestLifetime)
-    const sub = kind === 'user' && id !== EVERY_USER ? id : null
-    const entry = { notBefore, until }
-    const { position, now: takenAt } = await revoke(kind, [id], entry, { sub, ...origin }, issuers)
+    const batch = users.map(({ id, issuer }) => ({ ...toRevocationKey(kind, id, issuer), notBefore, until }))
+    const { position, now: takenAt } = await callRevoke(batch)
+    const concerned = new Set(users.map(({ issuer }) => issuer))
+    const issuer = concerned.size === 1 ? (users[0]?.issuer ?? null) : null
+    emit('revoked', () => ({ ...event, reason: 'requested', issuer, ...origin }))
     revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
     return { position }
   }
@@ -147,16 +162,18 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     },
     revokeToken,
     revokeSessions,
-    revokeUser: async (uid, origin, issuers = OWN) =>
-      revokeBefore('user', parseText('uid', uid), origin, issuers),
+    async revokeUser(uid, origin, users = [{ issuer: null, id: uid }]) {
+      return revokeBefore('user', users, { kind: 'user', id: parseText('uid', uid), sub: uid }, origin)
+    },
     // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
-    async revokeKey(kid, origin, issuers = OWN) {
+    async revokeKey(kid, origin, issuers = OWN, otherIds = []) {
+      const ids = [...new Set([parseText('kid', kid), ...otherIds])]
       const entry = { notBefore: FOREVER, until: FOREVER }
       const facts = { sub: null, ...origin }
-      return toAcknowledgement(await revoke('key', [parseText('kid', kid)], entry, facts, issuers))
+      return toAcknowledgement(await revoke('key', ids, entry, facts, issuers))
     },
-    revokeAll: (origin) => revokeBefore('all', '', origin, OWN),
-    revokeIssuer: (issuer, origin) => revokeBefore('user', EVERY_USER, origin, [issuer]),
+    revokeAll: (origin) => revokeBefore('all', [{ issuer: null, id: '' }], EVERYTHING, origin),
+    revokeIssuer: (issuer, origin) => revokeBefore('user', [{ issuer, id: EVERY_USER }], EVERYTHING, origin),
     async logout(payload, origin, issuers = OWN) {
       assertPayload('logout()', payload)
       const { sid = null, sub = null, jti = null } = payload

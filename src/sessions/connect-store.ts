@@ -28,7 +28,7 @@ export interface StoreConnection {
   /** Whether the store says at once that a token is not revoked; `false` says nothing. Never throws. */
   isUnrevokedNow(token: RevocableToken): boolean
   /** Whether the store has an entry for one of the keys, whatever its moment; `RevocationUnavailableError` when it cannot tell. */
-  isListed(keys: readonly RevocationKey[]): Promise<boolean>
+  isListed(keys: readonly RevocationKey[], options?: LookupOptions): Promise<boolean>
   readonly revoker: Revoker
   /** `null` where the store keeps none. */
   readonly sessions: Sessions | null
@@ -125,7 +125,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
       return isRevokedBy(await client.lookup(keys, lifetime, options), start)
     },
     isUnrevokedNow: (token) => readNow(token) === false,
-    isListed: async (keys) => isRevokedBy(await client.lookup(keys, 0), 0),
+    isListed: async (keys, options) => isRevokedBy(await client.lookup(keys, 0, options), 0),
     revoker,
     sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker, store.sessions),
     async ready() {

@@ -1,12 +1,16 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { request as sendRequest, type IncomingMessage } from 'node:http'
+import { Elysia } from 'elysia'
 import express from 'express'
 import Fastify from 'fastify'
+import { Hono } from 'hono'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serveNode } from '../../examples/server.js'
+import { mount as mountElysia } from '../../src/adapters/elysia.js'
 import { mount as mountExpress } from '../../src/adapters/express.js'
 import { mount as mountFastify } from '../../src/adapters/fastify.js'
+import { mount as mountHono } from '../../src/adapters/hono.js'
 import type { MountableRoutes } from '../../src/http/mountable-routes.js'
 import { toRequestView } from '../../src/request/request-source.js'
 import { MOUNTS } from './mounted.js'
@@ -222,6 +226,29 @@ describe.each(Object.entries(MOUNTS).filter(([name]) => /^(?:Express|Fastify|Koa
     )
   },
 )
+
+test('Elysia: pre-flights are left to the application', async () => {
+  for (const paths of [undefined, ['/auth/echo']]) {
+    const routes = { path: '/auth', ...(paths && { paths }), handle: async () => new Response('routes') }
+    const app = new Elysia().options('/*', () => 'application').use(mountElysia(routes))
+    const send = async (method: string): Promise<string> =>
+      (await app.handle(new Request('http://localhost/auth/echo', { method }))).text()
+    expect(await send('OPTIONS')).toBe('application')
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) expect(await send(method)).toBe('routes')
+  }
+})
+
+test('Hono: a body that was read from the raw request does not keep other routes from answering', async () => {
+  const app = new Hono()
+  app.use(async (c, next) => {
+    await c.req.raw.text()
+    await next()
+  })
+  app.use(mountHono({ path: '/auth', handle: async () => null }))
+  app.post('/orders', (c) => c.text('application'))
+  const response = await app.request('/orders', { method: 'POST', body: 'x' })
+  expect([response.status, await response.text()]).toEqual([200, 'application'])
+})
 
 test('what is not mountable is refused, and so is an option that does not exist', () => {
   expect(() => mountExpress({} as MountableRoutes)).toThrow(TypeError)

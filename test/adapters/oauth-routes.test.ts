@@ -54,7 +54,7 @@ describe.each(Object.entries(MOUNTS))('in %s', (_name, start) => {
   test('keys and metadata are published', async () => {
     const url = await run(createMetadata())
     for (const [path, expected] of [
-      ['jwks.json', KEYS],
+      ['jwks.json/tenant', KEYS],
       ['oauth-authorization-server/tenant', { issuer: ISSUER }],
       ['oauth-protected-resource/api', { authorization_servers: [ISSUER] }],
     ] as const) {
@@ -65,7 +65,7 @@ describe.each(Object.entries(MOUNTS))('in %s', (_name, start) => {
       const head = await fetch(`${url}/.well-known/${path}`, { method: 'HEAD' })
       expect([head.status, await head.text()]).toEqual([200, ''])
     }
-    const wrong = await fetch(`${url}/.well-known/jwks.json`, { method: 'POST', body: 'x' })
+    const wrong = await fetch(`${url}/.well-known/jwks.json/tenant`, { method: 'POST', body: 'x' })
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     expect((await fetch(`${url}/.well-known/security.txt`)).status).toBe(404)
   })
@@ -113,7 +113,7 @@ describe('other files below /.well-known stay with a wildcard route of the appli
     for (const path of ['security.txt', 'acme-challenge/x', 'oauth-authorization-server']) {
       expect(await (await fetch(`${url}/.well-known/${path}`)).text()).toBe('own')
     }
-    expect(await (await fetch(`${url}/.well-known/jwks.json`)).json()).toEqual(KEYS)
+    expect(await (await fetch(`${url}/.well-known/jwks.json/tenant`)).json()).toEqual(KEYS)
   }
 
   test('Fastify', async () => {
@@ -158,15 +158,46 @@ test('Express: a form that a parser with nested fields has read is the same form
   }
 })
 
-test.each(['https://id.example/a:b', 'https://id.example/a%20b/*'])(
-  'the path of %s is no pattern of a router',
-  async (issuer) => {
+describe.each(['a:b', 'a%20b/*', 'a,b', '(a)+b;c=d@e'])('the path of https://id.example/%s', (path) => {
+  const issuer = `https://id.example/${path}`
+
+  test('is no pattern of a router', async () => {
     for (const name of ['Fastify', 'Elysia'] as const) {
       const app = await MOUNTS[name]!(createMetadata(issuer))
       onTestFinished(() => app.close())
-      const path = `/.well-known/oauth-authorization-server${new URL(issuer).pathname}`
-      expect(await (await fetch(app.url + path)).json()).toMatchObject({ issuer })
-      expect((await fetch(`${app.url}/.well-known/oauth-authorization-server/axb`)).status).toBe(404)
+      const wellKnown = `${app.url}/.well-known/oauth-authorization-server`
+      expect(await (await fetch(`${wellKnown}/${path}`)).json()).toMatchObject({ issuer })
+      expect((await fetch(`${wellKnown}/axb`)).status).toBe(404)
     }
-  },
-)
+  })
+
+  test('leaves other files below /.well-known to a wildcard route of the application', async () => {
+    const fastify = Fastify()
+    await fastify.register(mountFastify(createMetadata(issuer)))
+    fastify.get('/*', async () => 'own')
+    expect((await fastify.inject('/.well-known/security.txt')).body).toBe('own')
+    const elysia = new Elysia().use(mountElysia(createMetadata(issuer))).get('/*', () => 'own')
+    const response = await elysia.handle(new Request('http://localhost/.well-known/security.txt'))
+    expect(await response.text()).toBe('own')
+  })
+})
+
+test('two issuers with such paths are mounted in one application', async () => {
+  const issuers = ['https://id.example/a,b', 'https://id.example/c,d']
+  const fastify = Fastify()
+  const elysia = new Elysia()
+  for (const issuer of issuers) {
+    const { config } = createRevocable().tokens
+    const server = { response_types_supported: ['none'] }
+    const routes = createMetadataRoutes({ config, jwks: () => KEYS }, { issuer, server })
+    await fastify.register(mountFastify(routes))
+    elysia.use(mountElysia(routes))
+  }
+  for (const issuer of issuers) {
+    const path = `/.well-known/oauth-authorization-server${new URL(issuer).pathname}`
+    expect((await fastify.inject(path)).json()).toMatchObject({ issuer })
+    expect(await (await elysia.handle(new Request(`http://localhost${path}`))).json()).toMatchObject({
+      issuer,
+    })
+  }
+})

@@ -1,7 +1,9 @@
 import express from 'express'
+import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serveNode } from '../../examples/server.js'
 import { mount } from '../../src/adapters/express.js'
+import { mount as mountFastify } from '../../src/adapters/fastify.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
@@ -21,6 +23,23 @@ import {
 import { MOUNTS } from './mounted.js'
 
 const ADA = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
+
+// Everything that a framework may take from an error for its answer.
+const fail = (): never => {
+  throw Object.assign(new Error('password=hunter2'), {
+    status: 204,
+    statusCode: 204,
+    statusText: 'hunter2',
+    statusMessage: 'hunter2',
+    headers: { 'x-password': 'hunter2' },
+    data: { password: 'hunter2' },
+    body: { password: 'hunter2' },
+    expose: true,
+    unhandled: false,
+    getResponse: () => new Response('hunter2'),
+    toResponse: () => new Response('hunter2'),
+  })
+}
 
 // Over real HTTP in every framework, with the body types that their parsers do not know.
 describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
@@ -67,18 +86,39 @@ describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
   })
 
-  test('a function of the application that throws is an answer of the framework with 5xx', async () => {
+  test.each(['toUid', 'onLogout'])('%s that throws is a 5xx without what it has thrown', async (option) => {
     const { tokens } = createReceiving()
-    const fail = (): never => {
-      throw Object.assign(new Error('on purpose'), { status: 404, statusCode: 404 })
-    }
-    const app = await start(
-      createBackChannelLogout(tokens, { clientId: CLIENT, path: '/auth', onLogout: fail }),
-    )
+    const options = { clientId: CLIENT, path: '/auth', [option]: fail }
+    const app = await start(createBackChannelLogout(tokens, options))
     onTestFinished(() => app.close())
     const body = new URLSearchParams({ logout_token: logoutToken() })
-    expect((await fetch(`${app.url}/auth`, { method: 'POST', body })).status).toBe(500)
+    const answer = await fetch(`${app.url}/auth`, { method: 'POST', body })
+    const sent = [answer.statusText, ...[...answer.headers].flat(), await answer.text()]
+    expect([answer.status, sent.filter((text) => text.includes('hunter2'))]).toEqual([500, []])
   })
+
+  test('authorization that throws is a 5xx without what it has thrown', async () => {
+    const { tokens } = createReceiving()
+    const options = { audience: 'https://api.example', path: '/auth', authorization: fail }
+    const app = await start(createEventReceiver(tokens, options))
+    onTestFinished(() => app.close())
+    const answer = await fetch(`${app.url}/auth`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/secevent+jwt' },
+      body: eventToken(`${CAEP}session-revoked`, ADA),
+    })
+    const sent = [answer.statusText, ...[...answer.headers].flat(), await answer.text()]
+    expect([answer.status, sent.filter((text) => text.includes('hunter2'))]).toEqual([500, []])
+  })
+})
+
+test('Fastify leaves what is below the path of a receiver to the application', async () => {
+  const { tokens } = createReceiving()
+  const app = Fastify()
+  await app.register(mountFastify(createBackChannelLogout(tokens, { clientId: CLIENT })))
+  app.post('/backchannel-logout/*', () => 'application')
+  const { statusCode, body } = await app.inject({ method: 'POST', url: '/backchannel-logout/other' })
+  expect([statusCode, body]).toEqual([200, 'application'])
 })
 
 test('Express, behind a parser of forms', async () => {

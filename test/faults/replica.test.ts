@@ -8,7 +8,7 @@ import { runBroken } from './replica/run-broken.js'
 
 const LIMIT = 480_000
 // Longer runs, and those of PostgreSQL, are in `npm run faults -- --only replica`.
-const SIZES = { ...FULL_REPLICA, seeds: 6, seconds: 20 }
+const SIZES = { ...FULL_REPLICA, seeds: 3, seconds: 20 }
 
 describeWithOwnServer(
   'redis',

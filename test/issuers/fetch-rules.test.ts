@@ -128,6 +128,33 @@ describe('a host name', () => {
   })
 })
 
+describe('a fetch of the application that follows redirects by itself', () => {
+  const follow = (url: string): Promise<Response> => fetch(url)
+
+  test('is refused unless redirects are allowed', async () => {
+    const server = await startKeyServer(good.jwk)
+    const moved = await startKeyServer()
+    moved.answer((response) => void response.writeHead(302, { location: server.url }).end())
+    await expect(createKeys(moved.url, { fetch: follow }).ready()).rejects.toMatchObject({
+      code: 'KEYS_UNAVAILABLE',
+    })
+    await createKeys(moved.url, { fetch: follow, maxRedirects: 1 }).ready()
+    await createKeys(server.url, { fetch: follow }).ready()
+  })
+
+  test('is refused if it was led to a private address', async () => {
+    const server = await startKeyServer(good.jwk)
+    const moved = await startKeyServer()
+    moved.answer((response) => void response.writeHead(302, { location: server.url }).end())
+    const keys = createTestedKeys({
+      jwksUri: 'https://1.1.1.1/jwks',
+      maxRedirects: 1,
+      fetch: () => follow(moved.url),
+    })
+    await expect(keys.ready()).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })
+  })
+})
+
 describe('a request', () => {
   test('is a GET that asks for JSON, follows nothing by itself, and has the configured headers', async () => {
     const seen: [string, KeyRequest][] = []
@@ -140,7 +167,12 @@ describe('a request', () => {
     expect(seen).toMatchObject([
       [
         'https://1.1.1.1/jwks?tenant=a',
-        { method: 'GET', redirect: 'manual', headers: { accept: 'application/json', 'x-api-key': 'k' } },
+        {
+          method: 'GET',
+          redirect: 'manual',
+          cache: 'no-store',
+          headers: { accept: 'application/json', 'x-api-key': 'k' },
+        },
       ],
     ])
     expect(seen[0]?.[1].signal).toBeInstanceOf(AbortSignal)

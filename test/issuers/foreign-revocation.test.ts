@@ -394,3 +394,53 @@ describe('an issuer that uses this library, with the same store', () => {
     expect(await outcomeOf(tokens.verifyToken(again.accessToken))).toBe('ok')
   })
 })
+
+describe('services with one store and different prefixes for an issuer', () => {
+  const PREFIXES = ['', 'a:', 'sso|']
+  const share = () => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    return PREFIXES.map((subjectPrefix) => createReceiver([A.options({ subjectPrefix })], { clock, store }))
+  }
+
+  test.each(PREFIXES)('a user revoked where the prefix is "%s" is revoked at all of them', async (prefix) => {
+    const services = share()
+    const { tokens } = services[PREFIXES.indexOf(prefix)] as (typeof services)[number]
+    await tokens.revokeUser(tokens.toSubject(A.issuer, 'ada'), a)
+    for (const service of services) {
+      expect(await outcomeOf(service.tokens.verifyToken(A.sign()))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(service.tokens.verifyToken(A.sign({ sub: 'grace' })))).toBe('ok')
+    }
+  })
+})
+
+test('with an issuer, a user is named with its prefix or without; without one, with it', async () => {
+  const issuers = [A.options({ subjectPrefix: 'a:' }), B.options({ subjectPrefix: 'b:' })]
+  const outcomesAfter = async (revoke: Revoke) => {
+    const { tokens } = createReceiver(issuers)
+    await revoke(tokens)
+    return outcomes(tokens)
+  }
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('ada', a))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:ada', a))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:ada'))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('ada'))).toBe('- a b')
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('b:ada', a))).toBe('own a b')
+  // The prefix alone is not the name of every user.
+  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:', a))).toBe('own a b')
+})
+
+test.each(['PEM', 'JWK'])(
+  'a revoked key of a key function that answers with %s does not come back under another kid',
+  async (kind) => {
+    const a = createForeign('https://function.example/')
+    const { kid: _kid, ...jwk } = a.jwk
+    const pem = a.publicKey.export({ format: 'pem', type: 'spki' }).toString()
+    const { tokens } = createReceiver([a.options({ keys: async () => (kind === 'PEM' ? pem : jwk) })])
+    expect(await outcomeOf(tokens.verifyToken(a.sign()))).toBe('ok')
+    await tokens.revokeKey('key-1', { issuer: a.issuer })
+    for (const name of ['key-1', 'key-2']) {
+      expect(await outcomeOf(tokens.verifyToken(a.sign({}, { kid: name })))).toBe('TOKEN_REVOKED')
+    }
+  },
+)

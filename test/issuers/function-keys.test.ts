@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { KeyAnswer, KeyFunction } from '../../src/issuers/key-source.js'
 import type { JwsHeader } from '../../src/jws/jose.js'
 import { keyPairFor } from '../helpers/keys.js'
+import { outcomeOf } from '../helpers/revocable.js'
 import { createJwk, createTestedKeys, headerOf, messagesOf, until } from '../helpers/key-server.js'
 
 const a = createJwk('a')
@@ -73,9 +74,18 @@ describe('an answer may be', () => {
     expect(await keys.look(headerOf())).toEqual([''])
   })
 
-  test('bound to the first algorithm that fits, whatever the token says', async () => {
-    const keys = createTestedKeys(answering(keyPairFor('RS256').publicKey))
-    expect(await keys.look(headerOf('rsa', 'RS256'))).toEqual(['rsa'])
+  test('without alg: for the algorithm of the header, if that is accepted and fits', async () => {
+    const { publicKey: rsa } = keyPairFor('RS256')
+    for (const answer of [rsa, rsa.export({ format: 'jwk' })]) {
+      const keys = createTestedKeys(answering(answer))
+      expect(await keys.look(headerOf('rsa', 'RS256'))).toEqual(['rsa'])
+      expect(await keys.look(headerOf('rsa', 'PS256'))).toEqual(['rsa'])
+      for (const alg of ['ES256', 'PS384', 'HS256']) expect(await keys.look(headerOf('rsa', alg))).toEqual([])
+    }
+  })
+
+  test('for another algorithm than that of the header', async () => {
+    const keys = createTestedKeys(answering(createJwk('rsa', 'RS256').jwk))
     expect(await keys.look(headerOf('rsa', 'PS256'))).toEqual([])
   })
 })
@@ -140,15 +150,22 @@ describe('the function is called', () => {
     const { find, calls } = createCounted()
     const keys = createTestedKeys(find)
     await keys.look(headerOf('a'))
-    const flood = Array.from({ length: 10_000 }, (_item, at) => keys.look(headerOf(`unknown ${at}`)))
-    expect((await Promise.all(flood)).flat()).toEqual([])
+    const flood = Array.from({ length: 1000 }, (_item, at) => outcomeOf(keys.look(headerOf(`unknown ${at}`))))
+    const outcomes = await Promise.all(flood)
+    expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(10)
+    // What was not looked for may exist.
+    expect(outcomes.filter((outcome) => outcome === 'KEYS_UNAVAILABLE')).toHaveLength(990)
     expect(calls).toHaveLength(11)
     // Also one by one, and the same again.
-    for (let at = 0; at < 1000; at++) expect(keys.find(headerOf(`unknown ${at}`))).toEqual([])
+    for (let at = 0; at < 10; at++) expect(keys.find(headerOf(`unknown ${at}`))).toEqual([])
+    expect(await outcomeOf(keys.look(headerOf('b')))).toBe('KEYS_UNAVAILABLE')
     expect(await keys.look(headerOf('a'))).toEqual(['a'])
     keys.advance(30)
-    for (let at = 0; at < 1000; at++) await keys.look(headerOf(`later ${at}`))
-    expect(calls).toHaveLength(21)
+    expect(await keys.look(headerOf('b'))).toEqual(['b'])
+    for (let at = 0; at < 1000; at++) await outcomeOf(keys.look(headerOf(`later ${at}`)))
+    expect(calls).toHaveLength(22)
+    // Those that are known are not affected.
+    expect(await keys.look(headerOf('a'))).toEqual(['a'])
   })
 
   test('once per cool-down for the same unknown kid', async () => {
@@ -163,6 +180,58 @@ describe('the function is called', () => {
     expect(await keys.look(headerOf('c'))).toEqual(['c'])
   })
 
+  test('a hundred times per cool-down, also if it has a key for every kid', async () => {
+    let calls = 0
+    const keys = createTestedKeys(async () => (calls++, bare as KeyAnswer))
+    const outcomes: string[] = []
+    for (let at = 0; at < 1000; at++) outcomes.push(await outcomeOf(keys.look(headerOf(`forged ${at}`))))
+    expect(calls).toBe(100)
+    expect(outcomes.lastIndexOf('ok')).toBe(99)
+    expect(new Set(outcomes.slice(100))).toEqual(new Set(['KEYS_UNAVAILABLE']))
+  })
+
+  test('again for a key in use after ten minutes, however many unknown kids it has thrown for', async () => {
+    const keys = createTestedKeys(async ({ kid }) => {
+      if (kid === 'a') return a.jwk
+      throw new Error('SigningKeyNotFoundError')
+    })
+    await keys.look(headerOf('a'))
+    const [key] = keys.find(headerOf('a')) ?? []
+    for (let round = 0; round < 30; round++) {
+      for (let at = 0; at < 20; at++) await outcomeOf(keys.look(headerOf(`bad ${round} ${at}`)))
+      // Requests with remembered tokens do nothing but this.
+      expect(keys.isTrusted(key as never)).toBe(true)
+      keys.advance(30)
+    }
+    await until(() => keys.loaded.length === 2)
+  })
+
+  test('less often for a key that is in use than for one that is not', async () => {
+    const { find, store } = createCounted()
+    const kids = Array.from({ length: 150 }, (_item, at) => `k${at}`)
+    for (const kid of kids) store.set(kid, { ...a.jwk, kid })
+    const keys = createTestedKeys(find)
+    await keys.look(headerOf('a'))
+    const [key] = keys.find(headerOf('a')) ?? []
+    for (const [at, kid] of kids.entries()) {
+      if (at % 50 === 0) keys.advance(30)
+      expect(await keys.look(headerOf(kid))).toEqual([kid])
+      expect(keys.isTrusted(key as never)).toBe(true)
+    }
+  })
+
+  test('at once for a key that it had no longer, and has again after the cool-down', async () => {
+    const { find, store } = createCounted()
+    const keys = createTestedKeys(find)
+    await keys.look(headerOf('a'))
+    store.delete('a')
+    keys.advance(601)
+    await until(() => keys.find(headerOf('a'))?.length === 0)
+    store.set('a', a.jwk)
+    keys.advance(30)
+    expect(await keys.look(headerOf('a'))).toEqual(['a'])
+  })
+
   test('for as many known kids as there are; the hundred that were used last are remembered', async () => {
     const { find, calls, store } = createCounted()
     const kids = Array.from({ length: 101 }, (_item, at) => `k${at}`)
@@ -173,6 +242,7 @@ describe('the function is called', () => {
     const [second] = keys.find(headerOf('k1')) ?? []
     keys.find(headerOf('k0'))
     for (const kid of kids.slice(2, 100)) keys.find(headerOf(kid))
+    keys.advance(30)
     expect(await keys.look(headerOf('k100'))).toEqual(['k100'])
     expect([first, second].map((key) => keys.isTrusted(key as never))).toEqual([true, false])
     expect(await keys.look(headerOf('k1'))).toEqual(['k1'])

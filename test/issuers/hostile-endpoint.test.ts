@@ -188,12 +188,14 @@ describe('an endpoint that', () => {
   })
 
   test('flaps is used whenever it works, and its keys stay meanwhile', async () => {
+    // Of an empty set, keys are used for `maxAge` only.
+    const answers = REFUSED.filter(([name]) => name !== 'an empty set')
     const server = await startKeyServer(good.jwk)
     const keys = createKeys(server)
     await keys.ready()
     for (let round = 1; round <= 20; round++) {
       if (round % 2 === 0) server.publish(good.jwk, createJwk(`round ${round}`).jwk)
-      else server.answer(REFUSED[round]?.[1] as Answer)
+      else server.answer(answers[round]?.[1] as Answer)
       keys.advance(601)
       expect(keys.find(headerOf('good'))).toHaveLength(1)
       await until(() => keys.loaded.length + keys.failed.length === round + 1)
@@ -204,7 +206,6 @@ describe('an endpoint that', () => {
 })
 
 describe('a key that', () => {
-  const { d } = good.privateKey.export({ format: 'jwk' })
   const { n } = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' })
   const rsa = createJwk('rsa', 'RS256').jwk
   const ed = createJwk('ed', 'EdDSA').jwk
@@ -212,7 +213,7 @@ describe('a key that', () => {
     Object.fromEntries(Object.entries(jwk).filter(([name]) => !names.includes(name)))
 
   test.each<readonly [string, unknown, string | null]>([
-    ['is private', { ...good.jwk, kid: 'bad', d }, 'bad'],
+    ['is private', { ...createJwk('bad').privateKey.export({ format: 'jwk' }), kid: 'bad' }, 'bad'],
     ['is private in part', { ...rsa, kid: 'bad', p: 'AQAB' }, 'bad'],
     ['is symmetric', { kty: 'oct', kid: 'bad', k: 'c2VjcmV0', alg: 'HS256' }, 'bad'],
     ['is symmetric without its secret', { kty: 'oct', kid: 'bad' }, 'bad'],
@@ -288,7 +289,8 @@ describe('a key that', () => {
     expect(keys.find(headerOf('rsa', 'RS256'))).toMatchObject([{ algorithm: 'RS256' }])
     expect(await keys.look(headerOf('rsa', 'PS256'))).toEqual([])
     expect(keys.find(headerOf('ed', 'EdDSA'))).toMatchObject([{ algorithm: 'EdDSA' }])
-    expect(await keys.look(headerOf('ed', 'Ed25519'))).toEqual([])
+    // Two names of one algorithm.
+    expect(await keys.look(headerOf('ed', 'Ed25519'))).toEqual(['ed'])
   })
 
   test('has no kid is for tokens without one, and only if no other key fits', async () => {

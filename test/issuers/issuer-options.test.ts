@@ -68,6 +68,14 @@ const MISTAKES: readonly (readonly [name: string, options: Record<string, unknow
 ]
 
 describe('mistakes in the options of an issuer', () => {
+  test.each([
+    ['scopes', 'mapping'],
+    ['sub', 'mapping'],
+    ['allowPrivateNetwork', 'keys'],
+  ])('%s is looked for in %s', (name, meant) => {
+    expect(errorOf([{ ...A.options(), [name]: 'x' } as never]).message).toContain(`did you mean "${meant}"?`)
+  })
+
   test.each(MISTAKES)('%s', (_, options) => {
     const error = errorOf([{ ...A.options(), ...options }])
     expect(error).toMatchObject({ code: 'CONFIGURATION_INVALID' })

@@ -141,3 +141,23 @@ describe('static keys', () => {
     expect(() => create({ keys })).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }))
   })
 })
+
+describe('an Ed25519 key (RFC 9864 §2.2)', () => {
+  const { alg: _alg, ...unnamed } = createJwk('ed', 'EdDSA').jwk
+
+  test('without alg verifies under both names of its algorithm that are accepted', () => {
+    const both = createTestedKeys({ keys: [unnamed] })
+    expect(both.find(headerOf('ed', 'EdDSA'))).toHaveLength(1)
+    expect(both.find(headerOf('ed', 'Ed25519'))).toHaveLength(1)
+    expect(both.find(headerOf(undefined, 'Ed25519'))).toHaveLength(1)
+    const one = createTestedKeys({ keys: [unnamed] }, { algorithms: ['Ed25519'] })
+    expect(one.find(headerOf('ed', 'EdDSA'))).toEqual([])
+    expect(one.find(headerOf('ed', 'Ed25519'))).toHaveLength(1)
+  })
+
+  test('with alg verifies under that name only', () => {
+    const keys = createTestedKeys({ keys: [{ ...unnamed, alg: 'EdDSA' }] })
+    expect(keys.find(headerOf('ed', 'EdDSA'))).toHaveLength(1)
+    expect(keys.find(headerOf('ed', 'Ed25519'))).toEqual([])
+  })
+})

@@ -27,7 +27,7 @@ describe('keys that have to be loaded', () => {
     const { tokens, state } = createEndpoint()
     const token = A.sign()
     expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
-      expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }),
+      expect.objectContaining({ code: 'KEYS_UNAVAILABLE', issuer: A.issuer }),
     )
     await tokens.ready()
     expect(state.calls).toBe(1)
@@ -57,7 +57,8 @@ describe('keys that have to be loaded', () => {
   test('ready() rejects, and requests answer 503, while they cannot be loaded', async () => {
     const { tokens, state } = createEndpoint()
     state.isDown = true
-    expect(await outcomeOf(tokens.ready())).toBe('KEYS_UNAVAILABLE')
+    const unavailable = { code: 'KEYS_UNAVAILABLE', issuer: A.issuer }
+    await expect(tokens.ready()).rejects.toMatchObject(unavailable)
     for (const call of [
       () => tokens.accessTokenRequired(withBearer(A.sign())),
       () => tokens.verifyToken(A.sign()),
@@ -65,7 +66,7 @@ describe('keys that have to be loaded', () => {
       () => tokens.verifyIssuedJwt(A.sign(), { typ: 'at+jwt', audience: 'x' }),
       () => tokens.logoutRequest(withBearer(A.sign())),
     ]) {
-      expect(await outcomeOf(call())).toBe('KEYS_UNAVAILABLE')
+      await expect(call()).rejects.toMatchObject(unavailable)
     }
   })
 
@@ -138,5 +139,60 @@ describe('the fast lane', () => {
     await warm(tokens, token)
     state.isDown = true
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
+  })
+})
+
+describe('a synchronous check of a token with a new key', () => {
+  test('is told that the key is not there, and starts a load that ready() waits for', async () => {
+    const { tokens, state } = createEndpoint()
+    await tokens.ready()
+    state.published = [A.jwk, NEXT.jwk]
+    const check = () => tokens.verifyTokenWithoutRevocation(NEXT.sign())
+    expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+    await tokens.ready()
+    expect(check().sub).toBe('ada')
+    expect(state.calls).toBe(2)
+  })
+
+  test('does the same with a key function, and with keys that were never loaded', async () => {
+    const fetch = async (): Promise<Response> => Response.json({ keys: [A.jwk] })
+    for (const keys of [async () => A.jwk, { jwksUri: URL, fetch }]) {
+      const { tokens } = createReceiver([A.options({ keys })])
+      const check = () => tokens.verifyTokenWithoutRevocation(A.sign())
+      expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+      await tokens.ready()
+      expect(check().sub).toBe('ada')
+    }
+  })
+
+  test('leaves no rejection behind if the load fails', async () => {
+    const { tokens, state } = createEndpoint()
+    state.isDown = true
+    const check = () => tokens.verifyTokenWithoutRevocation(A.sign())
+    expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+    expect(await outcomeOf(tokens.ready())).toBe('KEYS_UNAVAILABLE')
+    expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
+    expect(state.calls).toBe(1)
+  })
+})
+
+describe('a token that expires while the keys are loaded', () => {
+  const createSlow = (keys: { delay: number }) => {
+    const fetch = async (): Promise<Response> => {
+      receiver.clock.seconds += keys.delay
+      return Response.json({ keys: [A.jwk] })
+    }
+    const receiver = createReceiver([A.options({ keys: { jwksUri: URL, fetch } })])
+    return receiver.tokens
+  }
+
+  test('is refused', async () => {
+    const tokens = createSlow({ delay: 3600 })
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('TOKEN_EXPIRED')
+  })
+
+  test('is accepted if it does not', async () => {
+    const tokens = createSlow({ delay: 1 })
+    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('ok')
   })
 })

@@ -142,6 +142,74 @@ describe('a reload', () => {
   })
 })
 
+describe('an answer without a usable key', () => {
+  const toPrivate = (kid: string): object => ({
+    ...a.privateKey.export({ format: 'jwk' }),
+    kid,
+    alg: 'ES256',
+  })
+  const weak = { kty: 'RSA', kid: 'a', n: Buffer.alloc(128, 0xff).toString('base64url'), e: 'AQAB' }
+
+  test.each<[string, object[]]>([
+    ['with its private part', [toPrivate('a')]],
+    ['with its private part, under another name', [toPrivate('other')]],
+    ['as a weak key', [weak]],
+    ['for encryption', [{ ...a.jwk, use: 'enc' }]],
+  ])('takes the trust from a key that is in it %s', async (_name, published) => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server)
+    await keys.ready()
+    const [key] = keys.find(headerOf('a')) ?? []
+    server.publish(...published)
+    keys.advance(601)
+    expect(keys.isTrusted(key as BoundKey)).toBe(true)
+    await until(() => keys.failed.length === 1)
+    expect(keys.isTrusted(key as BoundKey)).toBe(false)
+    expect(keys.find(headerOf('a'))).toBeNull()
+    await expect(keys.load(headerOf('a'))).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })
+    server.publish(b.jwk)
+    keys.advance(60)
+    expect(await keys.look(headerOf('b'))).toEqual(['b'])
+  })
+
+  test('leaves the other keys in use, but for no longer than maxAge', async () => {
+    for (const published of [[], [toPrivate('a')]]) {
+      const server = await startKeyServer(a.jwk, b.jwk)
+      const keys = createKeys(server)
+      await keys.ready()
+      const [key] = keys.find(headerOf('b')) ?? []
+      server.publish(...published)
+      keys.advance(601)
+      expect(keys.isTrusted(key as BoundKey)).toBe(true)
+      await until(() => keys.failed.length === 1)
+      for (let minute = 0; minute < 10; minute++) {
+        keys.advance(60)
+        // An outage in the meantime does not make it more.
+        if (minute === 5) server.answer(json({}, 500))
+        expect(keys.isTrusted(key as BoundKey), `minute ${minute}`).toBe(true)
+        await until(() => keys.failed.length === minute + 2)
+      }
+      keys.advance(1)
+      expect(keys.isTrusted(key as BoundKey)).toBe(false)
+      expect(keys.find(headerOf('b'))).toBeNull()
+      server.publish(b.jwk)
+      keys.advance(60)
+      expect(await keys.look(headerOf('b'))).toEqual(['b'])
+      keys.advance(600)
+      expect(keys.find(headerOf('b'))).toHaveLength(1)
+    }
+  })
+})
+
+test('a key whose private part is published beside it is refused under each of its names', async () => {
+  const disclosed = { ...a.privateKey.export({ format: 'jwk' }), kid: 'other' }
+  const server = await startKeyServer(a.jwk, disclosed, b.jwk)
+  const keys = createKeys(server)
+  expect(await keys.look(headerOf('a'))).toEqual([])
+  expect(await keys.look(headerOf('b'))).toEqual(['b'])
+  expect(keys.loaded[0]?.refused.map(({ kid }) => kid)).toEqual(['other', 'a'])
+})
+
 describe('an unknown kid', () => {
   test('is looked for once, then not before the cool-down ends', async () => {
     const server = await startKeyServer(a.jwk)

@@ -150,7 +150,12 @@ describe('a ring that cannot work is refused', () => {
       () => createRing('EdDSA', { JWT_PUBLIC_KEY: { kty: 'OKP', crv: 'Ed25519', x: 'A'.repeat(43) } }),
       'JWT_PUBLIC_KEY: EdDSA needs an Ed25519 key of full order',
     ],
-    ['there is no secret', () => createRing('HS256', {}), 'JWT_SECRET_KEY is required for HS256'],
+    [
+      'there is no secret',
+      () => createRing('HS256', {}),
+      'JWT_SECRET_KEY is required for HS256. A manager that signs with key pairs takes them in the option `keys`; ' +
+        'one that only verifies tokens of others has the option `issuers`',
+    ],
   ])('%s', (_what, create, message) => {
     expect(create).toThrow(new ConfigurationError(message))
   })

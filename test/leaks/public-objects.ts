@@ -77,7 +77,8 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const managers = [tokens, ...configs.map((each) => new TokenManager({ config: each, clock }))]
   const remoteKeys = { headers: { authorization: `Basic ${PASSWORD}` } }
   const issuer = keycloak({ url: 'https://id.example', realm: 'shop', audience: 'api', remoteKeys })
-  managers.push(new TokenManager({ config: new TokenConfig(), issuers: [issuer] }))
+  const receiving = new TokenManager({ config: new TokenConfig(), issuers: [issuer], revocation })
+  managers.push(receiving)
   for (const store of Object.values(stores)) managers.push(new TokenManager({ config, revocation: store }))
   const keys = createKeys()
   managers.push(new TokenManager({ config: new TokenConfig(), keys }))
@@ -131,9 +132,11 @@ export async function createPublicObjects(): Promise<PublicObjects> {
         ),
       ],
       clientCredentials: [client],
-      createBackChannelLogout: [createBackChannelLogout(tokens, { clientId: 'app' })],
-      createEventReceiver: [createEventReceiver(tokens, { audience: 'https://api.example' })],
-      createGlobalTokenRevocation: [createGlobalTokenRevocation(tokens, { audience: 'https://api.example' })],
+      createBackChannelLogout: [createBackChannelLogout(receiving, { clientId: 'app' })],
+      createEventReceiver: [createEventReceiver(receiving, { audience: 'https://api.example' })],
+      createGlobalTokenRevocation: [
+        createGlobalTokenRevocation(receiving, { audience: 'https://api.example' }),
+      ],
       unsetCookies: [tokenlib.unsetCookies(tokens)],
       createTestTokens: [testing, testing.tokens],
       ...Object.fromEntries(

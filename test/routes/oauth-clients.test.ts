@@ -54,12 +54,13 @@ async function discover(issuer: string, options: object): Promise<oauth.Authoriz
   )
 }
 
-test.each(['https://id.example', 'https://id.example/tenant'])(
-  'oauth4webapi discovers %s, introspects a token and revokes it',
-  async (issuer) => {
+test.each(['', '/tenant'])(
+  'oauth4webapi discovers https://id.example%s, introspects a token and revokes it',
+  async (path) => {
+    const issuer = `https://id.example${path}`
     const { tokens, options } = createServer(issuer)
     const server = await discover(issuer, options)
-    expect(server).toMatchObject({ issuer, jwks_uri: 'https://id.example/.well-known/jwks.json' })
+    expect(server).toMatchObject({ issuer, jwks_uri: `https://id.example/.well-known/jwks.json${path}` })
     const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
 
     for (const [id, authentication] of [

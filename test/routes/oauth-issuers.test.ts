@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { type IssuerOptions, TokenConfig, TokenManager } from '../../src/index.js'
 import { createIntrospectionRoute, createRevocationRoute } from '../../src/routes/oauth-routes.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
+import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
 import { client, send } from './oauth-fixture.js'
 
 const ISSUER = 'https://keycloak.example/realms/a'
@@ -59,4 +61,35 @@ test('keys that cannot be loaded leave open whether a token is good, and whether
   for (const routes of [introspection, revocation]) {
     expect(await send(routes, { token })).toMatchObject([503, { code: 'KEYS_UNAVAILABLE' }])
   }
+})
+
+const A = createForeign('https://a.example')
+
+test.each([
+  ['a token that is not valid yet', { nbf: NOW + 60 }],
+  ['a token that was issued by a clock ahead of ours', { iat: NOW + 60 }],
+  ['a token that is not valid yet, of a session', { nbf: NOW + 60, sid: 'login-1' }],
+])('%s is revoked, and stays so when it becomes valid', async (_case, claims) => {
+  const { tokens, clock } = createReceiver([A.options()])
+  const token = A.sign(claims)
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_NOT_YET_VALID')
+  expect(await send(createRevocationRoute(tokens, { client }), { token })).toEqual([200, null])
+  clock.seconds += 120
+  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verifyToken(A.sign({ jti: 'other' })))).toBe('ok')
+})
+
+test('a token of an issuer for another application is not revoked', async () => {
+  const { tokens } = createReceiver([A.options()])
+  const token = A.sign({ aud: 'https://other.example', nbf: NOW + 60 })
+  expect(await tokens.readRevocableToken(token)).toBe(null)
+})
+
+test('a scope with a space in it is not told as two scopes', async () => {
+  const { tokens } = createReceiver([A.options()])
+  const introspection = createIntrospectionRoute(tokens, { client })
+  const scopeOf = async (permissions: readonly string[]): Promise<unknown> =>
+    (await send(introspection, { token: A.sign({ permissions }) }))[1]?.['scope']
+  expect(await scopeOf(['read admin', 'write'])).toBe('write')
+  expect(await scopeOf(['read\tadmin', 'a\nb', 'c d'])).toBe(undefined)
 })

@@ -1,5 +1,7 @@
+import { Hono } from 'hono'
 import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
+import { mount } from '../../src/adapters/hono.js'
 import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
 import { createMetadataRoutes } from '../../src/routes/oauth-routes.js'
 import { createKeyPair } from '../helpers/keys.js'
@@ -68,4 +70,29 @@ test('a manager with a secret has no key set', async () => {
   const resource = { resource: 'https://api.example' }
   const routes = createMetadataRoutes(tokens, { resource })
   expect(await routes.handle(new Request('https://api.example/.well-known/jwks.json'))).toBe(null)
+})
+
+test('the jwks_uri of each of two issuers on one host leads to its own keys', async () => {
+  const create = (issuer: string) => {
+    const { privateKey } = createKeyPair('EdDSA')
+    const config = new TokenConfig({ JWT_ENCODE_ISSUER: issuer })
+    const tokens = new TokenManager({ config, keys: [{ kid: 'k', algorithm: 'EdDSA', privateKey }] })
+    const server = { response_types_supported: ['none'] }
+    return { tokens, routes: createMetadataRoutes(tokens, { issuer, server }) }
+  }
+  const [one, two] = [create(`${ISSUER}/one`), create(`${ISSUER}/two`)]
+  const app = new Hono().use(mount(one.routes)).use(mount(two.routes))
+  for (const [path, own, other] of [
+    ['one', one, two],
+    ['two', two, one],
+  ] as const) {
+    const metadata = await app.request(`${ISSUER}/.well-known/oauth-authorization-server/${path}`)
+    const { jwks_uri: uri } = (await metadata.json()) as { jwks_uri: string }
+    const keySet = createRemoteJWKSet(new URL(uri), { [customFetch]: async (url) => app.request(url) })
+    const { payload } = await jwtVerify(own.tokens.createAccessToken({ uid: 'ada' }), keySet)
+    expect(payload.iss).toBe(`${ISSUER}/${path}`)
+    await expect(jwtVerify(other.tokens.createAccessToken({ uid: 'ada' }), keySet)).rejects.toMatchObject({
+      code: 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+    })
+  }
 })

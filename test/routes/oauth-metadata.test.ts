@@ -63,7 +63,11 @@ test.each([
 ])('the metadata of %s is at its well-known path (RFC 8414 §3.1)', async (issuer, path) => {
   const options = { issuer, server }
   const response = await get(withKeys, options, `oauth-authorization-server${path}`)
-  expect(await response?.json()).toMatchObject({ issuer, jwks_uri: `${ISSUER}/.well-known/jwks.json` })
+  expect(await response?.json()).toMatchObject({
+    issuer,
+    jwks_uri: `${ISSUER}/.well-known/jwks.json${path}`,
+  })
+  expect(await (await get(withKeys, options, `jwks.json${path}`))?.json()).toEqual(KEYS)
   expect(await get(withKeys, options, `oauth-authorization-server${path}/x`)).toBe(null)
 })
 

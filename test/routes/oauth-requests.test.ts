@@ -122,14 +122,17 @@ describe('clients', () => {
     const broken = createIntrospectionRoute(tokens, {
       client: async (): Promise<string> => Promise.reject(new Error('database')),
     })
-    await expect(send(broken, { token })).rejects.toThrow('database')
+    await expect(send(broken, { token })).rejects.toMatchObject({
+      status: 500,
+      cause: { message: 'database' },
+    })
   })
 
   test('what verify returns is a client or null', async () => {
     const odd = createIntrospectionRoute(tokens, {
       client: clientCredentials({ verify: () => false as never }),
     })
-    await expect(send(odd, { token })).rejects.toThrow(TypeError)
+    await expect(send(odd, { token })).rejects.toMatchObject({ cause: expect.any(TypeError) as TypeError })
     expect(() => clientCredentials({ verify: 'x' } as never)).toThrow(TypeError)
   })
 })

@@ -4,7 +4,9 @@ import {
   type GlobalTokenRevocationOptions,
   type SecurityEvent,
 } from '../../src/routes/security-events.js'
-import { NOW } from '../helpers/manager.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { replicate } from '../../src/stores/replica.js'
+import { createClock, NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
   accessToken,
@@ -64,6 +66,19 @@ describe('the user', () => {
     expect(await outcome(own)).toBe('TOKEN_REVOKED')
   })
 
+  test('of own tokens, by the issuer of the user and not by the sender', async () => {
+    const users = new Map([
+      [`${ID.issuer} ada`, 'alice'],
+      [`${OTHER.issuer} ada`, 'bob'],
+    ])
+    const { routes, ids } = createRevocation({
+      subjectIssuers: { [ID.issuer]: [OTHER.issuer] },
+      toUid: ({ subjectIssuer, sub }) => users.get(`${subjectIssuer} ${sub}`) ?? null,
+    })
+    expect((await sendRevocation(routes, { ...ADA, iss: OTHER.issuer })).status).toBe(204)
+    expect(ids()).toEqual(['user other.example:ada', 'user bob'])
+  })
+
   test.each<[name: string, status: number, subject: unknown]>([
     ['a format that nobody reads', 400, EMAIL],
     ['no identifier', 400, undefined],
@@ -78,6 +93,16 @@ describe('the user', () => {
     expect((await sendRevocation(routes, subject)).status).toBe(status)
     expect(ids()).toEqual([])
     expect(await outcome(accessToken(OTHER, 'ada'))).toBe('ok')
+  })
+
+  test('is not the session that is named beside an unknown user', async () => {
+    const subject = { format: 'complex', user: EMAIL, session: { format: 'opaque', id: 'tablet' } }
+    const known = createRevocation({ toSubject: () => null })
+    expect((await sendRevocation(known.routes, subject)).status).toBe(404)
+    const { routes, ids } = createRevocation()
+    expect((await sendRevocation(routes, subject)).status).toBe(400)
+    expect((await sendRevocation(routes, { ...subject, user: ADA })).status).toBe(204)
+    expect([...known.ids(), ...ids()]).toEqual(['user id.example:ada'])
   })
 
   test('of another issuer, if subjectIssuers allows it', async () => {
@@ -127,17 +152,7 @@ describe('a sender that cannot be authenticated gets a 401, and revokes nothing'
     expect(ids()).toEqual([])
   })
 
-  // The body is not signed: whoever has seen a JWT could name any user.
-  test('a JWT is good once, for whomever', async () => {
-    const { routes, ids } = createRevocation()
-    const jwt = revocationJwt()
-    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(204)
-    expect((await sendRevocation(routes, { ...ADA, sub: 'grace' }, jwt)).status).toBe(401)
-    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(401)
-    expect(ids()).toEqual(['user id.example:ada'])
-  })
-
-  test('a JWT that failed is good again', async () => {
+  test('a JWT that failed is good again, for the same subject', async () => {
     let fails = true
     const { routes } = createRevocation({
       onRevocation: () => {
@@ -147,6 +162,7 @@ describe('a sender that cannot be authenticated gets a 401, and revokes nothing'
     const jwt = revocationJwt()
     await expect(sendRevocation(routes, ADA, jwt)).rejects.toMatchObject({ cause: { message: 'on purpose' } })
     fails = false
+    expect((await sendRevocation(routes, { ...ADA, sub: 'grace' }, jwt)).status).toBe(401)
     expect((await sendRevocation(routes, ADA, jwt)).status).toBe(204)
   })
 
@@ -154,6 +170,88 @@ describe('a sender that cannot be authenticated gets a 401, and revokes nothing'
     const { routes } = createRevocation({ requireTyp: false })
     expect((await sendRevocation(routes, ADA, revocationJwt({}, ID, { typ: undefined }))).status).toBe(204)
     expect((await sendRevocation(routes, ADA, revocationJwt({}, ID, { typ: 'at+jwt' }))).status).toBe(401)
+  })
+})
+
+// The body is not signed: whoever has seen a JWT could name any user.
+describe('a JWT is good for one subject', () => {
+  const user = (sub: string) => ({ ...ADA, sub })
+
+  test('which it can be repeated for, without another revocation', async () => {
+    const { routes, ids } = createRevocation()
+    const jwt = revocationJwt()
+    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(204)
+    expect((await sendRevocation(routes, user('grace'), jwt)).status).toBe(401)
+    const { format, ...rest } = ADA
+    expect((await sendRevocation(routes, { ...rest, format }, jwt)).status).toBe(204)
+    expect((await sendRevocation(routes, { ...ADA, more: [['a', 1]] }, jwt)).status).toBe(401)
+    expect(ids()).toEqual(['user id.example:ada'])
+  })
+
+  test('also if a hundred are named at once', async () => {
+    const { routes, ids } = createRevocation()
+    const jwt = revocationJwt()
+    const subs = Array.from({ length: 100 }, (_, at) => user(`user-${at}`))
+    const answers = await Promise.all(subs.map((subject) => sendRevocation(routes, subject, jwt)))
+    expect(answers.filter(({ status }) => status === 204)).toHaveLength(1)
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(99)
+    expect(ids()).toHaveLength(1)
+  })
+
+  test('also while a function of the application has not answered yet', async () => {
+    let answer = (_uid: null): void => {}
+    const uid = new Promise<null>((resolve) => {
+      answer = resolve
+    })
+    const { routes } = createRevocation({ toUid: ({ sub }) => (sub === 'ada' ? uid : null) })
+    const jwt = revocationJwt()
+    const first = sendRevocation(routes, ADA, jwt)
+    const second = await sendRevocation(routes, user('grace'), jwt)
+    answer(null)
+    expect([(await first).status, second.status].toSorted()).toEqual([204, 401])
+  })
+
+  test.each<[status: number, subject: object]>([
+    [403, { ...ADA, iss: OTHER.issuer }],
+    [404, EMAIL],
+    [400, { format: 'iss_sub' }],
+  ])('also if the answer was %i', async (status, subject) => {
+    const { routes, ids } = createRevocation({ toSubject: () => null })
+    const jwt = revocationJwt()
+    expect((await sendRevocation(routes, subject, jwt)).status).toBe(status)
+    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(401)
+    expect((await sendRevocation(routes, subject, jwt)).status).toBe(status)
+    expect(ids()).toEqual([])
+  })
+
+  test('also in another process whose replica has not heard of it', async () => {
+    const shared = createMemoryStore({ clock: createClock() })
+    const start = async () => {
+      const { tokens } = createReceiving({ store: replicate(shared, { bound: '1m' }) })
+      await tokens.ready()
+      return createGlobalTokenRevocation(tokens, { audience: AUDIENCE })
+    }
+    const [one, two] = await Promise.all([start(), start()])
+    const jwt = revocationJwt()
+    expect((await sendRevocation(one, ADA, jwt)).status).toBe(204)
+    expect((await sendRevocation(two, user('grace'), jwt)).status).toBe(401)
+    expect((await sendRevocation(two, ADA, jwt)).status).toBe(204)
+  })
+
+  test('a store that fails in between leaves it good for the same subject', async () => {
+    const memory = createMemoryStore({ clock: createClock() })
+    let calls = 0
+    const revoke: typeof memory.revoke = async (batch) => {
+      if (++calls === 2) throw new Error('ECONNREFUSED')
+      return memory.revoke(batch)
+    }
+    const store = Object.create(memory, { revoke: { value: revoke } }) as typeof memory
+    const { tokens } = createReceiving({ store })
+    const routes = createGlobalTokenRevocation(tokens, { audience: AUDIENCE })
+    const jwt = revocationJwt()
+    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(503)
+    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(204)
+    expect((await sendRevocation(routes, user('grace'), jwt)).status).toBe(401)
   })
 })
 
@@ -165,6 +263,12 @@ test.each<[name: string, status: number, init: object]>([
     'a member twice',
     400,
     { body: '{"sub_id":{"format":"opaque","id":"a"},"sub_id":{"format":"opaque","id":"b"}}' },
+  ],
+  ['a member twice inside of sub_id', 400, { body: '{"sub_id":{"format":"opaque","id":"a","id":"b"}}' }],
+  [
+    'a member twice in one of several identifiers',
+    400,
+    { body: '{"sub_id":{"format":"aliases","identifiers":[{"format":"opaque","id":"a","\\u0069d":"b"}]}}' },
   ],
   ['invalid UTF-8', 400, { body: new Uint8Array([0x7b, 0xff, 0x7d]) }],
   ['a megabyte', 413, { body: `"${'a'.repeat(2 ** 20)}"` }],

@@ -16,6 +16,7 @@ import {
   eventToken,
   ID,
   logoutToken,
+  revocationJwt,
   RISC,
   sendEvent,
   sendLogout,
@@ -29,31 +30,42 @@ interface Receiver {
   readonly name: string
   create(tokens: ReceiverTokens, options?: object): MountableRoutes
   /** Sends a valid request. */
-  send(routes: MountableRoutes): Promise<{ readonly status: number; readonly headers: Headers }>
+  send(
+    routes: MountableRoutes,
+    changes?: object,
+  ): Promise<{ readonly status: number; readonly headers: Headers }>
 }
 
 const RECEIVERS: readonly Receiver[] = [
   {
     name: 'createBackChannelLogout',
     create: (tokens, options) => createBackChannelLogout(tokens, { clientId: CLIENT, ...options }),
-    send: (routes) => sendLogout(routes, logoutToken()),
+    send: (routes, changes) => sendLogout(routes, logoutToken(changes)),
   },
   {
     name: 'createEventReceiver',
     create: (tokens, options) => createEventReceiver(tokens, { audience: API, ...options }),
-    send: (routes) => sendEvent(routes, eventToken(`${RISC}account-disabled`, ADA)),
+    send: (routes, changes) => sendEvent(routes, eventToken(`${RISC}account-disabled`, ADA, changes)),
   },
   {
     name: 'createGlobalTokenRevocation',
     create: (tokens, options) =>
       createGlobalTokenRevocation(tokens, { audience: `${API}/global-token-revocation`, ...options }),
-    send: (routes) => sendRevocation(routes, ADA),
+    send: (routes, changes) => sendRevocation(routes, ADA, revocationJwt(changes)),
   },
 ]
 
 describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
   const audience = name === 'createBackChannelLogout' ? 'clientId' : 'audience'
   const { tokens } = createReceiving()
+
+  test('a manager without issuers is refused', () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const alone = new TokenManager({ config, revocation: createMemoryStore() })
+    expect(alone.issuers).toEqual([])
+    expect(tokens.issuers).toContain(ID.issuer)
+    expect(() => create(alone)).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error)
+  })
 
   test.each<[option: string, value: unknown]>([
     [audience, undefined],
@@ -120,6 +132,18 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
     const { tokens: keyless, revoked } = createReceiving({ keys })
     expect((await send(create(keyless))).status).toBe(503)
     expect(revoked).toEqual([])
+  })
+
+  test('a JWT of a sender whose clock is up to a minute ahead is accepted', async () => {
+    const routes = create(tokens)
+    const ahead = (seconds: number) => ({ iat: NOW + seconds, nbf: NOW + seconds })
+    expect((await send(routes, ahead(60))).status).toBeLessThan(300)
+    expect([400, 401]).toContain((await send(routes, ahead(61))).status)
+  })
+
+  test('a JWT may be longer than an access token', async () => {
+    const answer = await send(create(tokens), { more: 'a'.repeat(32 * 1024) })
+    expect(answer.status).toBeLessThan(300)
   })
 
   test('everywhere without a replica is a ConfigurationError', () => {

@@ -4,6 +4,7 @@ import {
   createEventReceiver,
   type EventReceiverOptions,
   type SecurityEvent,
+  type UidFinder,
 } from '../../src/routes/security-events.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -119,6 +120,38 @@ describe('what each event revokes', () => {
   })
 })
 
+describe('an event about a user revokes the user, whatever it says about a session', () => {
+  const disabled = (subject: object) =>
+    eventToken(DISABLED, { format: 'complex', session: SESSION, ...subject })
+
+  test.each(['session', 'both'] as const)('with revoke: %s', async (revoke) => {
+    const { routes, ids, seen, outcome } = createEvents({ revoke })
+    const other = accessToken(ID, 'ada', 'phone')
+    expect((await sendEvent(routes, disabled({ user: ADA }))).status).toBe(202)
+    expect(await outcome(other)).toBe('TOKEN_REVOKED')
+    expect(ids()).toEqual(['user id.example:ada'])
+    expect(seen).toMatchObject([{ sub: 'ada', sid: 'tablet', revoked: true }])
+  })
+
+  test.each<[name: string, subject: object]>([
+    ['a user whom nothing can find', { user: EMAIL }],
+    ['no user', {}],
+  ])('%s is refused, or passed to onEvent as not revoked', async (_name, subject) => {
+    const { routes, ids, seen } = createEvents()
+    expect((await sendEvent(routes, disabled(subject))).status).toBe(202)
+    expect(seen).toMatchObject([{ sub: null, sid: 'tablet', revoked: false }])
+    const deaf = createEvents({ onEvent: undefined } as object)
+    expect((await sendEvent(deaf.routes, disabled(subject))).status).toBe(400)
+    expect([...ids(), ...deaf.ids()]).toEqual([])
+  })
+
+  test('an unknown user is not revoked, and neither is the session', async () => {
+    const { routes, ids, seen } = createEvents({ toSubject: () => null })
+    expect((await sendEvent(routes, disabled({ user: EMAIL }))).status).toBe(202)
+    expect([ids(), seen]).toMatchObject([[], [{ revoked: false }]])
+  })
+})
+
 describe('identifiers without a sub', () => {
   test('are looked up by the application, among the users of the sender', async () => {
     const toSubject = ({ email }: { readonly email?: unknown }) => (email === EMAIL.email ? 'ada' : null)
@@ -164,6 +197,52 @@ describe('identifiers without a sub', () => {
       body: { err: 'access_denied' },
     })
     expect(ids()).toEqual(['user id.example:ada'])
+  })
+})
+
+describe('toUid finds own users by the issuer of the subject, not by the sender', () => {
+  const users = new Map([
+    [`${ID.issuer} 7`, 'alice'],
+    [`${OTHER.issuer} 7`, 'bob'],
+    [`${ID.issuer} second`, 'carol'],
+  ])
+  const toUid: UidFinder = ({ subjectIssuer, sub }) =>
+    sub === null ? null : (users.get(`${subjectIssuer} ${sub}`) ?? null)
+  const subjectIssuers = { [ID.issuer]: [OTHER.issuer] }
+
+  test.each<[name: string, subject: object, revoked: string[]]>([
+    ['a user of an issuer that the sender speaks for', { ...ADA, iss: OTHER.issuer, sub: '7' }, ['bob']],
+    ['a user of every issuer that the sender speaks for', { ...ADA, sub: '7' }, ['alice', 'bob']],
+    [
+      'the second of two aliases',
+      { format: 'aliases', identifiers: [ADA, { ...ADA, sub: 'second' }] },
+      ['carol'],
+    ],
+  ])('%s', async (_name, subject, revoked) => {
+    const { routes, tokens, outcome } = createEvents({ subjectIssuers, toUid })
+    const uids = ['alice', 'bob', 'carol']
+    const own = uids.map((uid) => tokens.createAccessToken({ uid }))
+    expect((await sendEvent(routes, eventToken(DISABLED, subject))).status).toBe(202)
+    const outcomes = await Promise.all(own.map(outcome))
+    expect(uids.filter((_uid, at) => outcomes[at] === 'TOKEN_REVOKED')).toEqual(revoked)
+  })
+
+  test('a user whom two identifiers name is revoked once', async () => {
+    const { routes, ids } = createEvents({ subjectIssuers, toUid: () => 'user-7' })
+    await sendEvent(routes, eventToken(DISABLED, ADA))
+    expect(ids().filter((id) => id === 'user user-7')).toHaveLength(1)
+  })
+
+  test('for a session without a user it is called once, with the issuer of the session', async () => {
+    const calls: unknown[] = []
+    const { routes } = createEvents({
+      toUid: ({ subjectIssuer, sub, sid }) => {
+        calls.push({ subjectIssuer, sub, sid })
+        return null
+      },
+    })
+    await sendEvent(routes, eventToken(REVOKED, SESSION))
+    expect(calls).toEqual([{ subjectIssuer: ID.issuer, sub: null, sid: 'tablet' }])
   })
 })
 
@@ -292,6 +371,19 @@ describe('what is no event of a known transmitter is refused, and revokes nothin
     expect((await sendEvent(routes, eventToken(DISABLED, ADA), { 'content-type': type })).status).toBe(status)
   })
 
+  test('a claim or a member twice', async () => {
+    const { routes, ids } = createEvents()
+    const payload = JSON.stringify({ ...claims, iss: ID.issuer, iat: NOW })
+    const twice = payload.replace('"sub":"ada"', '"sub":"ada","sub":"grace"')
+    const sign = (text: string) => ID.signText(text, { typ: 'secevent+jwt' })
+    expect(await sendEvent(routes, sign(twice))).toMatchObject({
+      status: 400,
+      body: { err: 'invalid_request' },
+    })
+    expect(ids()).toEqual([])
+    expect((await sendEvent(routes, sign(payload))).status).toBe(202)
+  })
+
   test('a megabyte, and another method', async () => {
     const { routes } = createEvents()
     expect((await sendEvent(routes, 'a'.repeat(2 ** 20))).status).toBe(413)
@@ -344,6 +436,28 @@ describe('the authorization of the transmitter', () => {
       throw error
     })
     expect(await answer).toMatchObject({ status, body: { err } })
+    expect(ids()).toEqual([])
+  })
+
+  test('a response that it throws is the answer', async () => {
+    const { answer, ids } = ask(() => {
+      throw Response.json({ error: 'who' }, { status: 401, headers: { 'www-authenticate': 'Basic' } })
+    })
+    const { status, headers, body } = await answer
+    expect([status, headers.get('www-authenticate'), body]).toEqual([401, 'Basic', { error: 'who' }])
+    expect(ids()).toEqual([])
+  })
+
+  test.each<[name: string, thrown: unknown]>([
+    ['a response that refuses nothing', new Response(null, { status: 202 })],
+    ['an error with a status of its own', Object.assign(new Error('x'), { status: 204, statusCode: 204 })],
+    ['an error that is a refusal elsewhere', Object.assign(new Error('x'), { status: 403 })],
+    ['undefined', undefined],
+  ])('%s that it throws is an error of the application', async (_name, thrown) => {
+    const { answer, ids } = ask(() => {
+      throw thrown
+    })
+    await expect(answer).rejects.toMatchObject({ status: 500 })
     expect(ids()).toEqual([])
   })
 

@@ -19,31 +19,31 @@ const FAULTS: readonly (readonly [string, Answer])[] = [
   ['an error', json({ keys: [attacker.jwk] }, 500)],
   ['another status', json({ keys: [attacker.jwk] }, 203)],
   ['garbage', (response) => void response.end('<html>')],
-  ['an empty set', json({ keys: [] })],
   ['an ambiguous set', json({ keys: [a.jwk, attacker.jwk] })],
-  ['weak keys only', json({ keys: [{ kty: 'oct', kid: 'a', k: 'AAAA' }] })],
+  ['weak keys only', json({ keys: [{ kty: 'oct', kid: 'other', k: 'AAAA' }] })],
   ['half an answer', (response) => void response.write('{"keys":[', () => response.socket?.destroy())],
   ['a connection that breaks', (response) => void response.socket?.destroy()],
   ['no answer', () => {}],
+  ['an empty set', json({ keys: [] })],
 ]
 
 describeAttacks(
   'ATK-19 a key endpoint that spoils the keys that were loaded (CVE-2026-48524, CVE-2025-22149)',
   () => {
     ownAttack('an answer that is no key set neither empties the keys nor adds any', async () => {
-      const server = await startKeyServer(a.jwk, b.jwk)
-      const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true, timeout: '50ms' })
-      await keys.ready()
-      for (const [at, [name, answer]] of FAULTS.entries()) {
+      for (const [name, answer] of FAULTS) {
+        const server = await startKeyServer(a.jwk, b.jwk)
+        const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true, timeout: '50ms' })
+        await keys.ready()
         server.answer(answer)
         keys.advance(601)
         expect(verifyWithKeys(keys, a.privateKey, 'a'), name).toBe(true)
-        await until(() => keys.failed.length === at + 1)
+        await until(() => keys.failed.length === 1)
         expect(verifyWithKeys(keys, a.privateKey, 'a'), name).toBe(true)
         expect(verifyWithKeys(keys, b.privateKey, 'b'), name).toBe(true)
         expect(verifyWithKeys(keys, attacker.privateKey, 'a'), name).toBe(false)
+        expect(server.requests).toHaveLength(2)
       }
-      expect(server.requests).toHaveLength(FAULTS.length + 1)
     })
 
     ownAttack('a key that the issuer has removed or replaced is refused after the next load', async () => {

@@ -121,6 +121,7 @@ const NO_ENTRIES = [
     'config',
     'clock',
     'hasReplica',
+    'issuers',
     'keepsRevocations',
     'keepsSessions',
     'keyId',

@@ -4,6 +4,7 @@ import { format, inspect } from 'node:util'
 import { expect } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager, toErrorResponse } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
+import { createKeyPair } from '../helpers/keys.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { type Answer, json, startKeyServer } from '../helpers/key-server.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
@@ -182,6 +183,7 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
 
   ownAttack('keys of an issuer: private ones are published, and the request has a secret', async () => {
     const { d, ...point } = keyPairOf('ES256').privateKey.export({ format: 'jwk' })
+    const other = createKeyPair('ES256').publicKey.export({ format: 'jwk' })
     const k = Buffer.from(SECRET).toString('base64url')
     const leaked = [
       { ...point, d, kid: 'private' },
@@ -207,7 +209,7 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
     await load((response) => void response.end(`{"keys":${JSON.stringify(leaked)}`))
     await load((response) => void response.writeHead(500).end(SECRET))
     await load(json({ keys: leaked }))
-    await load(json({ keys: [...leaked, { ...point, kid: 'public' }] }))
+    await load(json({ keys: [...leaked, { ...other, kid: 'public' }] }))
     expect(heard).toMatchObject([
       { cause: expect.any(Error) as Error },
       { cause: expect.any(Error) as Error },

@@ -1,5 +1,6 @@
 import { assertOptions } from '../../options.js'
 import { assertIdentity } from '../shared/assert-identity.js'
+import { callHook } from '../shared/call-hook.js'
 import { type Form, parseForm, readParameter } from './form.js'
 import { invalidRequest, OAuthError } from './oauth-error.js'
 
@@ -7,7 +8,7 @@ import { invalidRequest, OAuthError } from './oauth-error.js'
 export interface ClientCredentialsOptions<Client> {
   /**
    * Finds the client, or returns `null` for an unknown id or a wrong secret. It should take as long for both, and compare
-   * secrets in constant time.
+   * secrets in constant time. What it throws is answered with 500.
    */
   readonly verify: (id: string, secret: string, request: Request) => Client | null | Promise<Client | null>
 }
@@ -27,7 +28,7 @@ export function clientCredentials<Client>(
   if (typeof verify !== 'function') throw new TypeError('verify must be a function')
   return async (request) => {
     const { id, secret } = parseCredentials(request.headers.get('authorization'), await parseForm(request))
-    const client: Client | null | undefined = await verify(id, secret, request)
+    const client: Client | null | undefined = await callHook('verify', () => verify(id, secret, request))
     if (client === null || client === undefined) throw invalidClient()
     assertIdentity('verify', client)
     return client

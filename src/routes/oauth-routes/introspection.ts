@@ -98,11 +98,13 @@ function toMembers(
   names: readonly string[],
 ): object {
   const { sub, type, scopes = [], exp, iat, nbf, aud, iss, jti, client_id: clientId } = payload
+  // RFC 6749 §3.3: a scope of an issuer that has a space in it would be read as two.
+  const told = scopes.filter((scope) => !/\s/.test(scope))
   const claims = payload as unknown as Readonly<Record<string, unknown>>
   return {
     ...Object.fromEntries(names.map((name) => [name, claims[name]])),
     active: true,
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    ...(told.length > 0 && { scope: told.join(' ') }),
     ...(typeof clientId === 'string' && { client_id: clientId }),
     // RFC 6749 §7.1: the type is that of an access token; a refresh token has none.
     ...(type === 'access' && { token_type: 'Bearer' }),

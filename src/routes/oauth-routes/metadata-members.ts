@@ -8,7 +8,7 @@ export interface ServerMetadata {
   readonly response_types_supported: readonly string[]
   readonly authorization_endpoint?: string
   readonly token_endpoint?: string
-  /** Default: the `jwks.json` of these routes, at the origin of the issuer. */
+  /** Default: the `jwks.json` of these routes, at the origin of the issuer and with its path. */
   readonly jwks_uri?: string
   readonly registration_endpoint?: string
   readonly introspection_endpoint?: string

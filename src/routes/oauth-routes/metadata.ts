@@ -45,7 +45,7 @@ const PATH = '/.well-known'
 
 /**
  * Routes for the public keys and for metadata: `jwks.json`, `oauth-authorization-server` and `oauth-protected-resource`
- * below `/.well-known`. Mount them with the `mount` of an adapter.
+ * below `/.well-known`, followed by the path of the issuer or the resource. Mount them with the `mount` of an adapter.
  *
  * @example
  * const metadata = createMetadataRoutes(tokens, { issuer: 'https://id.example' })
@@ -56,15 +56,13 @@ export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOp
   assertIssuer(issuer, server, tokens)
   const hasKeys = parsePublishesKeys(tokens, options.jwks)
   const documents = new Map<string, () => object>()
-  if (hasKeys) documents.set(`${PATH}/jwks.json`, () => tokens.jwks())
+  // With the path of the issuer: several issuers on one host have different keys.
+  const keysPath = issuer === undefined ? `${PATH}/jwks.json` : toIssuerPath('jwks.json', issuer)
+  if (hasKeys) documents.set(keysPath, () => tokens.jwks())
   if (server !== undefined && issuer !== undefined) {
     assertServer(server)
-    const keys = hasKeys ? { jwks_uri: `${new URL(issuer).origin}${PATH}/jwks.json` } : {}
-    addDocument(documents, toWellKnownPath('oauth-authorization-server', issuer.replace(/\/$/, '')), {
-      issuer,
-      ...keys,
-      ...server,
-    })
+    const keys = hasKeys ? { jwks_uri: new URL(issuer).origin + keysPath } : {}
+    addDocument(documents, toIssuerPath('oauth-authorization-server', issuer), { issuer, ...keys, ...server })
   }
   if (resource !== undefined) {
     assertResource(resource)
@@ -135,6 +133,11 @@ function parseMaxAge(maxAge: Duration): number {
 function toWellKnownPath(name: string, identifier: string): string {
   const { pathname } = new URL(identifier)
   return `${PATH}/${name}${pathname === '/' ? '' : pathname}`
+}
+
+// RFC 8414 §3.1: without a slash at its end.
+function toIssuerPath(name: string, issuer: string): string {
+  return toWellKnownPath(name, issuer.replace(/\/$/, ''))
 }
 
 // Copied, so that what was checked is what is published.

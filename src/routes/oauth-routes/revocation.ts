@@ -4,6 +4,7 @@ import type { MountableRoutes } from '../../http/mountable-routes.js'
 import type { TokenManager } from '../../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { RevokeOptions } from '../../sessions/options.js'
+import { callHook } from '../shared/call-hook.js'
 import { OAuthError } from './oauth-error.js'
 import {
   assertEndpointOptions,
@@ -78,7 +79,8 @@ export function createRevocationRoute<Client>(
         if (!(await parseAllowed(isAllowed, payload, caller))) {
           throw new OAuthError(400, 'invalid_grant', 'The token was issued to another client')
         }
-        await revoke(payload, { request, ...(actor !== undefined && { actor: actor(caller) }) })
+        const origin = actor && { actor: await callHook('actor', () => actor(caller)) }
+        await revoke(payload, { request, ...origin })
       }
       // RFC 7009 §2.2: also for a token that is none, because there is nothing left to do.
       return new Response(null, { headers: { 'cache-control': 'no-store' } })

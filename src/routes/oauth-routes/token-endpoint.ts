@@ -4,6 +4,7 @@ import type { MountableRoutes } from '../../http/mountable-routes.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { type Answering, callDependency, type Dependency } from '../../manager/dependencies.js'
 import { assertIdentity } from '../shared/assert-identity.js'
+import { callHook, toHookError } from '../shared/call-hook.js'
 import { assertPath } from '../shared/route-path.js'
 import { parseForm, readParameter } from './form.js'
 import { invalidRequest, OAuthError } from './oauth-error.js'
@@ -12,7 +13,8 @@ import { invalidRequest, OAuthError } from './oauth-error.js'
 export interface TokenEndpointOptions<Client, Payload> {
   /**
    * Authenticates the client that calls the endpoint, and throws for everybody else: `clientCredentials`, a dependency of
-   * the manager, or one of the application. Required, because nobody else keeps strangers out.
+   * the manager, or one of the application. Required, because nobody else keeps strangers out. A token error or a
+   * `Response` that it throws is the answer; any other error is answered with 500.
    */
   readonly client: ((request: Request) => Client | Promise<Client>) & Answering<Client>
   /** Where the endpoint is. */
@@ -55,7 +57,7 @@ export function createTokenEndpoint<Client>(endpoint: TokenEndpoint<Client>): Mo
   const answerRequest = async (request: Request): Promise<Response> => {
     if (request.method !== 'POST') throw methodNotAllowed()
     const form = await parseForm(request)
-    const client = await authenticate(request)
+    const client = await callClient(() => authenticate(request))
     assertIdentity('client', client)
     const token = readParameter(form, 'token')
     if (token === null) throw invalidRequest('The parameter "token" is missing')
@@ -87,9 +89,20 @@ export async function parseAllowed<Client, Payload>(
   payload: Payload,
   client: Client,
 ): Promise<boolean> {
-  const allowed: unknown = isAllowed === undefined ? true : await isAllowed(payload, client)
+  if (isAllowed === undefined) return true
+  const allowed: unknown = await callHook('isAllowed', () => isAllowed(payload, client))
   if (typeof allowed === 'boolean') return allowed
   throw new TypeError('isAllowed must return true or false')
+}
+
+// What refuses a client is sent to it. Everything else says nothing of the client, whatever status it has.
+async function callClient<Client>(authenticate: () => Promise<Client>): Promise<Client> {
+  try {
+    return await authenticate()
+  } catch (error) {
+    if (error instanceof OAuthError || error instanceof Response || isTokenError(error)) throw error
+    throw toHookError('client', error)
+  }
 }
 
 function methodNotAllowed(): OAuthError {

@@ -2,11 +2,11 @@ import type { MountableRoutes } from '../../http/mountable-routes.js'
 import { isJsonObject } from '../../json.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { Duration } from '../../time.js'
+import { callHook } from '../shared/call-hook.js'
 import { BACKCHANNEL_LOGOUT } from './event-types.js'
-import { parseFormField } from './read-body.js'
+import { JWT_LIMITS, parseFormField } from './read-body.js'
 import {
   assertReceiver,
-  callHook,
   createAccepted,
   createReceiver,
   type ReceiverTokens,
@@ -85,6 +85,7 @@ export function createBackChannelLogout(
   if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
   const parts = { tokens, revoke, everywhere, toUid }
   const expected = {
+    ...JWT_LIMITS,
     // §2.4 recommends `logout+jwt`. Providers from before that send `JWT`, or none; `events` still sets these JWTs apart.
     typ: 'logout+jwt',
     optionalTyp: !requireTyp,
@@ -102,8 +103,9 @@ export function createBackChannelLogout(
       const used = parseUsedJwt(verified, maxAge)
       // §2.6: a logout token that is sent again. The session is over; a user who has signed in since stays signed in.
       if (verified.isRevoked) return createAccepted(200)
-      const facts = { issuer: verified.issuer, type: BACKCHANNEL_LOGOUT, subject: null, details }
-      const prepared = await prepareEvent(parts, { ...facts, claims: verified.claims }, found)
+      const { issuer: sentBy, claims } = verified
+      const facts = { issuer: sentBy, type: BACKCHANNEL_LOGOUT, subject: null, details, claims }
+      const prepared = await prepareEvent(parts, facts, found, 'session')
       const event = await revokeSubject(parts, prepared, request)
       if (onLogout !== undefined) await callHook('onLogout', () => onLogout(event, request))
       await rememberJwt(tokens, used)

@@ -4,11 +4,12 @@ import { isJsonObject } from '../../json.js'
 import { type Answering, callDependency, type Dependency } from '../../manager/dependencies.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { Duration } from '../../time.js'
+import { assertIdentity } from '../shared/assert-identity.js'
+import { callHook, toHookError } from '../shared/call-hook.js'
 import { type EventEffect, readEffect } from './event-types.js'
-import { parseText } from './read-body.js'
+import { JWT_LIMITS, parseText } from './read-body.js'
 import {
   assertReceiver,
-  callHook,
   createAccepted,
   createReceiver,
   type ReceiverTokens,
@@ -44,7 +45,7 @@ export interface EventReceiverOptions<Value> {
   readonly subjectIssuers?: SubjectIssuers
   /** Finds the `sub` of a user by an email address and the like. */
   readonly toSubject?: SubjectFinder
-  /** What is revoked when an event names a session and its user. Default `both`. */
+  /** What is revoked when an event about a session names its user too. Default `both`. Other events revoke the user. */
   readonly revoke?: RevocationScope
   /** How old an event may be. Default `7d`: a transmitter may deliver late. */
   readonly maxAge?: Duration
@@ -104,6 +105,7 @@ export function createEventReceiver<Value = unknown>(
   const admit = authorization === undefined ? null : createAdmit(authorization)
   const parts = { tokens, revoke, everywhere, toUid }
   const expected = {
+    ...JWT_LIMITS,
     // Shared Signals 1.0 §4.1.1: events are always typed.
     typ: 'secevent+jwt',
     audience,
@@ -119,20 +121,20 @@ export function createEventReceiver<Value = unknown>(
     const subject = given === undefined ? null : parseIdentifier(given)
     const facts = { ...sender, type, subject, details }
     const effect = readEffect(type, details, events)
-    if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY)
+    if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY, effect)
     if (subject === null) throw new RefusedEvent(400, 'invalid_request', 'The event has no subject')
     const found = await findSubject(subject, {
       issuer: sender.issuer,
       issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
-      opaque: effect,
+      effect,
       toSubject,
     })
     if (found.status === 'forbidden') {
       throw new RefusedEvent(400, 'access_denied', 'The transmitter may not name users of that issuer')
     }
-    const prepared = await prepareEvent(parts, facts, found)
+    const prepared = await prepareEvent(parts, facts, found, effect)
     // 202 would tell the transmitter that all is well, and nobody would ever know that it is not.
-    if (found.status === 'unsupported' && prepared.uid === null && onEvent === undefined) {
+    if (found.status === 'unsupported' && prepared.uids.length === 0 && onEvent === undefined) {
       throw new RefusedEvent(400, 'invalid_request', 'Subject identifiers of that format are not supported')
     }
     return prepared
@@ -141,7 +143,8 @@ export function createEventReceiver<Value = unknown>(
   return createReceiver({
     path,
     async answer(request) {
-      await admit?.(request)
+      const refusal = (await admit?.(request)) ?? null
+      if (refusal !== null) return refusal
       const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
       if (!COMPACT.test(jwt)) throw new RefusedEvent(400, 'invalid_request', 'The body is no JWT')
       const { issuer: sentBy, claims, isRevoked } = await tokens.verifyIssuedJwt(jwt, expected)
@@ -193,18 +196,20 @@ function parseEvents(
 function createAdmit<Value>(authorization: (request: Request) => Value | Promise<Value>) {
   // It is called with Fetch requests only.
   const call = callDependency(authorization as Dependency<Value>)
-  return async (request: Request): Promise<void> => {
+  return async (request: Request): Promise<Response | null> => {
     let value: unknown
     try {
       value = await call(request)
     } catch (error) {
-      if (!isTokenError(error) || error.code.endsWith('_UNAVAILABLE')) throw error
+      // A challenge of the application's own. One that is no refusal would acknowledge an event that was not read.
+      if (error instanceof Response && error.status >= 400) return error
+      if (!isTokenError(error)) throw toHookError('authorization', error)
+      if (error.code.endsWith('_UNAVAILABLE')) throw error
       const code = error.code === 'INSUFFICIENT_SCOPE' ? 'access_denied' : 'authentication_failed'
       throw new RefusedEvent(400, code, error.message)
     }
-    // Guards of other libraries return false to refuse, and an optional dependency returns null for nobody.
-    if (Boolean(value) && !(value instanceof Error) && !(value instanceof Response)) return
-    throw new TypeError('authorization must throw to refuse a request, and return who it is')
+    assertIdentity('authorization', value)
+    return null
   }
 }
 

@@ -1,11 +1,13 @@
 import type { MountableRoutes } from '../../http/mountable-routes.js'
 import { assertOptions, type OptionNames } from '../../options.js'
+import type { IssuedJwt } from '../../manager/issued-jwt.js'
 import { readBearer } from '../../request/credentials.js'
 import type { Duration } from '../../time.js'
-import { parseJsonBody } from './read-body.js'
+import { callHook } from '../shared/call-hook.js'
+import { claimJwt } from './claim-jwt.js'
+import { JWT_LIMITS, parseJsonBody } from './read-body.js'
 import {
   assertReceiver,
-  callHook,
   createAccepted,
   createReceiver,
   type ReceiverTokens,
@@ -14,11 +16,9 @@ import {
 import {
   parseUsedJwt,
   prepareEvent,
-  rememberJwt,
   revokeSubject,
   type SecurityEvent,
   type UidFinder,
-  type UsedJwt,
 } from './revoke-subject.js'
 import { assertSubjectIssuers, readSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
 import { findSubject, parseIdentifier, type SubjectFinder } from './subject-identifiers.js'
@@ -86,6 +86,7 @@ export function createGlobalTokenRevocation(
   if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
   const parts = { tokens, revoke: 'user', everywhere, toUid } as const
   const expected = {
+    ...JWT_LIMITS,
     typ: `${TYPE}+jwt`,
     optionalTyp: !requireTyp,
     audience,
@@ -93,38 +94,40 @@ export function createGlobalTokenRevocation(
     ...(issuer !== undefined && { issuer }),
   }
 
-  const authenticate = async (
-    request: Request,
-  ): Promise<Pick<SecurityEvent, 'issuer' | 'claims'> & { readonly used: UsedJwt }> => {
+  const authenticate = async (request: Request): Promise<IssuedJwt> => {
     const jwt = readBearer(request.headers.get('authorization'), 'Bearer')
     if (jwt === null) throw unauthorized('The request has no bearer JWT')
-    const { issuer: sentBy, claims, isRevoked } = await tokens.verifyIssuedJwt(jwt, expected)
-    if (typeof claims['exp'] !== 'number') throw unauthorized('The JWT has no exp')
-    const used = parseUsedJwt({ issuer: sentBy, claims }, maxAge)
-    // Whom to revoke is in the body, which the JWT does not cover: with a JWT used before, anybody could be signed out.
-    if (isRevoked) throw unauthorized('The JWT was used before')
-    return { issuer: sentBy, claims, used }
+    const verified = await tokens.verifyIssuedJwt(jwt, expected)
+    if (typeof verified.claims['exp'] !== 'number') throw unauthorized('The JWT has no exp')
+    return verified
   }
 
   return createReceiver({
     path,
     async answer(request) {
-      const { used, ...sender } = await authenticate(request)
+      const verified = await authenticate(request)
+      const sender = { issuer: verified.issuer, claims: verified.claims }
+      const used = parseUsedJwt(sender, maxAge)
       const subject = parseIdentifier((await parseJsonBody(request))['sub_id'])
+      // Whom to revoke is in the body, which the JWT does not cover: with a JWT used before, anybody could be signed out.
+      const claim = await claimJwt(tokens, verified, used, subject)
+      if (claim.status === 'other') throw unauthorized('The JWT was used before, for another subject')
+      if (claim.status === 'done') return createAccepted(204)
       const found = await findSubject(subject, {
         issuer: sender.issuer,
         issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
-        opaque: 'user',
+        effect: 'user',
         toSubject,
       })
       if (found.status === 'forbidden') {
         throw new RefusedEvent(403, 'access_denied', 'The sender may not name users of that issuer')
       }
-      const prepared = await prepareEvent(parts, { ...sender, type: TYPE, subject, details: {} }, found)
-      if (found.status !== 'found' && prepared.uid === null) throw toNotFound(found.status)
+      const facts = { ...sender, type: TYPE, subject, details: {} }
+      const prepared = await prepareEvent(parts, facts, found, 'user')
+      if (found.status !== 'found' && prepared.uids.length === 0) throw toNotFound(found.status)
       const event = await revokeSubject(parts, prepared, request)
       if (onRevocation !== undefined) await callHook('onRevocation', () => onRevocation(event, request))
-      await rememberJwt(tokens, used)
+      await claim.finish()
       return createAccepted(204)
     },
     toRefusal: ({ message }) => unauthorized(message),

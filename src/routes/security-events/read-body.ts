@@ -1,9 +1,16 @@
-import { hasDuplicateMembers, readJsonObject } from '../../json.js'
+import { hasNestedDuplicates, readJsonObject } from '../../json.js'
 import { readBodyText } from '../shared/body-text.js'
 import { RefusedEvent } from './receiver.js'
 
-// Far more than a signed event needs.
+// Far more than a signed event needs. Access tokens come in headers and are shorter: their limit is another.
 const MAX_BODY_BYTES = 64 * 1024
+
+/** What is expected of every JWT that a receiver accepts, besides what its own specification says. */
+export const JWT_LIMITS = {
+  maxLength: MAX_BODY_BYTES,
+  // A sender whose clock is a little ahead gets a 400 otherwise, and does not repeat the logout.
+  leeway: 60,
+} as const
 
 /** The body of a request as text, or `RefusedEvent` for another media type, for one too large, and for invalid UTF-8. */
 export async function parseText(request: Request, mediaType: string): Promise<string> {
@@ -23,13 +30,13 @@ export async function parseFormField(request: Request, name: string): Promise<st
   return value
 }
 
-/** The JSON object of a body, or `RefusedEvent`. */
+/** The JSON object of a body, or `RefusedEvent`, also for a member that occurs twice. */
 export async function parseJsonBody(request: Request): Promise<Readonly<Record<string, unknown>>> {
   const text = await parseText(request, 'application/json')
   const value = readJsonObject(text)
   if (value === null) throw invalid('The body must be a JSON object')
   // Another parser on the way may have kept the first of the two.
-  if (hasDuplicateMembers(text)) throw invalid('The body has a member twice')
+  if (hasNestedDuplicates(text)) throw invalid('The body has a member twice')
   return value
 }
 

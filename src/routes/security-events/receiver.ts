@@ -9,6 +9,7 @@ export type ReceiverTokens = Pick<
   TokenManager,
   | 'keepsRevocations'
   | 'hasReplica'
+  | 'issuers'
   | 'verifyIssuedJwt'
   | 'toSubject'
   | 'revokeToken'
@@ -51,6 +52,7 @@ export function createReceiver({ path, answer, toRefusal, toBody }: ReceiverPart
     })
   return Object.freeze({
     path,
+    paths: Object.freeze([path]),
     async handle(request: Request): Promise<Response | null> {
       // No browser sends these requests: pre-flights are not answered here.
       if (new URL(request.url).pathname !== path || request.method === 'OPTIONS') return null
@@ -82,19 +84,6 @@ export function createAccepted(status: 200 | 202 | 204): Response {
   return new Response(null, { status, headers: { 'cache-control': 'no-store' } })
 }
 
-/**
- * Calls a function of the application. What it throws is wrapped: frameworks would send its own status, or that of a token
- * error, as the verdict on the request, and the sender would not repeat it.
- */
-export async function callHook<Value>(name: string, call: () => Value | Promise<Value>): Promise<Value> {
-  try {
-    return await call()
-  } catch (cause) {
-    // With a status: h3 takes that of the cause otherwise.
-    throw Object.assign(new Error(`${name} failed`, { cause }), { status: 500 })
-  }
-}
-
 /** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */
 export function assertReceiver(owner: string, tokens: ReceiverTokens, given: ReceiverChecks): void {
   if (typeof tokens?.verifyIssuedJwt !== 'function') {
@@ -105,6 +94,9 @@ export function assertReceiver(owner: string, tokens: ReceiverTokens, given: Rec
       `${owner} needs a store: new TokenManager({ config, issuers, revocation: store })`,
     )
   }
+  // Nobody could send anything: senders sign with the keys of an issuer.
+  if (tokens.issuers.length === 0)
+    throw new ConfigurationError(`${owner} needs issuers: new TokenManager({ issuers })`)
   assertPath(given.path, '/backchannel-logout')
   assertTexts(given.audienceName, given.audience)
   if (given.issuer !== undefined) {

@@ -1,6 +1,8 @@
 import type { RevokeOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
-import { callHook, type ReceiverTokens, RefusedEvent } from './receiver.js'
+import { callHook } from '../shared/call-hook.js'
+import type { EventEffect } from './event-types.js'
+import { type ReceiverTokens, RefusedEvent } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
 /** What a sender has reported; its signature, issuer and audience are verified. */
@@ -9,9 +11,11 @@ export interface SecurityEvent {
   readonly issuer: string
   /** The URI of the event, or `global-token-revocation`. */
   readonly type: string
-  /** The user, as the issuer writes `sub`; `null` where the event names none that could be found. */
+  /** The issuer whose user or session it is about; another than `issuer` where `subjectIssuers` allows that. */
+  readonly subjectIssuer: string
+  /** The user, as that issuer writes `sub`; `null` where the event names none that could be found. */
   readonly sub: string | null
-  /** The session, as the issuer writes `sid`; `null` where the event names none. */
+  /** The session, as that issuer writes `sid`; `null` where the event names none. */
   readonly sid: string | null
   /** The subject identifier as it was sent; `null` where there is none. */
   readonly subject: SubjectIdentifier | null
@@ -23,12 +27,16 @@ export interface SecurityEvent {
   readonly revoked: boolean
 }
 
-/** Finds the user of the application's own tokens for an event; `null` if there is none. */
+/**
+ * Finds the user of the application's own tokens for an event; `null` if there is none. Called for each user that the
+ * event is about, with `subjectIssuer` and `sub` of that one. For an event without a user that could be found, it is called
+ * once, with `sub: null`: a session or a subject identifier may still tell who it is.
+ */
 export type UidFinder = (
   event: Omit<SecurityEvent, 'revoked'>,
 ) => string | null | undefined | Promise<string | null | undefined>
 
-/** What is revoked when an event names a session and its user. */
+/** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
 
 /** Throws `TypeError` for what is no scope of a revocation. */
@@ -49,36 +57,46 @@ export interface RevokingParts {
 export interface PreparedEvent {
   readonly event: Omit<SecurityEvent, 'revoked'>
   readonly found: FoundSubject
-  /** The user of own tokens. */
-  readonly uid: string | null
+  readonly effect: EventEffect
+  /** The users of own tokens. */
+  readonly uids: readonly string[]
 }
 
-/** Looks for the application's own user too. */
+/** Looks for the application's own users too. */
 export async function prepareEvent(
   { toUid }: Pick<RevokingParts, 'toUid'>,
   facts: Pick<SecurityEvent, 'issuer' | 'type' | 'subject' | 'details' | 'claims'>,
   found: FoundSubject,
+  effect: EventEffect,
 ): Promise<PreparedEvent> {
-  const event = Object.freeze({
-    ...facts,
-    sub: found.users[0]?.sub ?? null,
-    sid: found.sessions[0]?.sid ?? null,
-  })
-  if (toUid === undefined) return { event, found, uid: null }
-  const uid: unknown = (await callHook('toUid', () => toUid(event))) ?? null
-  if (uid !== null && (typeof uid !== 'string' || uid === '')) {
-    throw new TypeError('toUid must return a uid or null')
+  const { users, sessions } = found
+  const toEvent = (user: FoundSubject['users'][number] | undefined): PreparedEvent['event'] => {
+    const session = user === undefined ? sessions[0] : sessions.find(({ issuer }) => issuer === user.issuer)
+    const subjectIssuer = (user ?? session)?.issuer ?? facts.issuer
+    return Object.freeze({ ...facts, subjectIssuer, sub: user?.sub ?? null, sid: session?.sid ?? null })
   }
-  return { event, found, uid }
+  const event = toEvent(users[0])
+  if (toUid === undefined) return { event, found, effect, uids: [] }
+  const events = users.length === 0 ? [event] : users.map(toEvent)
+  const uids = await Promise.all(events.map((each) => findUid(toUid, each)))
+  return { event, found, effect, uids: [...new Set(uids.filter((uid) => uid !== null))] }
+}
+
+async function findUid(toUid: UidFinder, event: PreparedEvent['event']): Promise<string | null> {
+  const uid: unknown = (await callHook('toUid', () => toUid(event))) ?? null
+  if (uid === null || (typeof uid === 'string' && uid !== '')) return uid
+  throw new TypeError('toUid must return a uid or null')
 }
 
 /** Revokes whom an event is about, and resolves once the store has it. */
 export async function revokeSubject(
   { tokens, revoke, everywhere }: RevokingParts,
-  { event, found, uid }: PreparedEvent,
+  { event, found, effect, uids }: PreparedEvent,
   request: Request,
 ): Promise<SecurityEvent> {
-  const { users, sessions } = found
+  const { users } = found
+  // An account that is disabled, or a credential that was stolen, concerns every session of the user.
+  const sessions = effect === 'user' ? [] : found.sessions
   const hasBoth = users.length > 0 && sessions.length > 0
   const origin: RevokeOptions = { actor: event.issuer, note: event.type, request, everywhere }
   const revocations: Promise<unknown>[] = []
@@ -94,7 +112,7 @@ export async function revokeSubject(
       revocations.push(tokens.revokeSession(session, { ...origin, issuer }))
     }
   }
-  if (uid !== null) revocations.push(tokens.revokeUser(uid, { ...origin, issuer: 'own' }))
+  for (const uid of uids) revocations.push(tokens.revokeUser(uid, { ...origin, issuer: 'own' }))
   await Promise.all(revocations)
   return Object.freeze({ ...event, revoked: revocations.length > 0 })
 }

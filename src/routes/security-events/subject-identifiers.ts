@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../json.js'
-import { callHook, RefusedEvent } from './receiver.js'
+import { callHook } from '../shared/call-hook.js'
+import { RefusedEvent } from './receiver.js'
 
 /** A subject identifier (RFC 9493 §3) as it was sent: an object with a `format` and what that format needs. */
 export type SubjectIdentifier = Readonly<Record<string, unknown>>
@@ -30,8 +31,8 @@ export interface SubjectContext {
   readonly issuer: string
   /** The issuers whose users the sender may name, itself included. */
   readonly issuers: readonly string[]
-  /** What an opaque id stands for. */
-  readonly opaque: 'session' | 'user'
+  /** What the event revokes: a session or a user, and so what an opaque id stands for. */
+  readonly effect: 'session' | 'user'
   readonly toSubject: SubjectFinder | undefined
 }
 
@@ -56,15 +57,18 @@ export async function findSubject(
   const user = readMember(identifier, 'user')
   const session = readMember(identifier, 'session')
   const [users, sessions] = await Promise.all([
-    user === null ? UNSUPPORTED : findSimple(user, { ...context, opaque: 'user' }),
-    session === null ? UNSUPPORTED : findSimple(session, { ...context, opaque: 'session' }),
+    user === null ? UNSUPPORTED : findSimple(user, { ...context, effect: 'user' }),
+    session === null ? UNSUPPORTED : findSimple(session, { ...context, effect: 'session' }),
   ])
   // The session is one of that user.
-  return users.status === 'forbidden' ? FORBIDDEN : merge([users, sessions])
+  if (users.status === 'forbidden') return FORBIDDEN
+  const found = merge([users, sessions])
+  // A session that is known says nothing about a user who is not.
+  return context.effect === 'user' ? { ...found, status: users.status } : found
 }
 
 async function findSimple(identifier: SubjectIdentifier, context: SubjectContext): Promise<FoundSubject> {
-  const { issuer, issuers, opaque, toSubject } = context
+  const { issuer, issuers, effect, toSubject } = context
   switch (readFormat(identifier)) {
     case 'iss_sub': {
       const iss = parseMember(identifier, 'iss')
@@ -77,7 +81,7 @@ async function findSimple(identifier: SubjectIdentifier, context: SubjectContext
     }
     case 'opaque': {
       const id = parseMember(identifier, 'id')
-      return opaque === 'session'
+      return effect === 'session'
         ? { users: [], sessions: issuers.map((each) => ({ issuer: each, sid: id })), status: 'found' }
         : { users: issuers.map((each) => ({ issuer: each, sub: id })), sessions: [], status: 'found' }
     }

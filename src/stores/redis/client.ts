@@ -159,14 +159,14 @@ export async function checkServer(
   }
   if (allowVolatile) return
   const problems = [
-    facts.get('aof_enabled') === '0' && 'a restart would forget revocations: set appendonly yes',
+    facts.get('aof_enabled') === '0' && 'A restart would forget revocations: set appendonly yes',
     Number(facts.get('maxmemory')) > 0 &&
       facts.get('maxmemory_policy') !== 'noeviction' &&
-      `a full server would drop revocations (maxmemory-policy ${facts.get('maxmemory_policy')}): set maxmemory-policy noeviction`,
+      `A full server would drop revocations (maxmemory-policy ${facts.get('maxmemory_policy')}): set maxmemory-policy noeviction`,
   ].filter((problem) => problem !== false)
   if (problems.length === 0) return
   throw new ConfigurationError(
-    `The Redis server does not keep revocations. ${problems.join('; ')}. ` +
+    `The Redis server does not keep revocations. ${problems.join('. ')}. ` +
       'To accept that revoked tokens may work again: createRedisStore(client, { allowVolatile: true })',
   )
 }

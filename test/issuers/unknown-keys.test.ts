@@ -1,0 +1,154 @@
+import { sign as signBytes, type KeyObject } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { type KeySource, TokenConfig, TokenManager } from '../../src/index.js'
+import { createIntrospectionRoute, createRevocationRoute } from '../../src/routes/oauth-routes.js'
+import { createBackChannelLogout, createEventReceiver } from '../../src/routes/security-events.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createJwk, until } from '../helpers/key-server.js'
+import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import { client, send } from '../routes/oauth-fixture.js'
+import { encode, LOGOUT } from '../routes/provider.js'
+import { API, CLIENT, RISC, sendEvent, sendLogout } from '../routes/security-events-fixture.js'
+
+const ISSUER = 'https://id.example'
+const old = createJwk('k1')
+const next = createJwk('k2')
+const junk = createJwk('junk')
+
+function sign(key: KeyObject, kid: string, typ: string, claims: object): string {
+  const payload = { iss: ISSUER, iat: NOW, jti: `${kid}-${typ}`, sub: 'ada', ...claims }
+  const input = `${encode({ alg: 'ES256', kid, typ })}.${encode(payload)}`
+  const signature = signBytes('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
+}
+
+const access = (key: KeyObject, kid: string): string =>
+  sign(key, kid, 'at+jwt', { aud: API, exp: NOW + 3600 })
+const logout = (key: KeyObject, kid: string): string =>
+  sign(key, kid, 'logout+jwt', { aud: CLIENT, exp: NOW + 120, events: { [LOGOUT]: {} } })
+const event = (key: KeyObject, kid: string): string =>
+  sign(key, kid, 'secevent+jwt', {
+    aud: API,
+    sub: undefined,
+    sub_id: { format: 'iss_sub', iss: ISSUER, sub: 'ada' },
+    events: { [`${RISC}account-disabled`]: {} },
+  })
+
+/** A manager whose issuer has the key k1, and may publish others or fail. */
+async function create(toKeys?: (state: { published: readonly object[]; isDown: boolean }) => KeySource) {
+  const state = { published: [old.jwk] as readonly object[], isDown: false, calls: 0 }
+  const fetch = async (): Promise<Response> => {
+    state.calls++
+    return state.isDown ? new Response(null, { status: 500 }) : Response.json({ keys: state.published })
+  }
+  const clock = createClock()
+  const tokens = new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
+    clock,
+    revocation: createMemoryStore({ clock }),
+    issuers: [
+      {
+        issuer: ISSUER,
+        audience: API,
+        keys: toKeys?.(state) ?? { jwksUri: 'https://1.1.1.1/jwks', fetch },
+        subjectPrefix: 'id:',
+      },
+    ],
+  })
+  await tokens.ready()
+  return { tokens, state }
+}
+
+type Tokens = Awaited<ReturnType<typeof create>>['tokens']
+
+// What is answered with "no such key" is lost: none of these senders repeats it.
+const FINAL: readonly (readonly [
+  string,
+  refused: number,
+  (tokens: Tokens, key: KeyObject, kid: string) => Promise<number>,
+])[] = [
+  [
+    'a back-channel logout',
+    400,
+    async (tokens, key, kid) =>
+      (await sendLogout(createBackChannelLogout(tokens, { clientId: CLIENT }), logout(key, kid))).status,
+  ],
+  [
+    'a security event',
+    400,
+    async (tokens, key, kid) =>
+      (await sendEvent(createEventReceiver(tokens, { audience: API }), event(key, kid))).status,
+  ],
+  [
+    'the revocation endpoint',
+    200,
+    async (tokens, key, kid) =>
+      (await send(createRevocationRoute(tokens, { client }), { token: access(key, kid) }))[0],
+  ],
+  [
+    'introspection',
+    200,
+    async (tokens, key, kid) =>
+      (await send(createIntrospectionRoute(tokens, { client }), { token: access(key, kid) }))[0],
+  ],
+  [
+    'a log-out',
+    200,
+    async (tokens, key, kid) => {
+      const outcome = await outcomeOf(tokens.logoutRequest(withBearer(access(key, kid))))
+      return outcome === 'KEYS_UNAVAILABLE' ? 503 : 200
+    },
+  ],
+]
+
+describe.each(FINAL)('%s with an unknown key', (_name, refused, request) => {
+  test('is refused for good only after the keys were loaded for it', async () => {
+    const { tokens } = await create()
+    expect(await request(tokens, junk.privateKey, 'junk')).toBe(refused)
+  })
+
+  test('is unavailable while the keys cannot be loaded', async () => {
+    const { tokens, state } = await create()
+    state.isDown = true
+    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+    // And once more, within the cool-down.
+    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+  })
+
+  test('is unavailable within the cool-down that a stranger has started', async () => {
+    const { tokens, state } = await create()
+    expect(await outcomeOf(tokens.verifyToken(access(junk.privateKey, 'junk')))).toBe(
+      'TOKEN_SIGNATURE_INVALID',
+    )
+    state.published = [old.jwk, next.jwk]
+    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+    // Other requests are refused at once.
+    expect(await outcomeOf(tokens.verifyToken(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
+  })
+
+  test('is unavailable if it only waited for a load that had begun before', async () => {
+    const { tokens, state } = await create()
+    const first = outcomeOf(tokens.verifyToken(access(junk.privateKey, 'junk')))
+    await until(() => state.calls === 2)
+    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+    expect(await first).toBe('TOKEN_SIGNATURE_INVALID')
+  })
+
+  test('is unavailable if the key function was asked for the same key a moment ago', async () => {
+    const { tokens, state } = await create(
+      (known) => async (header) =>
+        (known.published.find((jwk) => (jwk as { kid: string }).kid === header.kid) as never) ?? null,
+    )
+    expect(await outcomeOf(tokens.verifyToken(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
+    state.published = [old.jwk, next.jwk]
+    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+    expect(await request(tokens, junk.privateKey, 'junk')).toBe(refused)
+  })
+
+  test('is refused where no answer of the issuer could help', async () => {
+    const { tokens, state } = await create()
+    state.isDown = true
+    expect(await request(tokens, next.privateKey, '')).toBe(refused)
+  })
+})
