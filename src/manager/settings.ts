@@ -1,4 +1,5 @@
 import type { CreationRules } from '../claims/create.js'
+import { toForeignLead } from '../claims/ids.js'
 import { type ClaimRules, RESERVED_CLAIMS } from '../claims/payload.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
@@ -116,9 +117,10 @@ function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] 
   const leeways = foreign.map(({ leeway }) => leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
   const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
-  // From the start of a foreign token, which is `iat` in whole seconds minus the leeway, to the last moment at which it is
+  // From the start of a foreign token, which is `iat` in whole seconds minus the lead, to the last moment at which it is
   // not too old, whenever it expires.
-  for (const { maxAge, leeway } of foreign) lifetimes.push(((maxAge ?? 0) + 2 * leeway + 1) * 1000)
+  for (const { maxAge, leeway } of foreign)
+    lifetimes.push(((maxAge ?? 0) + leeway + toForeignLead(leeway) + 1) * 1000)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),

@@ -1,4 +1,4 @@
-import { readForeignStart, readTokenStart } from '../claims/ids.js'
+import { readForeignStart, readTokenStart, toForeignLead } from '../claims/ids.js'
 import { assertClaims, type ClaimRules, parseClaims, readEnd, type TokenPayload } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
@@ -116,10 +116,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
 
   const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
     const { header, payload, subjects, signer } = issuer.open(jws, claims)
-    const { leeway } = issuer.rules
+    const lead = toForeignLead(issuer.rules.leeway)
     const usesTokenlib = issuer.profile === 'tokenlib'
     // The ids of an issuer that uses this library say when a session began, as ours do.
-    const start = usesTokenlib ? readTokenStart(payload) - leeway * 1000 : readForeignStart(payload, leeway)
+    const start = usesTokenlib ? readTokenStart(payload) - lead * 1000 : readForeignStart(payload, lead)
     const end = readEnd(payload, issuer.rules)
     const source = sources.get(issuer) as TokenSource
     // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.

@@ -130,20 +130,21 @@ describe('what a signer is given and what it may return', () => {
 
   test.each(['RS256', 'PS256'] as const)('%s as a number, without leading zeros', async (algorithm) => {
     const rsa = keyPairFor(algorithm)
-    let zeros = 0
+    const shortened: Uint8Array[] = []
     const sign: SignFunction = (input) => {
       const padding =
         algorithm === 'PS256' ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } : {}
       const signature = signNow('sha256', input, { key: rsa.privateKey, ...padding })
       if (signature[0] !== 0) return signature
-      zeros++
+      shortened.push(signature.subarray(1))
       return signature.subarray(1)
     }
     const { tokens } = createKeyManager([{ algorithm, kid: 'kms', publicKey: rsa.publicKey, sign }])
-    for (let at = 0; zeros === 0; at++) {
-      const token = await tokens.createAccessTokenAsync({ uid: 'ada', serial: at })
-      if (zeros > 0) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    let token = ''
+    for (let at = 0; shortened.length === 0; at++) {
+      token = await tokens.createAccessTokenAsync({ uid: 'ada', serial: at })
     }
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
   })
 
   const n = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n

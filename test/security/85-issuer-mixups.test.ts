@@ -262,7 +262,9 @@ describeAttacks(
       const tokens = await openHonest()
       for (const [claims, header] of [
         [{ token_use: 'id' }, {}],
-        [{ nonce: 'n', token_use: 'access' }, {}],
+        [{ nonce: 'n' }, {}],
+        [{ nonce: 'n', token_use: 'id' }, {}],
+        [{ nonce: 'n', at_hash: 'h', token_use: 'access' }, {}],
         [{ typ: 'ID', type: 'access' }, {}],
         [{ events: {}, typ: 'Bearer' }, {}],
         [{}, { typ: 'logout+jwt' }],
