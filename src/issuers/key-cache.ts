@@ -227,6 +227,7 @@ export interface Background {
   done(): Promise<void>
 }
 
+/** A place for loads that nobody waits for, such as that of a synchronous check. */
 export function createBackground({ isWorkerd }: KeyRuntime): Background {
   const underWay = new Set<Promise<void>>()
   return {

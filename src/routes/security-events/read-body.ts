@@ -6,11 +6,11 @@ import { RefusedEvent } from './receiver.js'
 const MAX_BODY_BYTES = 64 * 1024
 
 /** What is expected of every JWT that a receiver accepts, besides what its own specification says. */
-export const JWT_LIMITS = {
+export const JWT_LIMITS: { readonly maxLength: number; readonly leeway: number } = {
   maxLength: MAX_BODY_BYTES,
   // A sender whose clock is a little ahead gets a 400 otherwise, and does not repeat the logout.
   leeway: 60,
-} as const
+}
 
 /** The body of a request as text, or `RefusedEvent` for another media type, for one too large, and for invalid UTF-8. */
 export async function parseText(request: Request, mediaType: string): Promise<string> {
