@@ -82,8 +82,9 @@ describeWithRedis('A longer lifetime in a Redis store', (url) => {
     const { open, key } = create(own)
     const store = await open(HOUR)
     const { position } = await store.revoke([user('ada'), user('bob', FOREVER)])
-    const monitor = await new Redis(server.url).monitor()
-    onTestFinished(() => monitor.disconnect())
+    const listener = new Redis(server.url)
+    const monitor = await listener.monitor()
+    onTestFinished(() => [listener, monitor].forEach((connection) => connection.disconnect()))
     const seen: string[] = []
     monitor.on('monitor', (_time: string, [command = '', name = '']: string[]) => {
       if (name.startsWith(key('')) || command === 'echo') seen.push(command.toUpperCase())
