@@ -78,9 +78,9 @@ export async function authenticateToken(
     // To whoever asks about a token of somebody else, an answer is final.
     if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
     else if (verifier.needsKeys(token, startedAt)) await verifier.loadKeys(token)
+    verified = await verifyLoaded(authenticator, token)
     // Not the time before the keys were loaded: the token may have expired meanwhile.
     const now = authenticator.now()
-    verified = verifier.verify(token, now)
     const { payload } = verified
     assertIssuer(verified.source.issuer, policy)
     assertType(payload, policy)
@@ -98,6 +98,17 @@ export async function authenticateToken(
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
     throw error
+  }
+}
+
+// The cool-down for a missing key may have ended since its keys were looked for: then they are loaded once more.
+async function verifyLoaded({ verifier, now }: Authenticator, token: string): Promise<VerifiedToken> {
+  try {
+    return verifier.verify(token, now())
+  } catch (error) {
+    if (!isTokenError(error) || error.code !== 'KEYS_UNAVAILABLE') throw error
+    await verifier.loadKeys(token)
+    return verifier.verify(token, now())
   }
 }
 
