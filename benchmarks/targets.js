@@ -105,18 +105,6 @@ export const TARGETS = [
     of: 'tokenlib',
     against: 'fast-jwt',
   },
-  ...['cold', 'repeated'].flatMap((how) =>
-    [
-      ['jose (remote key set)', '`jose` with a remote key set'],
-      ['aws-jwt-verify', '`aws-jwt-verify`'],
-    ].map(([against, words]) => ({
-      measure: `verify a foreign RS256 token ${how}, against ${words}`,
-      target: 1,
-      group: `verify foreign RS256 ${how}`,
-      of: 'tokenlib',
-      against,
-    })),
-  ),
 ]
 
 /**
