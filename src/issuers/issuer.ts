@@ -55,8 +55,8 @@ export interface IssuerContext {
   readonly identityClaim: string
 }
 
-/** An issuer of these options, or `ConfigurationError`; sends nothing. */
-export function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
+// Sends nothing.
+function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
   const { emit, leeway, prefixes, identityClaim } = context
   assertIssuerOptions(options)
   const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options

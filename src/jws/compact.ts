@@ -155,8 +155,8 @@ export function toShortType(typ: string): string {
   return typ.toLowerCase().replace(/^application\//, '')
 }
 
-/** The keys a header may mean. It selects among keys that are bound to their algorithms; it never decides how one is used. */
-export function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly BoundKey[] {
+// It selects among keys that are bound to their algorithms; it never decides how one is used.
+function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly BoundKey[] {
   const allowed = keys.filter((key) => key.algorithm === header.alg)
   if (allowed.length === 0) throw new TokenDecodeError('Token algorithm is not allowed')
   if (header.kid === undefined) return allowed
