@@ -152,7 +152,6 @@ function report(
   { opened }: ConnectedStore,
   { event, notBefore, position, left }: Done,
 ): void {
-  const holdsFor = notBefore === FOREVER ? 'every token' : `what began up to ${toIsoTime(notBefore)}`
   if (values['json'] === true) {
     const { kind, id } = target
     const startedUpTo = notBefore === FOREVER ? null : new Date(notBefore)
@@ -160,8 +159,8 @@ function report(
     writeJson(terminal, { revoked: { kind, id, startedUpTo, sessionsLeft: left }, store, position, event })
     return
   }
-  terminal.write(
-    `${terminal.style('green', 'Revoked')}: ${target.name}. The store refuses ${holdsFor} of it.\n`,
-  )
+  const began = notBefore === FOREVER ? '' : ` that began up to ${toIsoTime(notBefore)}`
+  terminal.write(`${terminal.style('green', 'Revoked')}: ${target.name}\n`)
+  terminal.write(`The store refuses ${target.kind === 'token' ? 'it' : `every token of it${began}`}\n`)
   if (left !== null) terminal.write(`Live sessions left: ${left}\n`)
 }
