@@ -1,14 +1,15 @@
 import { userInfo } from 'node:os'
 import type { EventOrigin, TokenEvents } from '../events.js'
-import { unknownName } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { parseActor } from '../sessions/options.js'
 import {
   assertArguments,
+  describeUnknown,
   type Command,
   type CommandCall,
   readText,
   STORE_OPTIONS,
+  TOKEN_ARGUMENT,
   writeJson,
 } from './command.js'
 import { type ConnectedStore, withConnection } from './connect.js'
@@ -74,7 +75,7 @@ class Declined extends Error {}
 function assertUsage(kind: (typeof TARGET_KINDS)[number], call: CommandCall): void {
   const [, ...positionals] = call.positionals
   if (kind !== 'token') assertArguments({ ...call, positionals }, kind === 'all' ? [] : [ARGUMENTS[kind]])
-  else if (call.values['jti'] === undefined) assertArguments({ ...call, positionals }, ['token|-'])
+  else if (call.values['jti'] === undefined) assertArguments({ ...call, positionals }, [TOKEN_ARGUMENT])
   if (call.values['yes'] === true || call.terminal.isInteractive) return
   throw new CommandError('There is no terminal to ask for a confirmation: add --yes', EXIT.usage)
 }
@@ -87,7 +88,7 @@ function parseKind(given: string | undefined): (typeof TARGET_KINDS)[number] {
   const kinds = TARGET_KINDS.join(', ')
   if (given === undefined) throw new CommandError(`Say what to revoke: ${kinds}`, EXIT.usage)
   throw new CommandError(
-    `${unknownName('kind of revocation', given, TARGET_KINDS)} It is one of ${kinds}`,
+    `${describeUnknown('kind of revocation', given, TARGET_KINDS)} It is one of ${kinds}`,
     EXIT.usage,
   )
 }
