@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkApi } from './gates/api.js'
 import { checkClientSize } from './gates/client-size.js'
 import { checkDocs } from './gates/docs.js'
 import { checkDocumented } from './gates/documented.js'
@@ -21,6 +22,7 @@ const GATES = {
   exports: checkExports,
   docs: checkDocs,
   documented: checkDocumented,
+  api: checkApi,
   packed: checkPacked,
   size: checkSize,
   'client size': checkClientSize,
