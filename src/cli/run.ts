@@ -6,10 +6,27 @@ import { COMMON_OPTIONS, type Command, type CommandCall, type CommandOptions, wr
 import { doctor } from './doctor/doctor.js'
 import { CommandError, EXIT } from './exit.js'
 import { helpOf, helpOfAll } from './help.js'
+import { inspect } from './inspect.js'
+import { keygen } from './keygen.js'
+import { prune } from './prune.js'
+import { revoke } from './revoke.js'
+import { secret } from './secret.js'
+import { sessions } from './sessions.js'
 import type { Terminal } from './terminal.js'
+import { verify } from './verify.js'
 import { version } from './version.js'
 
-const COMMANDS: readonly Command[] = [doctor, version]
+const COMMANDS: readonly Command[] = [
+  secret,
+  keygen,
+  inspect,
+  verify,
+  sessions,
+  revoke,
+  prune,
+  doctor,
+  version,
+]
 
 /** What the command line runs with. */
 export interface RunOptions {
@@ -87,5 +104,6 @@ function report(error: unknown, isJson: boolean, terminal: Terminal): number {
 function toExitCode(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode
   if (isTokenError(error)) return error.code === 'REVOCATION_UNAVAILABLE' ? EXIT.unavailable : EXIT.no
-  return isConfigurationError(error) ? EXIT.usage : EXIT.unavailable
+  // What a caller may not pass, such as a cursor that is none.
+  return isConfigurationError(error) || error instanceof TypeError ? EXIT.usage : EXIT.unavailable
 }
