@@ -1,9 +1,10 @@
 // npm run site, npm run site:build
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build, createServer } from 'vitepress'
+import { writeTexts } from './llms.js'
 import { prepare, watchDocs } from './prepare.js'
 import { relocate } from './relocate.js'
 import { ROOT } from './sources.js'
@@ -19,7 +20,10 @@ process.env.SITE_COMMAND = command
 await prepare()
 if (command === 'build') {
   await build(site)
-  relocate(join(ROOT, 'build/site'))
+  const output = join(ROOT, 'build/site')
+  relocate(output)
+  copyFileSync(join(site, '404.html'), join(output, '404.html'))
+  writeTexts(output)
 } else {
   const server = await createServer(site, { port: Number(values.port), host: values.host })
   await server.listen()

@@ -1,6 +1,6 @@
 // Makes the built site independent of the path that it is served at: it is built for a placeholder, which is then
 // replaced by relative addresses in HTML and style sheets, and in scripts by the path that head.js finds at run time.
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { parseAst } from 'vite'
 

@@ -8,7 +8,8 @@ import { resolveLink, toRepositoryPath } from '../sources.js'
  */
 export function repositoryLinks(markdown) {
   markdown.core.ruler.push('repository-links', ({ tokens, env }) => {
-    const from = toRepositoryPath(env.relativePath)
+    // A title in the front matter is parsed without a page.
+    const from = env.relativePath === undefined ? null : toRepositoryPath(env.relativePath)
     if (from === null) return
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       if (token.type === 'link_open') rewrite(token, 'href', from, env.relativePath)
