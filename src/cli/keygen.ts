@@ -1,4 +1,9 @@
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyPairKeyObjectResult,
+} from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import { ALGORITHMS } from '../jws/algorithms.js'
@@ -97,27 +102,25 @@ function generateKeys(call: CommandCall, format: (typeof FORMATS)[number]): Gene
       EXIT.usage,
     )
   }
-  const { privateKey, publicKey } = generate(algorithm, parseNumber(call, 'bits', 2048, 8192))
+  const pair = generate(algorithm, parseNumber(call, 'bits', 2048, 8192))
+  const privatePem = String(pair.privateKey.export({ format: 'pem', type: 'pkcs8' }))
+  const publicPem = String(pair.publicKey.export({ format: 'pem', type: 'spki' }))
+  // Not the objects that were generated: in Node 20, to export such a one as a JWK can wait for ever.
+  const publicKey = createPublicKey(publicPem)
   const kid = given ?? deriveKid(publicKey)
   const members = { kid, alg: algorithm, use: 'sig' }
   return {
     algorithm,
     kid,
     private: {
-      pem: String(privateKey.export({ format: 'pem', type: 'pkcs8' })),
-      jwk: { ...privateKey.export({ format: 'jwk' }), ...members },
+      pem: privatePem,
+      jwk: { ...createPrivateKey(privatePem).export({ format: 'jwk' }), ...members },
     },
-    public: {
-      pem: String(publicKey.export({ format: 'pem', type: 'spki' })),
-      jwk: { ...publicKey.export({ format: 'jwk' }), ...members },
-    },
+    public: { pem: publicPem, jwk: { ...publicKey.export({ format: 'jwk' }), ...members } },
   }
 }
 
-function generate(
-  algorithm: Algorithm,
-  modulusLength: number,
-): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
+function generate(algorithm: Algorithm, modulusLength: number): KeyPairKeyObjectResult {
   const spec = ALGORITHMS[algorithm]
   if (spec.family === 'ecdsa') return generateKeyPairSync('ec', { namedCurve: spec.curve })
   if (spec.family === 'eddsa') return generateKeyPairSync('ed25519')

@@ -1,14 +1,15 @@
 import { userInfo } from 'node:os'
 import type { EventOrigin, TokenEvents } from '../events.js'
-import { unknownName } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { parseActor } from '../sessions/options.js'
 import {
   assertArguments,
+  describeUnknown,
   type Command,
   type CommandCall,
   readText,
   STORE_OPTIONS,
+  TOKEN_ARGUMENT,
   writeJson,
 } from './command.js'
 import { type ConnectedStore, withConnection } from './connect.js'
@@ -74,7 +75,7 @@ class Declined extends Error {}
 function assertUsage(kind: (typeof TARGET_KINDS)[number], call: CommandCall): void {
   const [, ...positionals] = call.positionals
   if (kind !== 'token') assertArguments({ ...call, positionals }, kind === 'all' ? [] : [ARGUMENTS[kind]])
-  else if (call.values['jti'] === undefined) assertArguments({ ...call, positionals }, ['token|-'])
+  else if (call.values['jti'] === undefined) assertArguments({ ...call, positionals }, [TOKEN_ARGUMENT])
   if (call.values['yes'] === true || call.terminal.isInteractive) return
   throw new CommandError('There is no terminal to ask for a confirmation: add --yes', EXIT.usage)
 }
@@ -87,7 +88,7 @@ function parseKind(given: string | undefined): (typeof TARGET_KINDS)[number] {
   const kinds = TARGET_KINDS.join(', ')
   if (given === undefined) throw new CommandError(`Say what to revoke: ${kinds}`, EXIT.usage)
   throw new CommandError(
-    `${unknownName('kind of revocation', given, TARGET_KINDS)} It is one of ${kinds}`,
+    `${describeUnknown('kind of revocation', given, TARGET_KINDS)} It is one of ${kinds}`,
     EXIT.usage,
   )
 }
@@ -152,7 +153,6 @@ function report(
   { opened }: ConnectedStore,
   { event, notBefore, position, left }: Done,
 ): void {
-  const holdsFor = notBefore === FOREVER ? 'every token' : `what began up to ${toIsoTime(notBefore)}`
   if (values['json'] === true) {
     const { kind, id } = target
     const startedUpTo = notBefore === FOREVER ? null : new Date(notBefore)
@@ -160,8 +160,8 @@ function report(
     writeJson(terminal, { revoked: { kind, id, startedUpTo, sessionsLeft: left }, store, position, event })
     return
   }
-  terminal.write(
-    `${terminal.style('green', 'Revoked')}: ${target.name}. The store refuses ${holdsFor} of it.\n`,
-  )
+  const began = notBefore === FOREVER ? '' : ` that began up to ${toIsoTime(notBefore)}`
+  terminal.write(`${terminal.style('green', 'Revoked')}: ${target.name}\n`)
+  terminal.write(`The store refuses ${target.kind === 'token' ? 'it' : `every token of it${began}`}\n`)
   if (left !== null) terminal.write(`Live sessions left: ${left}\n`)
 }

@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import { isConfigurationError, isTokenError } from '../errors.js'
-import { unknownName } from '../options.js'
-import { COMMON_OPTIONS, type Command, type CommandCall, type CommandOptions, writeJson } from './command.js'
+import {
+  COMMON_OPTIONS,
+  type Command,
+  type CommandCall,
+  type CommandOptions,
+  describeUnknown,
+  writeJson,
+} from './command.js'
 import { doctor } from './doctor/doctor.js'
 import { CommandError, EXIT } from './exit.js'
 import { helpOf, helpOfAll } from './help.js'
@@ -59,7 +65,7 @@ function findCommand(name: string): Command {
   const command = COMMANDS.find((one) => one.name === name)
   if (command !== undefined) return command
   const known = COMMANDS.map((one) => one.name)
-  throw new CommandError(`${unknownName('command', name, known)} See tokenlib help`, EXIT.usage)
+  throw new CommandError(`${describeUnknown('command', name, known)} See tokenlib help`, EXIT.usage)
 }
 
 function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'positionals' | 'values'> {
@@ -70,7 +76,7 @@ function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'po
     if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue
     const names = Object.keys(options).map((name) => `--${name}`)
     throw new CommandError(
-      `${unknownName('option', token.rawName, names, command.name)} ` +
+      `${describeUnknown('option', token.rawName, names, command.name)} ` +
         'Put -- before a value that begins with a hyphen',
       EXIT.usage,
     )

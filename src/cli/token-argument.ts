@@ -1,9 +1,9 @@
-import { assertArguments, type CommandCall } from './command.js'
+import { assertArguments, type CommandCall, TOKEN_ARGUMENT } from './command.js'
 import { CommandError, EXIT } from './exit.js'
 
 /** The token that a command was given as its argument, or on stdin for `-`, without `Bearer` before it. */
 export async function readTokenArgument(call: CommandCall): Promise<string> {
-  assertArguments(call, ['token|-'])
+  assertArguments(call, [TOKEN_ARGUMENT])
   const [argument = ''] = call.positionals
   const text = argument === '-' ? await call.terminal.readInput() : argument
   // As it is copied from a request.
