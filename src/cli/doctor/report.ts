@@ -25,10 +25,10 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
   const counts = (['error', 'warning', 'note'] as const).map((level) =>
     toCountText(countLevel(findings, level), level),
   )
-  const foot = [
-    `${counts.join(', ')}.${options.isVerbose ? '' : ' All reasons: npx tokenlib doctor --verbose'}`,
-    `What each means: ${DOCS}`,
-  ]
+  const more = options.isVerbose ? '' : ' All reasons: npx tokenlib doctor --verbose'
+  const foot = [`${counts.join(', ')}.${more}`, `What each means: ${DOCS}`].flatMap((text) =>
+    toRows(text, width),
+  )
   terminal.write(`${[...head, '', ...body, '', ...foot].join('\n')}\n`)
 }
 
@@ -96,22 +96,24 @@ function colour(terminal: Terminal, level: Level, lines: readonly string[], id =
 // One more than the longest level.
 const INDENT = 8
 
-/** A text beside a name, wrapped between words; only a word that is longer than the line goes over it. */
+/** A text beside a name. */
 function wrap(name: string, text: string, width: number, bullet = ''): string[] {
-  const room = width - INDENT - bullet.length
-  const lines: string[] = []
-  let line = ''
+  return toRows(text, width - INDENT - bullet.length).map((row, at) =>
+    at === 0 ? name.padEnd(INDENT) + bullet + row : ' '.repeat(INDENT + bullet.length) + row,
+  )
+}
+
+// Broken between words; only a word that is longer than the row goes over it.
+function toRows(text: string, width: number): string[] {
+  const rows: string[] = []
+  let row = ''
   for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > room) {
-      lines.push(line)
-      line = word
+    if (row !== '' && row.length + 1 + word.length > width) {
+      rows.push(row)
+      row = word
     } else {
-      line = line === '' ? word : `${line} ${word}`
+      row = row === '' ? word : `${row} ${word}`
     }
   }
-  lines.push(line)
-  const indent = ' '.repeat(bullet.length)
-  return lines.map(
-    (content, at) => (at === 0 ? name : '').padEnd(INDENT) + (at === 0 ? bullet : indent) + content,
-  )
+  return [...rows, row]
 }
