@@ -29,7 +29,7 @@ function checkVariables(facts: ConfigurationFacts): Finding[] {
     ),
     ...weakSecrets.map((weakness) =>
       createFinding('secret-strength', 'error', {
-        title: `${weakness}: it can be guessed, and then anybody can create tokens.`,
+        title: `${weakness}, so anybody can guess it and create tokens.`,
         detail: 'RFC 7518 section 3.2: a secret must have at least as many bits as the hash.',
         fix: 'Replace it by the output of: npx tokenlib secret',
       }),
@@ -156,7 +156,7 @@ const checkGrace: Check<ConfigurationFacts> = ({ config }) => {
 
 const checkLeeway: Check<ConfigurationFacts> = ({ config }) => {
   const seconds = parseDuration(config.JWT_DECODE_LEEWAY)
-  if (seconds <= 60) return ok('leeway', `Expired tokens are accepted for ${toDurationText(seconds)} more.`)
+  if (seconds <= 60) return ok('leeway', 'Expired tokens are accepted for a minute more at most.')
   return createFinding('leeway', 'warning', {
     title: `Expired tokens are accepted for ${toDurationText(seconds)} more.`,
     detail: 'The leeway is for clocks that differ, and clocks with NTP differ by less than a second.',

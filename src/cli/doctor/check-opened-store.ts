@@ -41,7 +41,6 @@ export async function checkOpenedStore(
   options: StoreCheckOptions,
 ): Promise<StoreReport> {
   const { address, revocationTimeoutMs, withReplica, progress } = options
-  progress('looking at the store')
   const report = await checkKind(opened, address)
   const { latency, clock, isTls } = report.facts
   const facts: StoreFacts = {

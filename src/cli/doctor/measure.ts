@@ -26,7 +26,11 @@ export async function measureLatency(call: () => Promise<unknown>): Promise<Late
     times.push(monotonicNow() - start)
   }
   const sorted = times.toSorted((a, b) => a - b)
-  return { samples: SAMPLES, medianMs: sorted[SAMPLES / 2] as number, worstMs: sorted.at(-1) as number }
+  return {
+    samples: SAMPLES,
+    medianMs: round(sorted[SAMPLES / 2] as number),
+    worstMs: round(sorted.at(-1) as number),
+  }
 }
 
 /** Compares the clock of a store, in epoch milliseconds, with that of this machine; the shortest of a few calls counts. */
@@ -38,8 +42,13 @@ export async function measureClock(readTime: () => Promise<number>): Promise<Clo
     const time = await readTime()
     const uncertaintyMs = (monotonicNow() - start) / 2
     if (best === null || uncertaintyMs < best.uncertaintyMs) {
-      best = { differenceMs: time - before - uncertaintyMs, uncertaintyMs }
+      best = { differenceMs: round(time - before - uncertaintyMs), uncertaintyMs: round(uncertaintyMs) }
     }
   }
   return best as ClockDifference
+}
+
+// To hundredths: what is below says nothing.
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 100) / 100
 }

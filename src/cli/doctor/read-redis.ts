@@ -96,31 +96,11 @@ return { 'absent', '0' }
 
 // Every command of the store's scripts, with arguments that a server can find the keys in.
 const COMMANDS = [
-  'GET',
-  'SET 1',
-  'MGET',
-  'DEL',
-  'EXISTS',
-  'HMGET f',
-  'HSET f v',
-  'HDEL f',
-  'ZADD 0 m',
-  'ZREM m',
-  'ZSCORE m',
-  'ZCARD',
-  'ZCOUNT 0 1',
-  'ZREVRANK m',
-  'ZRANGE 0 1',
-  'ZREVRANGE 0 1',
-  'ZRANGEBYSCORE 0 1',
-  'ZREVRANGEBYSCORE 1 0',
-  'ZREMRANGEBYSCORE 0 0',
-  'RPUSH v',
-  'LTRIM 0 1',
-  'LINDEX 0',
-  'PTTL',
-  'PEXPIRE 1',
-  'PERSIST',
+  ...['TIME', 'SCAN 0', 'GET key', 'SET key 1', 'MGET key', 'DEL key', 'EXISTS key'],
+  ...['HMGET key f', 'HSET key f v', 'HDEL key f', 'RPUSH key v', 'LTRIM key 0 1', 'LINDEX key 0'],
+  ...['ZADD key 0 m', 'ZREM key m', 'ZSCORE key m', 'ZCARD key', 'ZCOUNT key 0 1', 'ZREVRANK key m'],
+  ...['ZRANGE key 0 1', 'ZREVRANGE key 0 1', 'ZRANGEBYSCORE key 0 1', 'ZREVRANGEBYSCORE key 1 0'],
+  ...['ZREMRANGEBYSCORE key 0 0', 'PTTL key', 'PEXPIRE key 1', 'PERSIST key'],
 ]
 
 /** KEYS[1] never exists: SET … XX writes nothing, and fails like every write of a user or a server that may not. */
@@ -131,13 +111,8 @@ if type(answer) == 'table' and answer.err then failure = answer.err end
 if redis.acl_check_cmd then
   for command in string.gmatch('${COMMANDS.join(';')}', '[^;]+') do
     local words = {}
-    for word in string.gmatch(command, '%S+') do words[#words + 1] = word end
-    table.insert(words, 2, KEYS[1])
+    for word in string.gmatch(command, '%S+') do words[#words + 1] = word == 'key' and KEYS[1] or word end
     if not redis.acl_check_cmd(unpack(words)) then denied[#denied + 1] = words[1] end
-  end
-  for _, command in ipairs({ 'TIME', 'SCAN 0' }) do
-    local name, rest = string.match(command, '^(%S+) ?(.*)$')
-    if not redis.acl_check_cmd(name, rest ~= '' and rest or nil) then denied[#denied + 1] = name end
   end
   if not redis.acl_check_cmd('PUBLISH', ARGV[1], '') then mayPublish = '0' end
 end

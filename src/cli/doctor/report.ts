@@ -8,8 +8,73 @@ export interface ReportOptions {
   readonly subjects: readonly (readonly [name: string, text: string])[]
   /** In characters. */
   readonly width: number
-  /** Whether details and everything that is fine are written too. */
+  /** Whether everything is written: reasons, and what is fine. */
   readonly isVerbose: boolean
+}
+
+/** Writes the findings on one screen, what matters most first. */
+export function writeReport(terminal: Terminal, findings: readonly Finding[], options: ReportOptions): void {
+  const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width))
+  const screen = { terminal, width, findings: sortFindings(findings) }
+  const head = options.subjects.flatMap(([name, text]) =>
+    wrap(name, text, width).map((line) => terminal.style('dim', line)),
+  )
+  const body = options.isVerbose
+    ? screen.findings.flatMap((finding) => toLines(screen, finding, ['detail', 'fix']))
+    : toScreen(screen, SCREEN_LINES - head.length - FOOT_LINES)
+  const counts = (['error', 'warning', 'note'] as const).map((level) =>
+    toCountText(countLevel(findings, level), level),
+  )
+  const more = options.isVerbose ? '' : ' All reasons: npx tokenlib doctor --verbose'
+  const foot = [`${counts.join(', ')}.${more}`, `What each means: ${DOCS}`].flatMap((text) =>
+    toRows(text, width),
+  )
+  terminal.write(`${[...head, '', ...body, '', ...foot].join('\n')}\n`)
+}
+
+const DOCS = 'https://github.com/tokenlib/tokenlib/blob/main/docs/doctor.md'
+const [MIN_WIDTH, MAX_WIDTH] = [40, 100]
+const [SCREEN_LINES, FOOT_LINES] = [40, 4]
+
+interface Screen {
+  readonly terminal: Terminal
+  readonly width: number
+  readonly findings: readonly Finding[]
+}
+
+// As much as fits: first the list of what is fine becomes a number, then notes lose what to do, then warnings.
+function toScreen(screen: Screen, maxLines: number): string[] {
+  const problems = screen.findings.filter(({ level }) => level !== 'ok')
+  const write = (withoutFix: readonly Level[], isListed: boolean): string[] => [
+    ...problems.flatMap((finding) =>
+      toLines(screen, finding, withoutFix.includes(finding.level) ? [] : ['fix']),
+    ),
+    ...toFine(screen, isListed),
+  ]
+  const attempts = [write([], true), write([], false), write(['note'], false)]
+  return attempts.find((lines) => lines.length <= maxLines) ?? write(['note', 'warning'], false)
+}
+
+function toFine({ terminal, width, findings }: Screen, isListed: boolean): string[] {
+  const problems = new Set(findings.filter(({ level }) => level !== 'ok').map(({ id }) => id))
+  const ids = [...new Set(findings.map(({ id }) => id))].filter((id) => !problems.has(id))
+  if (ids.length === 0) return []
+  const text = isListed ? ids.join(' ') : `${toCountText(ids.length, 'other check')}`
+  return colour(terminal, 'ok', wrap('ok', text, width))
+}
+
+function toLines(
+  { terminal, width }: Screen,
+  finding: Finding,
+  parts: readonly ('detail' | 'fix')[],
+): string[] {
+  const { id, level, title, detail, fix } = finding
+  const lines = colour(terminal, level, wrap(level, `${id}  ${title}`, width), id)
+  if (parts.includes('detail') && detail !== '') lines.push(...wrap('', detail, width))
+  if (parts.includes('fix') && fix !== '') {
+    lines.push(...wrap('', fix, width, '→ ').map((line) => terminal.style('dim', line)))
+  }
+  return lines
 }
 
 const FORMATS: Readonly<Record<Level, TextFormat>> = {
@@ -19,66 +84,36 @@ const FORMATS: Readonly<Record<Level, TextFormat>> = {
   ok: 'green',
 }
 
-// As wide as the longest level.
-const INDENT = 9
-
-/** Writes the findings on one screen, what matters most first. */
-export function writeReport(terminal: Terminal, findings: readonly Finding[], options: ReportOptions): void {
-  const { subjects, isVerbose } = options
-  const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width))
-  const sorted = sortFindings(findings)
-  const problems = sorted.filter(({ level }) => level !== 'ok')
-  const fine = sorted.filter(({ level }) => level === 'ok')
-  const lines = [
-    ...subjects.flatMap(([name, text]) => hang(name, text, width).map((line) => terminal.style('dim', line))),
-    '',
-    ...problems.flatMap((finding) => toLines(terminal, finding, width, isVerbose)),
-  ]
-  if (fine.length > 0 && isVerbose) {
-    lines.push(...fine.flatMap((finding) => toLines(terminal, finding, width, true)))
-  } else if (fine.length > 0) {
-    const ids = [...new Set(fine.map(({ id }) => id))].filter((id) => !problems.some((one) => one.id === id))
-    lines.push(...mark(terminal, 'ok', hang('ok', ids.join(' '), width)))
-  }
-  const summary = (['error', 'warning', 'note'] as const).map((level) =>
-    toCountText(countLevel(findings, level), level),
-  )
-  lines.push('', `${summary.join(', ')}. What each means: ${DOCS}`)
-  if (problems.length > 0 && !isVerbose) lines.push('Reasons and everything that is fine: --verbose')
-  terminal.write(`${lines.join('\n')}\n`)
-}
-
-const DOCS = 'https://github.com/tokenlib/tokenlib/blob/main/docs/doctor.md'
-const [MIN_WIDTH, MAX_WIDTH] = [40, 100]
-
-function toLines(terminal: Terminal, finding: Finding, width: number, isVerbose: boolean): string[] {
-  const { id, level, title, detail, fix } = finding
-  const lines = mark(terminal, level, hang(level, `${id}: ${title}`, width), id)
-  if (isVerbose && detail !== '') lines.push(...hang('', detail, width))
-  if (fix !== '') lines.push(...hang('', `→ ${fix}`, width).map((line) => terminal.style('dim', line)))
-  return lines
-}
-
-// Colours the level and the id of the first line, after its width was measured.
-function mark(terminal: Terminal, level: Level, [first = '', ...rest]: readonly string[], id = ''): string[] {
-  const name = terminal.style(FORMATS[level], level)
+// The level and the id, after the width of the line was measured.
+function colour(terminal: Terminal, level: Level, lines: readonly string[], id = ''): string[] {
+  const [first = '', ...rest] = lines
+  const name = terminal.style(FORMATS[level], level) + ' '.repeat(INDENT - level.length)
   const text = first.slice(INDENT)
   const named = id !== '' && text.startsWith(id) ? terminal.style('bold', id) + text.slice(id.length) : text
-  return [`${name}${' '.repeat(INDENT - level.length)}${named}`, ...rest]
+  return [name + named, ...rest]
 }
 
-/** A text beside a name, wrapped at words; only a word that is longer than the line goes over it. */
-function hang(name: string, text: string, width: number): string[] {
-  const lines: string[] = []
-  let line = ''
+// One more than the longest level.
+const INDENT = 8
+
+/** A text beside a name. */
+function wrap(name: string, text: string, width: number, bullet = ''): string[] {
+  return toRows(text, width - INDENT - bullet.length).map((row, at) =>
+    at === 0 ? name.padEnd(INDENT) + bullet + row : ' '.repeat(INDENT + bullet.length) + row,
+  )
+}
+
+// Broken between words; only a word that is longer than the row goes over it.
+function toRows(text: string, width: number): string[] {
+  const rows: string[] = []
+  let row = ''
   for (const word of text.split(' ')) {
-    if (line !== '' && INDENT + line.length + 1 + word.length > width) {
-      lines.push(line)
-      line = word
+    if (row !== '' && row.length + 1 + word.length > width) {
+      rows.push(row)
+      row = word
     } else {
-      line = line === '' ? word : `${line} ${word}`
+      row = row === '' ? word : `${row} ${word}`
     }
   }
-  lines.push(line)
-  return lines.map((content, at) => (at === 0 ? name : '').padEnd(INDENT) + content)
+  return [...rows, row]
 }
