@@ -25,7 +25,7 @@ export interface Settings extends ResolvedKeys {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit'>
+  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit' | 'observers'>
   readonly verifiedCacheSize: number
 }
 
