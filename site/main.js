@@ -1,0 +1,28 @@
+// npm run site, npm run site:build
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { build, createServer } from 'vitepress'
+import { prepare, watchDocs } from './prepare.js'
+import { relocate } from './relocate.js'
+import { ROOT } from './sources.js'
+
+const site = fileURLToPath(new URL('.', import.meta.url))
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { port: { type: 'string', default: '5173' }, host: { type: 'string', default: '127.0.0.1' } },
+})
+const [command] = positionals
+process.env.SITE_COMMAND = command
+
+await prepare()
+if (command === 'build') {
+  await build(site)
+  relocate(join(ROOT, 'build/site'))
+} else {
+  const server = await createServer(site, { port: Number(values.port), host: values.host })
+  await server.listen()
+  server.printUrls()
+  watchDocs()
+}
