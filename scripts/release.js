@@ -37,14 +37,16 @@ const STEPS = {
 async function release() {
   const options = parseOptions()
   const { version } = readManifest()
-  const context = { version, lastTag: await readLastTag(), ...options }
+  const context = { version, lastTag: await readLastTag(version), ...options }
   console.log(`tokenlib ${version}${options.isDryRun ? ', dry run: nothing is tagged or published' : ''}\n`)
 
   const results = []
   for (const [name, step] of Object.entries(STEPS)) {
     const result = await runStep(name, step, context, results)
     results.push(result)
-    console.log(`${result.outcome.padEnd(7)} ${name}: ${result.text.replaceAll('\n', '\n        ')}`)
+    if (!isLeftOut(name, context)) {
+      console.log(`${result.outcome.padEnd(7)} ${name}: ${result.text.replaceAll('\n', '\n        ')}`)
+    }
   }
   printSummary(results)
 
@@ -56,7 +58,7 @@ async function release() {
 }
 
 async function runStep(name, { run, needs, skip }, context, results) {
-  if (context.only !== null && !context.only.includes(name)) {
+  if (isLeftOut(name, context)) {
     return { name, outcome: 'SKIPPED', text: 'NOT RUN because of --only', seconds: 0 }
   }
   if (context.skipped.includes(skip)) {
@@ -72,6 +74,10 @@ async function runStep(name, { run, needs, skip }, context, results) {
   } catch (error) {
     return toResult('FAIL', error.message.trim())
   }
+}
+
+function isLeftOut(name, { only }) {
+  return only !== null && !only.includes(name)
 }
 
 function parseOptions() {

@@ -45,7 +45,7 @@ function assertAnnounced(breaking, { version, lastTag }) {
       : [`${version} must be a new major version, or before 1.0.0 a new minor one`]),
     ...(announcesBreaking(parseSection(version))
       ? []
-      : [`the section ${version} of CHANGELOG.md must have an entry with the word "Breaking"`]),
+      : [`the section ${version} of CHANGELOG.md must have an entry that begins with "Breaking"`]),
   ]
   if (problems.length === 0) return
   const lines = toLines(breaking)

@@ -22,9 +22,9 @@ export function parseSection(version, sections = readSections()) {
   return section
 }
 
-/** Whether a section says that it breaks something: a heading or an entry with the word "breaking". */
+/** Whether a section says that it breaks something: a heading, an entry or a line that begins with "Breaking". */
 export function announcesBreaking({ text }) {
-  return /^(?:#+|- ).*\bbreaking\b/im.test(text)
+  return /^(?:#+ |- )?(?:\*\*)?Breaking\b/m.test(text)
 }
 
 /**

@@ -9,10 +9,11 @@ export async function git(...args) {
   return (await run('git', args, root)).trimEnd()
 }
 
-/** The tag of the newest release before this commit, or `null` if there is none. */
-export async function readLastTag() {
+/** The tag of the newest release before this version, or `null` if there is none. */
+export async function readLastTag(version) {
   const tags = (await git('tag', '--list', 'v*', '--merged', 'HEAD')).split('\n')
-  const releases = tags.filter((tag) => /^v\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(tag))
+  // In the workflow of a tag, the commit has the tag of the version already.
+  const releases = tags.filter((tag) => tag !== `v${version}` && /^v\d+\.\d+\.\d+(?:-[\w.-]+)?$/.test(tag))
   return releases.toSorted((a, b) => compareVersions(b.slice(1), a.slice(1)))[0] ?? null
 }
 

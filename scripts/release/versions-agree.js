@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../pack.js'
 import { assertNone } from '../run.js'
@@ -13,16 +13,34 @@ const PLACES = [
   { file: 'site/versions.json', pattern: /"version": *"v?(\d[^"]*)"/, isOptional: true },
 ]
 
-/** README, documentation, lock file, site and the newest section of the changelog name the version of package.json. */
+/**
+ * README, documentation, lock file, site and the newest section of the changelog name the version of package.json, and so
+ * does every command with a tarball.
+ */
 export function checkVersionsAgree({ version }) {
-  const problems = PLACES.flatMap(({ file, pattern, isOptional = false }) => {
-    if (!existsSync(join(root, file))) return isOptional ? [] : [`${file} is missing`]
-    const found = pattern.exec(readFileSync(join(root, file), 'utf8'))?.[1] ?? 'no version'
-    return found === version ? [] : [`${file} has ${found}; package.json has ${version}`]
+  const named = PLACES.flatMap(({ file, pattern, isOptional = false }) => {
+    if (!existsSync(join(root, file))) return isOptional ? [] : [{ file, found: 'nothing: it is missing' }]
+    return [{ file, found: pattern.exec(readText(file))?.[1] ?? 'no version' }]
   })
-  const newest = readSections().find((section) => section.version !== 'Unreleased')?.version ?? 'no version'
-  if (newest !== version)
-    problems.push(`CHANGELOG.md has ${newest} as its newest section; package.json has ${version}`)
-  assertNone(problems)
-  return `${version} everywhere`
+  const newest = readSections().find((section) => section.version !== 'Unreleased')?.version
+  named.push({ file: 'CHANGELOG.md', found: newest ?? 'no version' })
+  for (const file of ['README.md', ...listPages()]) {
+    for (const [, found] of readText(file).matchAll(/\btokenlib-(\d+\.\d+\.\d+(?:-[\w.]+?)?)\.tgz/g)) {
+      named.push({ file, found })
+    }
+  }
+
+  const wrong = named.filter(({ found }) => found !== version)
+  assertNone(wrong.map(({ file, found }) => `${file} has ${found}; package.json has ${version}`))
+  return `${version} in ${named.length} places`
+}
+
+function listPages() {
+  return readdirSync(join(root, 'docs'), { recursive: true })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => join('docs', path))
+}
+
+function readText(file) {
+  return readFileSync(join(root, file), 'utf8')
 }
