@@ -6,6 +6,8 @@ import { ACCESS_SECONDS, BOUND_MS, GRACE_SECONDS, REFRESH_SECONDS } from './opti
 const ACTIVE_PER_REQUEST = 8
 // Around an expiry both answers are right: tokens count whole seconds.
 const MARGIN_MS = 3000
+// What is about to expire is not sent: a busy machine may take seconds to answer.
+const STALL_MS = 20_000
 // Within the grace of a refresh the session does not move on: the newest token may be used again.
 const SETTLED_AFTER_MS = (GRACE_SECONDS + 3) * 1000
 // What has ended is kept for five minutes by managers, and one more by stores, because clocks differ; and then until
@@ -49,7 +51,7 @@ export function createModel(rate) {
     const at = list.indexOf(item)
     if (at >= 0) list.splice(at, 1)
   }
-  const hasGoodAccess = (now) => (session) => session.accessEndsAt - now > 2 * MARGIN_MS
+  const hasGoodAccess = (now) => (session) => session.accessEndsAt - now > STALL_MS
 
   return {
     isFull: () => active.length >= target,
@@ -80,7 +82,7 @@ export function createModel(rate) {
     pickGood: (now) => pick(active, hasGoodAccess(now)),
     /** The session that has waited longest for a refresh; those that end soon are left. */
     takeOldest(now) {
-      for (const session of active.filter(({ refreshEndsAt }) => refreshEndsAt - now < 2 * MARGIN_MS)) {
+      for (const session of active.filter(({ refreshEndsAt }) => refreshEndsAt - now < STALL_MS)) {
         remove(active, session)
         left.push(session)
       }
