@@ -6,10 +6,13 @@ import { ACCESS_SECONDS, BOUND_MS, GRACE_SECONDS, REFRESH_SECONDS } from './opti
 const ACTIVE_PER_REQUEST = 8
 // Around an expiry both answers are right: tokens count whole seconds.
 const MARGIN_MS = 3000
+// What is about to expire is not sent: a busy machine may take seconds to answer.
+const STALL_MS = 20_000
 // Within the grace of a refresh the session does not move on: the newest token may be used again.
 const SETTLED_AFTER_MS = (GRACE_SECONDS + 3) * 1000
-// What has ended is kept by a store for a margin of a minute, and until it is pruned, about once a minute.
-const PRUNED_AFTER_MS = 180_000
+// What has ended is kept for five minutes by managers, and one more by stores, because clocks differ; and then until
+// it is pruned, about once a minute.
+const PRUNED_AFTER_MS = 450_000
 
 /** Whether an access token of the session must be accepted, must be refused, or may be either. */
 export function readExpectation(session, { accessEndsAt, accessOverAt, application, sentAt, answeredAt }) {
@@ -48,7 +51,7 @@ export function createModel(rate) {
     const at = list.indexOf(item)
     if (at >= 0) list.splice(at, 1)
   }
-  const hasGoodAccess = (now) => (session) => session.accessEndsAt - now > 2 * MARGIN_MS
+  const hasGoodAccess = (now) => (session) => session.accessEndsAt - now > STALL_MS
 
   return {
     isFull: () => active.length >= target,
@@ -62,6 +65,9 @@ export function createModel(rate) {
     },
     open(uid, pair, sentAt) {
       const session = { uid, revokeSentAt: null, revokedAt: null, revokedBy: null }
+      // A refresh does not make a session longer.
+      session.refreshEndsAt = sentAt + REFRESH_SECONDS * 1000
+      session.refreshOverAt = performance.now() + REFRESH_SECONDS * 1000
       this.renew(session, pair, sentAt)
       active.push(session)
       // A client that is never seen again: its session ends by itself.
@@ -69,19 +75,20 @@ export function createModel(rate) {
     },
     renew(session, { accessToken, refreshToken }, sentAt) {
       Object.assign(session, { accessToken, refreshToken, renewedAt: performance.now() })
-      session.accessEndsAt = sentAt + ACCESS_SECONDS * 1000
-      // The answer may have taken long: by then they have expired for certain.
-      session.accessOverAt = session.renewedAt + ACCESS_SECONDS * 1000
-      session.refreshOverAt = session.renewedAt + REFRESH_SECONDS * 1000
-      session.refreshEndsAt = sentAt + REFRESH_SECONDS * 1000
+      session.accessEndsAt = Math.min(sentAt + ACCESS_SECONDS * 1000, session.refreshEndsAt)
+      // The answer may have taken long: by then it has expired for certain.
+      session.accessOverAt = Math.min(session.renewedAt + ACCESS_SECONDS * 1000, session.refreshOverAt)
     },
     pickGood: (now) => pick(active, hasGoodAccess(now)),
-    /** The session that has waited longest for a refresh. */
+    /** The session that has waited longest for a refresh; those that end soon are left. */
     takeOldest(now) {
+      for (const session of active.filter(({ refreshEndsAt }) => refreshEndsAt - now < STALL_MS)) {
+        remove(active, session)
+        left.push(session)
+      }
       let oldest = null
       for (const session of active) {
-        if (session.refreshEndsAt - now < 2 * MARGIN_MS || now - session.renewedAt < SETTLED_AFTER_MS)
-          continue
+        if (now - session.renewedAt < SETTLED_AFTER_MS) continue
         if (oldest === null || session.accessEndsAt < oldest.accessEndsAt) oldest = session
       }
       remove(active, oldest)

@@ -35,7 +35,7 @@ export function readOptions(args) {
 
 /** What the applications and the load agree on. Short, so that a run of 20 minutes sees all of them end. */
 export const ACCESS_SECONDS = 60
-export const REFRESH_SECONDS = 300
+export const REFRESH_SECONDS = 180
 export const BOUND_MS = 1000
 /** A refresh token that was used is accepted again for so long, by a client that lost the answer. */
 export const GRACE_SECONDS = 5
