@@ -14,6 +14,7 @@ import { pack, readManifest, root } from './pack.js'
 import { run } from './run.js'
 import { checkSize } from './gates/size.js'
 import { checkTypes } from './gates/types.js'
+import { checkVersionNames } from './gates/version.js'
 
 // A gate gets the package and returns its figure, or throws an error whose message says what is wrong.
 const GATES = {
@@ -23,6 +24,7 @@ const GATES = {
   docs: checkDocs,
   documented: checkDocumented,
   api: checkApi,
+  version: checkVersionNames,
   packed: checkPacked,
   size: checkSize,
   'client size': checkClientSize,

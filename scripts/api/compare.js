@@ -37,7 +37,8 @@ export function compareReports(before, after) {
       const removed = subtract(old.get(name) ?? [], current.get(name) ?? [])
       const added = subtract(current.get(name) ?? [], old.get(name) ?? [])
       if (removed.length === 0 && added.length === 0) return []
-      return { file, name, isNew: !old.has(name), isGone: !current.has(name), removed, added }
+      const isInterface = (current.get(name) ?? []).some((line) => /^(?:export )?interface /.test(line))
+      return { file, name, isNew: !old.has(name), isInterface, removed, added }
     })
   })
 }
@@ -69,11 +70,12 @@ export function toLines(differences) {
   ])
 }
 
-/** The lines of the first list that the second does not have, each as often as it is missing. */
+/** The lines of the first list that the second does not have, each as often as it is missing; brackets alone say nothing. */
 function subtract(lines, others) {
   const left = new Map()
   for (const line of others) left.set(line, (left.get(line) ?? 0) + 1)
   return lines.filter((line) => {
+    if (!/\w/.test(line)) return false
     const count = left.get(line) ?? 0
     left.set(line, count - 1)
     return count <= 0

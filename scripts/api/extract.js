@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { CompilerState, Extractor, ExtractorConfig } from '@microsoft/api-extractor'
+import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
 import { listSubpaths } from '../gates/entries.js'
 import { readManifest, root } from '../pack.js'
 import { toReports } from './reports.js'
@@ -76,7 +76,7 @@ function extractOne(config, compilerState) {
     compilerState,
     localBuild: true,
     messageCallback: (message) => {
-      if (message.logLevel === 'error') errors.push(message.formatMessageWithLocation(root))
+      if (message.logLevel === ExtractorLogLevel.Error) errors.push(message.formatMessageWithLocation(root))
       message.handled = true
     },
   })

@@ -70,7 +70,7 @@ function isExported(block) {
 }
 
 function isImport(block) {
-  return /^import /.test(block)
+  return block.startsWith('import ')
 }
 
 /** The imports that the kept declarations need, as one block, or none. */

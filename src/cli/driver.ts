@@ -43,7 +43,10 @@ function findModule(require: NodeJS.Require, name: string): string | null {
 
 /** An address for messages: without its password, and without parameters, which may have one too. */
 export function hidePassword(url: string): string {
-  return url.replace(/[?#].*$/, '').replace(/^([a-z]+:\/\/[^:@/]*)(?::.*)?@/, '$1@')
+  const place = url.replace(/[?#].*$/, '')
+  return place.replace(/^([a-z]+:\/\/)([^:@/]*)(?::.*)?@/, (_, scheme: string, user: string) =>
+    user === '' ? scheme : `${scheme}${user}@`,
+  )
 }
 
 /** The failure of a store as one sentence without its password. */

@@ -1,15 +1,38 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import { isConfigurationError, isTokenError } from '../errors.js'
-import { unknownName } from '../options.js'
-import { COMMON_OPTIONS, type Command, type CommandCall, type CommandOptions, writeJson } from './command.js'
+import {
+  COMMON_OPTIONS,
+  type Command,
+  type CommandCall,
+  type CommandOptions,
+  describeUnknown,
+  writeJson,
+} from './command.js'
 import { doctor } from './doctor/doctor.js'
 import { CommandError, EXIT } from './exit.js'
 import { helpOf, helpOfAll } from './help.js'
+import { inspect } from './inspect.js'
+import { keygen } from './keygen.js'
+import { prune } from './prune.js'
+import { revoke } from './revoke.js'
+import { secret } from './secret.js'
+import { sessions } from './sessions.js'
 import type { Terminal } from './terminal.js'
+import { verify } from './verify.js'
 import { version } from './version.js'
 
-const COMMANDS: readonly Command[] = [doctor, version]
+const COMMANDS: readonly Command[] = [
+  secret,
+  keygen,
+  inspect,
+  verify,
+  sessions,
+  revoke,
+  prune,
+  doctor,
+  version,
+]
 
 /** What the command line runs with. */
 export interface RunOptions {
@@ -42,7 +65,7 @@ function findCommand(name: string): Command {
   const command = COMMANDS.find((one) => one.name === name)
   if (command !== undefined) return command
   const known = COMMANDS.map((one) => one.name)
-  throw new CommandError(`${unknownName('command', name, known)} See tokenlib help`, EXIT.usage)
+  throw new CommandError(`${describeUnknown('command', name, known)} See tokenlib help`, EXIT.usage)
 }
 
 function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'positionals' | 'values'> {
@@ -53,7 +76,7 @@ function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'po
     if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue
     const names = Object.keys(options).map((name) => `--${name}`)
     throw new CommandError(
-      `${unknownName('option', token.rawName, names, command.name)} ` +
+      `${describeUnknown('option', token.rawName, names, command.name)} ` +
         'Put -- before a value that begins with a hyphen',
       EXIT.usage,
     )
@@ -87,5 +110,6 @@ function report(error: unknown, isJson: boolean, terminal: Terminal): number {
 function toExitCode(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode
   if (isTokenError(error)) return error.code === 'REVOCATION_UNAVAILABLE' ? EXIT.unavailable : EXIT.no
-  return isConfigurationError(error) ? EXIT.usage : EXIT.unavailable
+  // What a caller may not pass, such as a cursor that is none.
+  return isConfigurationError(error) || error instanceof TypeError ? EXIT.usage : EXIT.unavailable
 }

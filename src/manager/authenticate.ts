@@ -1,6 +1,7 @@
 import { isTokenError, RevokedTokenError } from '../errors.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { TokenEmitter } from '../events.js'
+import type { Observers } from '../observer.js'
 import { assertCsrf } from '../request/csrf.js'
 import { missingToken, readToken, type RequestToken } from '../request/read-token.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
@@ -27,6 +28,7 @@ export interface Authenticator {
   readonly store: StoreConnection | null
   readonly now: Clock
   readonly emit: TokenEmitter['emit']
+  readonly observers: Observers
 }
 
 /** The request a token came in, and what was found there. */

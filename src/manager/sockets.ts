@@ -13,6 +13,7 @@ import {
   verifyLoaded,
 } from './authenticate.js'
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
+import { observeCheck } from './observe-check.js'
 import {
   assertFresh,
   assertIssuer,
@@ -80,7 +81,19 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
 }
 
 /** Checks the token of a WebSocket handshake like that of any request. */
-export async function authenticateUpgrade(
+export function authenticateUpgrade(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: ParsedUpgradePolicy,
+): Promise<AuthenticatedUpgrade> {
+  return observeCheck(authenticator.observers, {
+    kind: 'upgrade',
+    run: () => checkUpgrade(authenticator, view, policy),
+    readSubject: ({ payload }) => payload.sub,
+  })
+}
+
+async function checkUpgrade(
   authenticator: Authenticator,
   view: RequestView,
   policy: ParsedUpgradePolicy,
@@ -146,7 +159,7 @@ export async function recheckToken(
 ): Promise<void> {
   const { token, location } = upgrade.token
   const followed = readFollowed(upgrade)
-  await reported(authenticator, upgrade.payload, async () => {
+  const check = async (): Promise<void> => {
     const { verifier } = authenticator
     if (verifier.needsKeys(token, authenticator.now())) await verifier.loadKeys(token)
     const verified = await verifyLoaded(authenticator, token, followed !== null)
@@ -156,6 +169,11 @@ export async function recheckToken(
     await assertUnrevoked(authenticator, token, verified, { location, view: null })
     followed?.setChecked(now)
     await followed?.assertAlive(verified, anew)
+  }
+  await observeCheck(authenticator.observers, {
+    kind: 'recheck',
+    run: () => reported(authenticator, upgrade.payload, check),
+    readSubject: () => upgrade.payload.sub,
   })
 }
 
