@@ -235,16 +235,24 @@ async function startSite() {
 }
 
 async function showChart(page) {
-  await page.getByRole('heading', { name: 'What it is, and what it is not' }).scrollIntoViewIfNeeded()
-  await page.evaluate(() => window.scrollTo(0, document.querySelector('#speed').offsetTop - 520))
+  await page.emulateMedia({ reducedMotion: 'reduce' })
   await page.locator('.chart.only-dark').waitFor()
+  await scrollTo(page, '#what-it-is-and-what-it-is-not')
 }
 
 async function showTabs(page) {
   await page.getByRole('link', { name: 'Get started' }).click()
   await page.getByRole('heading', { level: 1, name: 'Getting started' }).waitFor()
   await page.locator('label[data-title="NestJS"]').click()
-  await page.evaluate(() => window.scrollTo(0, document.querySelector('#in-a-framework').offsetTop - 40))
+  await page.mouse.move(0, 0)
+  await scrollTo(page, '#in-a-framework')
+}
+
+async function scrollTo(page, selector) {
+  await page.evaluate((selector) => {
+    const { top } = document.querySelector(selector).getBoundingClientRect()
+    window.scrollBy(0, top - 90)
+  }, selector)
 }
 
 function findChromium() {

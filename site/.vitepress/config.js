@@ -33,15 +33,15 @@ export default defineConfig({
     },
   },
   themeConfig: {
+    logo: '/favicon.svg',
     nav: [
-      { text: 'Guide', link: '/getting-started', activeMatch: '^/(?!reference|changelog)' },
+      { text: 'Guide', link: '/getting-started', activeMatch: '^/(?!reference|changelog|$)' },
       { text: 'API', link: '/reference/', activeMatch: '^/reference/' },
       {
         text: current.version,
         items: [
-          { text: `${current.version} (this one)`, link: '/' },
+          { text: `What is new in ${current.version}`, link: '/changelog' },
           ...older.map(({ version, link }) => ({ text: version, link })),
-          { text: 'Changelog', link: '/changelog' },
         ],
       },
     ],
