@@ -112,6 +112,11 @@ function createInstruments(meter: Meter, own: Attributes) {
     const counter = meter.createCounter(name, { unit, description })
     return (attributes) => counter.add(1, { ...own, ...attributes })
   }
+  // For what is rare: an alert sees the first one only if there was a zero before.
+  const countFromZero: typeof count = (name, unit, description) => {
+    meter.createCounter(name, { unit, description }).add(0, own)
+    return count(name, unit, description)
+  }
   const time = (name: string, description: string): ((ms: number, attributes: Attributes) => void) => {
     const advice = { explicitBucketBoundaries: BOUNDARIES }
     const histogram = meter.createHistogram(name, { unit: 's', description, advice })
@@ -148,15 +153,19 @@ function createInstruments(meter: Meter, own: Attributes) {
     recordStoreCall: timeStoreCall,
     countLogin: count('tokenlib.logins', '{login}', 'Log-ins'),
     countLogout: count('tokenlib.logouts', '{logout}', 'Log-outs'),
-    countIssued: count('tokenlib.tokens', '{token}', 'Tokens that were created'),
+    countIssued: count('tokenlib.issued_tokens', '{token}', 'Tokens that were created'),
     countRefresh: count('tokenlib.refreshes', '{refresh}', 'New pairs for a refresh token'),
-    countReuse: count(
+    countReuse: countFromZero(
       'tokenlib.reuses',
       '{reuse}',
       'Refresh tokens that were used again, which ends the session',
     ),
     countRevocation: count('tokenlib.revocations', '{revocation}', 'Revocations that the store has taken'),
-    countDataLoss: count('tokenlib.store.data_losses', '{loss}', 'Losses of data that the store noticed'),
+    countDataLoss: countFromZero(
+      'tokenlib.store.data_losses',
+      '{loss}',
+      'Losses of data that the store noticed',
+    ),
     countReplicaChange: count('tokenlib.replica.changes', '{change}', 'Changes of the state of the replica'),
     countKeyLoad: count('tokenlib.key.loads', '{load}', 'Loads of the keys of an issuer'),
     /** Reads a replica whenever metrics are collected; returns a function that ends that. */
