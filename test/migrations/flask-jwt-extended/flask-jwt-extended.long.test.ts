@@ -40,7 +40,7 @@ test('an old cookie needs its old CSRF value, and is never fresh', async () => {
     }
     const value = String(claimsOf(token)['csrf'])
     expect(await post('/notes', value)).toBe('ok')
-    expect(await post('/notes', 'guessed')).toBe('CSRF_INVALID')
+    expect(await post('/notes', 'guessed')).toBe('CSRF_MISMATCH')
     expect(await post('/notes', '')).toBe('CSRF_MISSING')
     expect(await post('/password', value)).toBe('FRESH_TOKEN_REQUIRED')
   } finally {
