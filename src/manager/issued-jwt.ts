@@ -12,6 +12,7 @@ import { parseText } from '../revocation/revoker.js'
 import type { LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
+import { observeCheck } from './observe-check.js'
 
 /** What a JWT of an issuer that is no access token must be. */
 export interface IssuedJwtOptions {
@@ -56,7 +57,19 @@ export interface IssuedJwt {
 }
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
-export async function verifyIssuedJwt(
+export function verifyIssuedJwt(
+  authenticator: Authenticator,
+  jwt: string,
+  options: IssuedJwtOptions,
+): Promise<IssuedJwt> {
+  return observeCheck(authenticator.observers, {
+    kind: 'issued_jwt',
+    run: () => checkIssuedJwt(authenticator, jwt, options),
+    readSubject: () => null,
+  })
+}
+
+async function checkIssuedJwt(
   { settings, store, now: clock }: Authenticator,
   jwt: string,
   options: IssuedJwtOptions,

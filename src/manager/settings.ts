@@ -24,7 +24,7 @@ export interface Settings extends ResolvedKeys {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit'>
+  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit' | 'observers'>
   readonly verifiedCacheSize: number
 }
 
@@ -111,7 +111,8 @@ function resolveCreation(
 // Another process on the same store may allow more leeway than this one.
 const MIN_RETENTION_MS = 300_000
 
-function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
+/** How a store is called for a configuration. */
+export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
   const foreign = [...issuers.values()].map(({ rules }) => rules)
   const leeways = foreign.map(({ leeway }) => leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)

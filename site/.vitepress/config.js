@@ -1,0 +1,61 @@
+import { defineConfig } from 'vitepress'
+import { readFileSync } from 'node:fs'
+import { charts } from '../markdown/charts.js'
+import { repositoryLinks } from '../markdown/links.js'
+import { toAnchor } from '../markdown/slugs.js'
+import { tabs } from '../markdown/tabs.js'
+import { BASE_PLACEHOLDER } from '../relocate.js'
+import { createSideBar } from '../side-bar.js'
+import { REPOSITORY, toRepositoryPath } from '../sources.js'
+
+const [current, ...older] = JSON.parse(readFileSync(new URL('../versions.json', import.meta.url), 'utf8'))
+const isBuild = process.env.SITE_COMMAND === 'build'
+const base = isBuild ? BASE_PLACEHOLDER : '/'
+
+export default defineConfig({
+  title: 'tokenlib',
+  description: 'JWT access and refresh tokens for TypeScript servers, with log-out that works.',
+  lang: 'en',
+  base,
+  srcDir: '../build/site-source',
+  outDir: '../build/site',
+  cacheDir: '../build/site-cache',
+  // A script of its own instead of an inline one, for the content security policy.
+  metaChunk: true,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}favicon.svg` }]],
+  markdown: {
+    anchor: { slugify: toAnchor },
+    config(markdown) {
+      markdown.use(repositoryLinks)
+      markdown.use(tabs)
+      markdown.use(charts)
+    },
+  },
+  themeConfig: {
+    nav: [
+      { text: 'Guide', link: '/getting-started', activeMatch: '^/(?!reference|changelog)' },
+      { text: 'API', link: '/reference/', activeMatch: '^/reference/' },
+      {
+        text: current.version,
+        items: [
+          { text: `${current.version} (this one)`, link: '/' },
+          ...older.map(({ version, link }) => ({ text: version, link })),
+          { text: 'Changelog', link: '/changelog' },
+        ],
+      },
+    ],
+    sidebar: createSideBar(),
+    outline: { level: [2, 3] },
+    search: { provider: 'local', options: { detailedView: true } },
+    socialLinks: [{ icon: 'github', link: REPOSITORY }],
+    editLink: { pattern: `${REPOSITORY}/edit/main/:path`, text: 'Edit this page on GitHub' },
+    externalLinkIcon: true,
+  },
+  // What `editLink` puts in place of `:path`.
+  transformPageData(page) {
+    const path = toRepositoryPath(page.relativePath)
+    if (path !== null) page.filePath = path
+    else if (page.relativePath === 'index.md') page.filePath = 'site/index.md'
+    else page.frontmatter.editLink = false
+  },
+})

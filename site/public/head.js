@@ -1,0 +1,12 @@
+// Runs before a page is shown. This file is at the top of the site, which may be served at any path.
+globalThis.SITE_BASE = new URL('.', document.currentScript.src).pathname
+
+// Links are relative until the application takes over: it changes the address without loading a page, and a relative
+// link would then lead somewhere else.
+document.addEventListener('readystatechange', () => {
+  if (document.readyState !== 'interactive') return
+  for (const link of document.querySelectorAll('a[href]')) {
+    const href = link.getAttribute('href')
+    if (/^\.{1,2}\//.test(href)) link.setAttribute('href', link.pathname + link.search + link.hash)
+  }
+})
