@@ -19,10 +19,9 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     acceptUntil,
   } as const
   const tokens = new TokenManager({
-    // The names of cookies, headers and parameters are those of AuthX.
+    // The fields have the names of AuthX.
     config: new TokenConfig({
       JWT_SECRET_KEY,
-      JWT_TOKEN_LOCATION: ['headers', 'cookies'],
       // Not the old one: the `iss` says which rules a token is checked by.
       JWT_ENCODE_ISSUER: 'https://api.example/v2',
       JWT_DECODE_ISSUER: 'https://api.example/v2',
@@ -34,7 +33,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
         ...old,
         maxTokenAge: '15m',
         // Refresh tokens have the same secret.
-        mapping: { scopes: 'scopes', access: { claim: 'type', value: 'access' } },
+        mapping: { scopes: 'roles', access: { claim: 'type', value: 'access' } },
       },
     ],
   })

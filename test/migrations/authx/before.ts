@@ -13,12 +13,13 @@ export function create(type: 'access' | 'refresh', user: User, claims: object = 
   const now = Date.now() / 1000
   const isAccess = type === 'access'
   return new SignJWT({
-    scopes: user.roles,
+    roles: user.roles,
     sub: String(user.id),
     jti: randomUUID(),
     type,
     ...(isAccess && { fresh: false }),
-    csrf: randomUUID(),
+    // Without cookies among the locations.
+    csrf: '',
     iat: now,
     exp: now + (isAccess ? 15 * MINUTES : 20 * DAYS),
     iss: 'https://api.example',
