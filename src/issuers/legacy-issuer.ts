@@ -168,7 +168,8 @@ function toLegacyPayload(
   setClaim(draft, 'aud', claims[mapping.aud ?? 'aud'])
   setClaim(draft, 'scopes', readScopes(toFlat(claims, mapping.scopes), mapping.scopes))
   // The double submit of flask-jwt-extended and AuthX is ours: a page that has the old cookies can go on.
-  setClaim(draft, 'csrf', claims['csrf'])
+  // AuthX writes an empty one where it is not used.
+  setClaim(draft, 'csrf', claims['csrf'] === '' ? undefined : claims['csrf'])
   const mistyped = readMistypedClaim(draft)
   if (mistyped !== null) throw invalidClaim(mistyped)
   // RFC 7519 §4.1.3: a token for somebody else is not for us, and nobody has said who we are.
