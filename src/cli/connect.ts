@@ -78,6 +78,7 @@ export function withConnection<Value>(
       now: systemClock,
       random: systemRandom,
       emit: emitter.emit,
+      observers: createObservers(),
     })
     await connection.ready()
     return run({ opened, connection, emitter })
