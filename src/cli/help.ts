@@ -1,10 +1,10 @@
 import { COMMON_OPTIONS, type Command, type CommandOptions } from './command.js'
 import type { Terminal } from './terminal.js'
 
-const EXIT_CODES = `  0  fine
-  1  the answer is no: the token is refused, something must be mended, the confirmation was declined
-  2  wrong usage or configuration
-  3  the store or the network is unavailable
+const EXIT_CODES = `  0    fine
+  1    the answer is no: the token is refused, something must be mended, the confirmation was declined
+  2    wrong usage or configuration
+  3    the store or the network is unavailable
   130  interrupted with Ctrl-C
 `
 

@@ -18,8 +18,8 @@ export const TARGET_KINDS = ['token', 'session', 'user', 'key', 'all'] as const
 export interface Target {
   readonly kind: (typeof TARGET_KINDS)[number]
   readonly id: string
-  /** For messages: `user "ada"`. */
-  readonly name: string
+  /** What the store refuses afterwards: `every token of user "ada"`. */
+  readonly refused: string
   /** What will happen, in whole sentences. */
   readonly effect: string
   /** Where the store keeps it. */
@@ -52,7 +52,7 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
     return {
       kind: 'token',
       id: jti,
-      name,
+      refused: name,
       effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
       key: toRevocationKey('token', jti, issuer),
       revoke: (origin) => connection.revoker.revokeToken(payload, origin, [issuer]),
@@ -68,7 +68,7 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
     return {
       kind: 'session',
       id,
-      name,
+      refused: `every token of ${name}`,
       effect: `Revokes every token of ${name}. ${describeSession(session)}`,
       key: toRevocationKey('session', id, issuer),
       revoke: (origin) => connection.revoker.revokeSessions([id], session?.sub ?? null, origin, [issuer]),
@@ -81,12 +81,13 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
     const issuer = readIssuer(call)
     const sessions = issuer === null ? connection.sessions : null
     const count = await countSessions(sessions, id)
-    const name = `user "${toPrintable(id)}"`
+    const of = issuer === null ? '' : ` of ${toPrintable(issuer)}`
+    const name = `user "${toPrintable(id)}"${of}`
     const found = count === null ? '' : ` ${toMany(count)} will end.`
     return {
       kind: 'user',
       id,
-      name: issuer === null ? name : `${name} of ${toPrintable(issuer)}`,
+      refused: `every token of ${name}`,
       effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
       key: toRevocationKey('user', id, issuer),
       revoke: (origin) => connection.revoker.revokeUser(id, origin, [{ issuer, id }]),
@@ -101,7 +102,7 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
     return {
       kind: 'key',
       id,
-      name,
+      refused: `every token of ${name}`,
       effect:
         `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
         `Take the key out of the configuration too.${issuer === null ? describeKey(call, id) : ''}`,
@@ -118,7 +119,7 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
     return {
       kind: 'all',
       id: '',
-      name: issuer === null ? 'everything' : `everything of ${toPrintable(issuer)}`,
+      refused: issuer === null ? 'every token' : `every token of ${toPrintable(issuer)}`,
       effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
       key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
       revoke: (origin) =>

@@ -161,7 +161,6 @@ function report(
     return
   }
   const began = notBefore === FOREVER ? '' : ` that began up to ${toIsoTime(notBefore)}`
-  terminal.write(`${terminal.style('green', 'Revoked')}: ${target.name}\n`)
-  terminal.write(`The store refuses ${target.kind === 'token' ? 'it' : `every token of it${began}`}\n`)
+  terminal.write(`${terminal.style('green', 'Revoked')}. The store refuses ${target.refused}${began}\n`)
   if (left !== null) terminal.write(`Live sessions left: ${left}\n`)
 }

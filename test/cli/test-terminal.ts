@@ -13,6 +13,8 @@ export interface CommandResult {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
+  /** Both, in the order of writing: what somebody sees. */
+  readonly screen: string
   /** stdout as the one JSON document that it must be. */
   json<Document>(): Document
 }
@@ -22,19 +24,27 @@ export async function runCommand(
   args: readonly string[],
   { env = {}, input = '', answer }: TestOutside = {},
 ): Promise<CommandResult> {
-  let [stdout, stderr] = ['', '']
+  let [stdout, stderr, screen] = ['', '', '']
   const terminal: Terminal = {
     isInteractive: answer !== undefined,
-    write: (text) => void (stdout += text),
-    warn: (text) => void (stderr += text),
+    write(text) {
+      stdout += text
+      screen += text
+    },
+    warn(text) {
+      stderr += text
+      screen += text
+    },
     style: (_format, text) => text,
     readInput: async () => input,
     async confirm(question) {
-      stderr += question
+      const asked = `${question} [y/N] ${answer === true ? 'y' : 'n'}\n`
+      stderr += asked
+      screen += asked
       if (answer === undefined) throw new Error('Asked without a terminal')
       return answer
     },
   }
   const exitCode = await run(args, { terminal, env })
-  return { exitCode, stdout, stderr, json: <Document>() => JSON.parse(stdout) as Document }
+  return { exitCode, stdout, stderr, screen, json: <Document>() => JSON.parse(stdout) as Document }
 }

@@ -29,7 +29,9 @@ export function findBrokenLinks(page: string): string[] {
 /** The hosts that a page would load something from. */
 export function findForeignResources(page: string): string[] {
   const html = readFileSync(join(SITE, page), 'utf8')
-  const loaded = html.matchAll(/<(?:img|script|link|iframe|source)\b[^>]*? (?:href|src)="((?:https?:)?\/\/[^"]*)"/g)
+  const loaded = html.matchAll(
+    /<(?:img|script|link|iframe|source)\b[^>]*? (?:href|src)="((?:https?:)?\/\/[^"]*)"/g,
+  )
   return Array.from(loaded, ([, address = '']) => address)
 }
 

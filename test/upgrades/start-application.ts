@@ -87,6 +87,7 @@ function startApplication(release: Release, path: string, options: ApplicationOp
   const waiting = new Map<number, (reply: Reply) => void>()
   const ended = once(child, 'exit').then(() => {
     for (const [id, settle] of waiting) settle({ id, error: 'The process ended' })
+    waiting.clear()
   })
   let last = 0
   child.on('message', (reply: Reply) => {
@@ -119,6 +120,7 @@ function startApplication(release: Release, path: string, options: ApplicationOp
     revokeKey: ask('revokeKey'),
     revokeAll: ask('revokeAll'),
     async stop() {
+      while (waiting.size > 0) await new Promise((resolve) => setImmediate(resolve))
       if (child.connected) child.disconnect()
       await ended
     },

@@ -40,7 +40,7 @@ describeWithStores('processes of 0.1.0 and of this release', (programs, createOp
     'accept tokens of each other that are signed with a private key',
     async () => {
       const { privateKey } = generateKeyPairSync('ed25519')
-      const key = privateKey.export({ format: 'pem', type: 'pkcs8' })
+      const key = String(privateKey.export({ format: 'pem', type: 'pkcs8' }))
       const [old, current] = startBoth({ config: { JWT_ALGORITHM: 'EdDSA', JWT_PRIVATE_KEY: key } })
       const [oldPair, newPair] = [await old.logIn('ada'), await current.logIn('grace')]
       expect(await current.check(oldPair.accessToken)).toBe('ada')

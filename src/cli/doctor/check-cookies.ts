@@ -42,7 +42,7 @@ const checkSameSite: Check<ConfigurationFacts> = (facts) => {
   if (sameSite !== 'none') return ok('cookie-samesite', `Cookies are SameSite=${sameSite}.`)
   if (!facts.config.JWT_COOKIE_CSRF_PROTECT) {
     return createFinding('cookie-samesite', 'error', {
-      title: 'Cookies are SameSite=None and CSRF protection is off: any site can act for a user.',
+      title: 'Cookies are SameSite=None and CSRF protection is off, so every site can act for a user.',
       fix: 'Remove JWT_COOKIE_CSRF_PROTECT=false, or set JWT_COOKIE_SAMESITE=lax.',
     })
   }

@@ -61,8 +61,8 @@ const checkClock: Check<StoreFacts> = ({ clock, kind }) => {
   return createFinding('store-clock', size > MAX_TOLERATED_MS ? 'error' : 'warning', {
     title: `The clock of the store is ${by} ${is} that of this machine.`,
     detail:
-      'One second is expected. Up to a minute, revokeUser and revokeAll may miss or refuse tokens without a session from ' +
-      'that time; beyond it, entries may be deleted while their tokens are still valid.',
+      'One second is expected. Up to a minute, revokeUser and revokeAll may miss, or refuse too long, tokens without a ' +
+      'session; beyond it, entries may be deleted while their tokens are still valid.',
     fix: 'Synchronise both machines with NTP; compare them with: timedatectl',
   })
 }

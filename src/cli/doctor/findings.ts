@@ -1,3 +1,5 @@
+import { toPlainText } from './texts.js'
+
 /** How much a finding matters: an `error` must be mended, a `warning` should be, a `note` is worth knowing. */
 export type Level = 'error' | 'warning' | 'note' | 'ok'
 
@@ -103,7 +105,14 @@ export function createFinding(
   level: Level,
   { title, detail = '', fix = '' }: FindingTexts,
 ): Finding {
-  return { id, level, title, detail, fix, docs: DOCS + CHECKS[id] }
+  return {
+    id,
+    level,
+    title: toPlainText(title),
+    detail: toPlainText(detail),
+    fix: toPlainText(fix),
+    docs: DOCS + CHECKS[id],
+  }
 }
 
 /** What is fine. */

@@ -186,9 +186,9 @@ async function attempt<Answer>(run: () => Promise<Answer>): Promise<Answer | nul
   }
 }
 
-// The command line wraps what a client rejects with.
+// The command line wraps what a client rejects with; an answer of the server is not about the connection.
 function unwrap(error: unknown): never {
-  throw error instanceof CommandError && error.cause instanceof Error ? error.cause : error
+  throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
 }
 
 // An answer of the server has an SQLSTATE. Those of class 08 and 57P are about the connection and a shutdown.

@@ -152,9 +152,9 @@ async function readSetting(probe: RedisProbe, name: string): Promise<string | nu
   return typeof value === 'string' ? value : null
 }
 
-// The command line wraps what a client rejects with.
+// The command line wraps what a client rejects with; an answer of the server is not about the connection.
 function unwrap(error: unknown): never {
-  throw error instanceof CommandError && error.cause instanceof Error ? error.cause : error
+  throw error instanceof CommandError && isAnswer(error.cause) ? error.cause : error
 }
 
 // An answer of the server (NOPERM, READONLY, MOVED …), not a connection that failed.

@@ -1,6 +1,6 @@
 import type { Terminal, TextFormat } from '../terminal.js'
 import { countLevel, type Finding, type Level, sortFindings } from './findings.js'
-import { toCountText } from './texts.js'
+import { toCountText, toPlainText } from './texts.js'
 
 /** How the screen is written. */
 export interface ReportOptions {
@@ -17,7 +17,7 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width))
   const screen = { terminal, width, findings: sortFindings(findings) }
   const head = options.subjects.flatMap(([name, text]) =>
-    wrap(name, text, width).map((line) => terminal.style('dim', line)),
+    wrap(name, toPlainText(text), width).map((line) => terminal.style('dim', line)),
   )
   const body = options.isVerbose
     ? screen.findings.flatMap((finding) => toLines(screen, finding, ['detail', 'fix']))
@@ -72,7 +72,7 @@ function toLines(
   const lines = colour(terminal, level, wrap(level, `${id}  ${title}`, width), id)
   if (parts.includes('detail') && detail !== '') lines.push(...wrap('', detail, width))
   if (parts.includes('fix') && fix !== '') {
-    lines.push(...wrap('', fix, width, '→ ').map((line) => terminal.style('dim', line)))
+    lines.push(...wrap('', fix, width, '→ ').map((line) => line.replace('→', terminal.style('green', '→'))))
   }
   return lines
 }

@@ -35,3 +35,8 @@ export function toCountText(count: number, noun: string): string {
 export function toListText(names: readonly string[]): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }
+
+/** A text without control characters: what a server answers must not write to a terminal by itself. */
+export function toPlainText(text: string): string {
+  return text.replaceAll(/\p{Cc}+/gu, ' ')
+}

@@ -110,6 +110,13 @@ describe('a Redis server', () => {
   })
 })
 
+test('what a server answers cannot write to the terminal', () => {
+  const facts = { ...REDIS, ...withInfo({ role: 'slave', master_host: '\u001B]0;title\u0007\u009B2Jhost' }) }
+  const [finding] = runChecks(facts, REDIS_CHECKS).filter(({ id }) => id === 'redis-role')
+  expect(finding?.fix).toContain('host')
+  expect(finding?.fix).not.toMatch(/\p{Cc}/u)
+})
+
 const SERVER: ServerFacts = {
   version: '17.2',
   versionNumber: 170_002,

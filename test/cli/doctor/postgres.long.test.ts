@@ -156,6 +156,18 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
     expect((await check()).levels['postgres-tables']).toBe('ok')
   })
 
+  test('a server that stops answering is an error, beside what is wrong with the configuration', async () => {
+    const client = await pool.connect()
+    await client.query('begin; lock table tokenlib_heads in access exclusive mode')
+    const { exitCode, levels } = await runDoctor(['--json', '--store', url, '--timeout', '500ms'], {
+      JWT_SECRET_KEY: 'secret',
+    })
+    await client.query('rollback')
+    client.release()
+    expect(exitCode).toBe(3)
+    expect(levels).toMatchObject({ 'store-reachable': 'error', 'secret-strength': 'error' })
+  })
+
   test('expired rows are counted', async () => {
     await pool.query(`insert into tokenlib_revocations (not_before, until, change, namespace, kind, id)
       select 0, 1000, n, '', 'token', 'x' || n from generate_series(1, 100000) n`)

@@ -68,6 +68,7 @@ describeWithOwnServer('redis', 'doctor and a Redis server', () => {
       'store-clock': 'ok',
       'store-tls': 'ok',
     })
+    expect(levels['store-missing']).toBeUndefined()
     expect(document.store).toMatchObject({ kind: 'redis', latency: { samples: 20 } })
     expect(output).not.toContain(PASSWORD)
     expect(await admin.call('DEBUG', ['DIGEST']).catch(() => null)).toEqual(before)

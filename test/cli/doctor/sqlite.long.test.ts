@@ -116,9 +116,11 @@ describe('doctor and a SQLite file', () => {
     expect(existsSync(other)).toBe(false)
   })
 
-  test('a replica of a process becomes fresh', async () => {
+  test('a replica of a process becomes fresh, without a change of the data', async () => {
+    const before = readChanges()
     const { levels, document } = await check('--replica')
     expect(levels['replica-fresh']).toBe('ok')
     expect(document.replica).toMatchObject({ entries: 1, isWoken: null })
+    expect(readChanges()).toEqual(before)
   })
 })
