@@ -1,18 +1,22 @@
 // Takes the pictures of docs/images from running pages: npm run screenshots, or -- console-dark for some of them.
 // It needs the built package and the built example application, and Chromium (CHROME_PATH names another one). The
 // pictures of the site need the built site too: npm run site:build.
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, statSync } from 'node:fs'
 import { serve } from '@hono/node-server'
+import { Redis } from 'ioredis'
 import { chromium } from 'playwright-core'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { createConsole } from 'tokenlib/console'
 import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createRedisStore } from 'tokenlib/stores/redis'
 import { replicate } from 'tokenlib/stores/replica'
 import { serveFolder } from '../site/serve-folder.js'
 import { START } from '../build/examples/frameworks.js'
 import { openApplication } from '../build/examples/open-application.js'
+import { importTypeScript } from './import-typescript.js'
+import { createTerminalPage } from './terminal-page.js'
 
 const MAX_BYTES = 200_000
 const DESKTOP = { width: 1100, height: 800 }
@@ -101,6 +105,13 @@ const SHOTS = [
     viewport: SITE,
     prepare: showTabs,
     fullPage: false,
+  },
+  {
+    name: 'doctor',
+    start: startDoctor,
+    colorScheme: 'light',
+    viewport: { width: 800, height: 400 },
+    prepare: async () => undefined,
   },
 ]
 
@@ -207,6 +218,37 @@ async function startConsole() {
       server.closeAllConnections()
       void store.close()
     },
+  }
+}
+
+// What doctor prints for an application with a few mistakes, on a Redis of its own.
+async function startDoctor() {
+  const { startRedis } = await importTypeScript('test/helpers/servers/start-redis.ts')
+  const redis = await startRedis({ maxmemory: '256mb', 'maxmemory-policy': 'allkeys-lru' })
+  const client = new Redis(redis.url)
+  await createRedisStore(client, { allowVolatile: true }).prepare({ longestLifetime: 60_000 })
+  client.disconnect()
+  const env = {
+    PATH: process.env.PATH,
+    FORCE_COLOR: '1',
+    COLUMNS: '80',
+    NODE_ENV: 'production',
+    TOKENLIB_STORE: redis.url,
+    JWT_SECRET_KEY: 'a-string-secret-at-least-256-bits-long',
+    JWT_PREVIOUS_SECRET_KEY: randomBytes(48).toString('base64url'),
+    JWT_ACCES_TOKEN_EXPIRES: '5m',
+    JWT_TOKEN_LOCATION: 'cookies',
+    JWT_COOKIE_SECURE: 'false',
+    JWT_COOKIE_DOMAIN: 'example.com',
+    JWT_DECODE_AUDIENCE: 'shop',
+  }
+  const main = new URL('../dist/cli/main.js', import.meta.url).pathname
+  const { stdout } = spawnSync(process.execPath, [main, 'doctor'], { env, encoding: 'utf8' })
+  // The port is another one every time.
+  const page = createTerminalPage('npx tokenlib doctor', stdout.replace(`:${redis.port}`, ':6379'))
+  return {
+    address: `data:text/html;base64,${Buffer.from(page).toString('base64')}`,
+    close: () => redis.stop(),
   }
 }
 

@@ -82,11 +82,20 @@ export const NAVIGATION = [
     ],
   },
   { text: 'Migration guides', items: [] },
-  { text: 'Recipes', items: [] },
+  {
+    text: 'Recipes',
+    items: [
+      { text: 'better-auth for log-in', page: 'recipes/better-auth' },
+      { text: 'Log-in at an identity provider', page: 'recipes/log-in-elsewhere' },
+      { text: 'Several tenants', page: 'recipes/multi-tenant' },
+    ],
+  },
   {
     text: 'Operation',
     items: [
       { text: 'Running in production', page: 'production' },
+      { text: 'Command line', page: 'command-line' },
+      { text: 'doctor', page: 'doctor' },
       { text: 'Events', page: 'events' },
       { text: 'Audit log', page: 'audit-log' },
       { text: 'Console', page: 'console' },
@@ -105,6 +114,7 @@ export const NAVIGATION = [
     text: 'Project',
     items: [
       { text: 'API', page: 'api' },
+      { text: 'Releases', page: 'releases' },
       { text: 'Browser evidence', page: 'browser-evidence' },
       { text: 'Specification map', page: 'spec-map' },
       { text: 'Decisions', folder: 'decisions' },
