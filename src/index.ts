@@ -62,6 +62,8 @@ export {
   unsetRefreshCookies,
 } from './http/set-cookies.js'
 export type { IssuerOptions } from './issuers/issuer-options.js'
+export type { AnyIssuerOptions } from './issuers/issuers.js'
+export type { LegacyIssuerOptions } from './issuers/legacy-options.js'
 export type {
   DiscoverySource,
   JwksUriSource,

@@ -22,6 +22,7 @@ const LAYERS = [
   'adapters',
   'testing',
   'index',
+  'cli',
 ]
 
 const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })

@@ -103,14 +103,22 @@ export async function authenticateToken(
   }
 }
 
-// The cool-down for a missing key may have ended since its keys were looked for: then they are loaded once more.
-async function verifyLoaded({ verifier, now }: Authenticator, token: string): Promise<VerifiedToken> {
+/**
+ * A token whose keys were looked for before.
+ *
+ * The cool-down for a missing key may have ended since then: they are loaded once more.
+ */
+export async function verifyLoaded(
+  { verifier, now }: Authenticator,
+  token: string,
+  allowExpired = false,
+): Promise<VerifiedToken> {
   try {
-    return verifier.verify(token, now())
+    return verifier.verify(token, now(), allowExpired)
   } catch (error) {
     if (!isTokenError(error) || error.code !== 'KEYS_UNAVAILABLE') throw error
     await verifier.loadKeys(token)
-    return verifier.verify(token, now())
+    return verifier.verify(token, now(), allowExpired)
   }
 }
 

@@ -5,7 +5,13 @@ import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
 import { readUpgradeToken } from '../request/upgrade.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
-import { type Authenticator, assertUnrevoked, authenticateToken, reportRejection } from './authenticate.js'
+import {
+  type Authenticator,
+  assertUnrevoked,
+  authenticateToken,
+  reportRejection,
+  verifyLoaded,
+} from './authenticate.js'
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
 import { observeCheck } from './observe-check.js'
 import {
@@ -156,9 +162,9 @@ export async function recheckToken(
   const check = async (): Promise<void> => {
     const { verifier } = authenticator
     if (verifier.needsKeys(token, authenticator.now())) await verifier.loadKeys(token)
-    // The token may have expired while the keys were loaded.
+    const verified = await verifyLoaded(authenticator, token, followed !== null)
+    // Not the time before the keys were loaded: the token may have expired meanwhile.
     const now = authenticator.now()
-    const verified = verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })
     followed?.setChecked(now)
