@@ -77,13 +77,6 @@ const SHOTS = [
     prepare: showSessions,
   },
   {
-    name: 'doctor',
-    start: startDoctor,
-    colorScheme: 'light',
-    viewport: { width: 800, height: 400 },
-    prepare: showReport,
-  },
-  {
     name: 'site-light',
     start: startSite,
     colorScheme: 'light',
@@ -112,6 +105,13 @@ const SHOTS = [
     viewport: SITE,
     prepare: showTabs,
     fullPage: false,
+  },
+  {
+    name: 'doctor',
+    start: startDoctor,
+    colorScheme: 'light',
+    viewport: { width: 800, height: 400 },
+    prepare: showReport,
   },
 ]
 

@@ -161,7 +161,7 @@ describeWithChromium('the site in a browser', (browser) => {
       const response = await page.goto(`${served.url}stores/none.html`)
       expect(response?.status()).toBe(404)
       const home = page.getByRole('link', { name: 'Open the documentation' })
-      await expect.poll(() => home.evaluate((link: HTMLAnchorElement) => link.href)).toBe(served.url)
+      await expect.poll(() => home.evaluate('(link) => link.href')).toBe(served.url)
       await context.close()
     })
   })
