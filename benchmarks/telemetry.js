@@ -18,7 +18,9 @@ const { values } = parseArgs({
   },
 })
 const PROCESSES = Number(values.processes)
-const [WARM_UP, REQUESTS, TURNS] = values.quick ? [4000, 3000, 2] : [15_000, 10_000, 4]
+const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick
+  ? [4000, 3000, 2, 200_000]
+  : [15_000, 10_000, 4, 2_000_000]
 const SERVER = new URL('telemetry-server.js', import.meta.url)
 const NOW = toUrl('dist')
 const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']
@@ -32,6 +34,7 @@ const CONTESTANTS = [
   { name: 'instrumented', build: NOW, hasCheck: true, isInstrumented: true },
 ]
 const PARTS = [
+  { title: 'the check alone, in a loop', isAwaited: false, isLoop: true },
   { title: 'fast lane: the memory store answers at once', isAwaited: false },
   { title: 'recipe: the store has to be waited for, a span for each request', isAwaited: true },
 ]
@@ -39,16 +42,16 @@ const PARTS = [
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-telemetry-'))
 const sink = await startSink()
 try {
-  for (const { title, isAwaited } of PARTS) {
-    const costs = await measure(isAwaited)
-    // The builds with a check against that which nobody observes, or the oldest there is.
+  for (const { title, ...part } of PARTS) {
+    const costs = await measure(part)
+    // The build before observers, if there is one.
     const reference = median(costs.get(values.before === undefined ? 'not instrumented' : 'before observers'))
     console.log(`\n${title}; ${PROCESSES} processes each, in turn`)
     for (const [name, all] of costs) {
       const cost = median(all)
-      const range = `${Math.min(...all).toFixed(1)} to ${Math.max(...all).toFixed(1)}`
+      const range = `${toText(Math.min(...all))} to ${toText(Math.max(...all))}`
       console.log(
-        `  ${name.padEnd(18)} ${cost.toFixed(1).padStart(6)} µs (${range})  × ${(cost / reference).toFixed(3)}`,
+        `  ${name.padEnd(18)} ${toText(cost).padStart(6)} µs (${range})  × ${(cost / reference).toFixed(3)}`,
       )
     }
   }
@@ -59,22 +62,25 @@ try {
 }
 
 /** The microseconds of CPU time for each request, of each process of each contestant. */
-async function measure(isAwaited) {
-  const costs = new Map(CONTESTANTS.map(({ name }) => [name, []]))
+async function measure({ isAwaited, isLoop = false }) {
+  const contestants = CONTESTANTS.filter(({ hasCheck }) => hasCheck || !isLoop)
+  const costs = new Map(contestants.map(({ name }) => [name, []]))
   const collector = `http://127.0.0.1:${sink.address().port}`
   for (let at = 0; at < PROCESSES; at++) {
     // The order changes, so that nobody always comes first.
-    const order = CONTESTANTS.map((_, index) => CONTESTANTS[(index + at) % CONTESTANTS.length])
+    const order = contestants.map((_, index) => contestants[(index + at) % contestants.length])
     const servers = []
     try {
       for (const contestant of order) {
         const child = await startChild(SERVER, { ...contestant, isAwaited, collector }, NODE_OPTIONS)
-        const load = await createLoad(child.ready.tokens, folder, console.error)
+        // It keeps the tokens in a file.
+        const load = await createLoad(child.ready.tokens, mkdtempSync(join(folder, 'load-')), console.error)
         servers.push({ contestant, child, load, samples: [] })
-        await load.run(child.ready.url, WARM_UP)
+        await (isLoop ? child.ask(CHECKS) : load.run(child.ready.url, WARM_UP))
       }
       for (let turn = 0; turn < TURNS; turn++) {
-        for (const { child, load, samples } of servers) samples.push(await sample(child, load))
+        for (const { child, load, samples } of servers)
+          samples.push(await (isLoop ? child.ask(CHECKS) : sample(child, load)))
       }
       for (const { contestant, samples } of servers) costs.get(contestant.name).push(median(samples))
     } finally {
@@ -103,6 +109,10 @@ function median(numbers) {
   const sorted = numbers.toSorted((one, other) => one - other)
   const middle = Math.floor(sorted.length / 2)
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}
+
+function toText(microseconds) {
+  return microseconds.toFixed(microseconds < 10 ? 3 : 1)
 }
 
 function toUrl(path) {
