@@ -6,7 +6,10 @@ const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`
 
 const source = [
   { find: /^tokenlib$/, replacement: path('src/index.ts') },
-  { find: /^tokenlib\/(store-kit|adapter-kit|errors|providers)$/, replacement: path('src/$1.ts') },
+  {
+    find: /^tokenlib\/(store-kit|adapter-kit|errors|opentelemetry|providers)$/,
+    replacement: path('src/$1.ts'),
+  },
   { find: /^tokenlib\/client$/, replacement: path('src/client/index.ts') },
   {
     find: /^tokenlib\/(console|oauth-routes|security-events|session-routes)$/,
@@ -29,9 +32,19 @@ const EVIDENCE = [
   'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
   'test/**/*.evidence.test.ts',
 ]
+// Evidence whose figures depend on how busy the machine is.
+const ALONE = [
+  'test/browser-evidence/*.test.ts',
+  'test/faults/{million,replica}.test.ts',
+  'test/manager/key-rotation.evidence.test.ts',
+  'test/routes/back-channel.evidence.test.ts',
+  'test/security/20-*.evidence.test.ts',
+]
 // As integration tests, but too long for every day.
 const LONG = ['test/**/*.long.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
+
+const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
 let order = 0
 
@@ -70,14 +83,9 @@ export default defineConfig({
       // The Nest tests once more, on the version before.
       createProject('integration nest 11', { include: [NEST] }, [...source, ...nest11]),
       createProject('long', { include: LONG }),
-      // In processes of their own, one after the other: these tests count descriptors, measure memory and kill servers.
-      createProject('evidence', {
-        include: EVIDENCE,
-        pool: 'forks',
-        isolate: true,
-        maxWorkers: 1,
-        testTimeout: 120_000,
-      }),
+      // In processes of their own: these tests count descriptors, measure memory and kill servers.
+      createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE, exclude: ALONE }),
+      createProject('evidence alone', { ...OWN_PROCESS, include: ALONE, maxWorkers: 1 }),
     ],
   },
 })

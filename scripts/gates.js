@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { checkApi } from './gates/api.js'
 import { checkClientSize } from './gates/client-size.js'
 import { checkDocs } from './gates/docs.js'
 import { checkDocumented } from './gates/documented.js'
@@ -13,6 +14,7 @@ import { pack, readManifest, root } from './pack.js'
 import { run } from './run.js'
 import { checkSize } from './gates/size.js'
 import { checkTypes } from './gates/types.js'
+import { checkVersionNames } from './gates/version.js'
 
 // A gate gets the package and returns its figure, or throws an error whose message says what is wrong.
 const GATES = {
@@ -21,6 +23,8 @@ const GATES = {
   exports: checkExports,
   docs: checkDocs,
   documented: checkDocumented,
+  api: checkApi,
+  version: checkVersionNames,
   packed: checkPacked,
   size: checkSize,
   'client size': checkClientSize,

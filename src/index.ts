@@ -62,6 +62,8 @@ export {
   unsetRefreshCookies,
 } from './http/set-cookies.js'
 export type { IssuerOptions } from './issuers/issuer-options.js'
+export type { AnyIssuerOptions } from './issuers/issuers.js'
+export type { LegacyIssuerOptions } from './issuers/legacy-options.js'
 export type {
   DiscoverySource,
   JwksUriSource,
@@ -116,6 +118,7 @@ export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
 export type { JsonClaims, SubjectGetter, TokenManagerOptions } from './manager/manager-options.js'
 export { TokenManager } from './manager/token-manager.js'
 export type { NodeRequest } from './request/node-view.js'
+export type { CheckKind, StoreCall, StoreCallObserver, TokenCheck, TokenObserver } from './observer.js'
 export { RequestToken, type TokenLocation } from './request/read-token.js'
 export type { RequestSource } from './request/request-source.js'
 export type { RequestView } from './request/view.js'

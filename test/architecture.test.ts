@@ -22,6 +22,7 @@ const LAYERS = [
   'adapters',
   'testing',
   'index',
+  'cli',
 ]
 
 const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
@@ -29,7 +30,8 @@ const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
   .map((path) => ({ path, text: readFileSync(join(SOURCE, path), 'utf8') }))
 
 function layerOf(path: string): string {
-  if (['index.ts', 'store-kit.ts', 'adapter-kit.ts', 'providers.ts'].includes(path)) return 'index'
+  const entries = ['index.ts', 'store-kit.ts', 'adapter-kit.ts', 'providers.ts', 'opentelemetry.ts']
+  if (entries.includes(path)) return 'index'
   return path.includes(sep) ? (path.split(sep)[0] as string) : 'base'
 }
 
@@ -83,6 +85,7 @@ describe.each(files)('$path', (file) => {
   test('runtime dependencies are the two we chose; a framework is only a type, except in its own container', () => {
     const allowed = /^(?:\.|node:|cookie-es$|@standard-schema\/spec$)/
     const foreign = importsOf(text).filter((name) => !allowed.test(name))
+    if (path === 'opentelemetry.ts') return expect(foreign).toEqual(['@opentelemetry/api'])
     const framework = layerOf(path) === 'adapters' ? path.split(sep)[1]?.replace('.ts', '') : undefined
     if (framework === 'nest')
       return expect(foreign.filter((name) => !/^(?:@nestjs\/(?:common|core)|rxjs)$/.test(name))).toEqual([])

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { CONFIG_TABLE } from '../src/manager/config-table.js'
 import { describeWithPostgres, describeWithRedis } from './helpers/servers/describe-with-servers.js'
 
@@ -14,21 +15,30 @@ describe('every example in the documentation does what it says', () => {
   const run = async (name: string): Promise<void> => {
     await import(/* @vite-ignore */ join(modules, name))
   }
-  // These two need a server.
-  const [redis, postgres] = ['stores/redis.ts', 'stores/postgres.ts']
-  test.each(list(modules, '.ts').filter((name) => name !== redis && name !== postgres))('%s', run)
+  // These need a server: pages, and tabs of pages.
+  const names = list(modules, '.ts')
+  const redis = names.filter((name) => /(?:stores\/|\.)redis\.ts$/.test(name))
+  const postgres = names.filter((name) => /(?:stores\/postgres|\.postgresql)\.ts$/.test(name))
+  const others = names.filter((name) => !redis.includes(name) && !postgres.includes(name))
+
+  const folder = mkdtempSync(join(tmpdir(), 'tokenlib-docs-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  test.each(others)('%s', async (name) => {
+    vi.stubEnv('SQLITE_FILE', join(folder, 'tokens.db'))
+    await run(name)
+  })
 
   describeWithRedis('on Redis', (url) => {
-    test(redis, async () => {
+    test.each(redis)('%s', async (name) => {
       vi.stubEnv('REDIS_URL', url)
-      await run(redis)
+      await run(name)
     })
   })
 
   describeWithPostgres('on PostgreSQL', (url) => {
-    test(postgres, async () => {
+    test.each(postgres)('%s', async (name) => {
       vi.stubEnv('DATABASE_URL', url)
-      await run(postgres)
+      await run(name)
     })
   })
 })

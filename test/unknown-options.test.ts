@@ -30,6 +30,7 @@ import {
   createEventReceiver,
   createGlobalTokenRevocation,
 } from '../src/routes/security-events.js'
+import { instrument } from '../src/opentelemetry.js'
 import { auth0, cognito, entra, keycloak, okta } from '../src/providers.js'
 import { createSessionRoutes } from '../src/routes/session-routes.js'
 import { createMemoryStore } from '../src/stores/memory.js'
@@ -288,6 +289,18 @@ const CALLS: readonly (readonly [
     (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
   ],
   [
+    'issuers of profile legacy',
+    'secretOrKey',
+    'secret',
+    (given) => withIssuer({ profile: 'legacy', issuer: 'before', ...(given as object) }),
+  ],
+  [
+    'issuers of profile legacy',
+    'acceptUntl',
+    'acceptUntil',
+    (given) => withIssuer({ profile: 'legacy', issuer: 'before', ...(given as object) }),
+  ],
+  [
     'mapping of issuers',
     'scope',
     'scopes',
@@ -322,6 +335,16 @@ const CALLS: readonly (readonly [
     'resource_names',
     'resource_name',
     (given) => createMetadataRoutes(METADATA, { resource: given }),
+  ],
+  [
+    'instrument',
+    'includeSubjects',
+    'includeSubject',
+    (given) =>
+      instrument(
+        new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) }),
+        given as object,
+      )(),
   ],
   [
     'createBackChannelLogout',

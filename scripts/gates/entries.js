@@ -48,6 +48,7 @@ export function listEntries(root) {
   return [
     'index',
     'errors',
+    'opentelemetry',
     'providers',
     'store-kit',
     'adapter-kit',

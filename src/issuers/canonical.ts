@@ -1,7 +1,7 @@
 import { readBase64urlText } from '../encoding.js'
 import { readJsonObject } from '../json.js'
 import { readLowerSpelling } from '../jws/algorithms.js'
-import { type Issuers, readForeignJwt, readUnverifiedJwt } from './issuer.js'
+import { type Issuers, readForeignJwt, readUnverifiedJwt } from './issuers.js'
 
 /**
  * A function that returns the one spelling of a token under which it is known here.

@@ -132,7 +132,8 @@ const MAPPING_NAMES: OptionNames<ClaimMapping> = {
   access: true,
 }
 
-function assertMapping(owner: string, mapping: ClaimMapping, fail: (problem: string) => never): void {
+/** Throws `TypeError`, or what `fail` throws, for a mapping that names no claims. */
+export function assertMapping(owner: string, mapping: ClaimMapping, fail: (problem: string) => never): void {
   assertOptions(`mapping of ${owner}`, mapping, MAPPING_NAMES, {
     audience: 'aud',
     scope: 'scopes',
@@ -153,7 +154,8 @@ function assertMapping(owner: string, mapping: ClaimMapping, fail: (problem: str
   }
 }
 
-function isTextOrList(value: unknown): boolean {
+/** Whether a value is a non-empty text, or a list of at least one. */
+export function isTextOrList(value: unknown): boolean {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value]
   return list.length > 0 && list.every(isNonEmptyString)
 }

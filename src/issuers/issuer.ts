@@ -1,20 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type ClaimRules, isNonEmptyString, type TokenPayload } from '../claims/payload.js'
-import { readBase64urlText } from '../encoding.js'
-import { ConfigurationError, KeysUnavailableError, TokenDecodeError, TokenSignatureError } from '../errors.js'
+import { ConfigurationError, KeysUnavailableError, TokenSignatureError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
-import { readJsonObject } from '../json.js'
-import { type CompactJws, findSigner, parseCompact, parseHeader, TOKEN_TYPES } from '../jws/compact.js'
+import { type CompactJws, findSigner, parseHeader, TOKEN_TYPES } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import type { IssuerKeys } from './issuer-keys.js'
-import {
-  assertIssuerOptions,
-  assertPrefixes,
-  DEFAULT_ALGORITHMS,
-  type IssuerOptions,
-  toSeconds,
-} from './issuer-options.js'
+import { assertIssuerOptions, DEFAULT_ALGORITHMS, type IssuerOptions, toSeconds } from './issuer-options.js'
 import { createIssuerKeys } from './key-source.js'
 import { AT_JWT_CLAIMS, type IssuerProfile, NOT_IN_FOREIGN_TOKENS, toForeignPayload } from './profile.js'
 
@@ -23,7 +15,9 @@ export interface Issuer {
   readonly issuer: string
   readonly rules: ClaimRules
   readonly keys: IssuerKeys
-  readonly profile: IssuerProfile
+  readonly profile: IssuerProfile | 'legacy'
+  /** Whether its tokens have no `iss`; `issuer` is only a name then. */
+  readonly isWithoutIss: boolean
   readonly subjectPrefix: string
   /** How long revocations of its sessions are kept, in seconds. */
   readonly sessionLifetime: number
@@ -55,8 +49,8 @@ export interface IssuerContext {
   readonly identityClaim: string
 }
 
-// Sends nothing.
-function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
+/** One issuer, or `ConfigurationError`. Sends nothing. */
+export function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
   const { emit, leeway, prefixes, identityClaim } = context
   assertIssuerOptions(options)
   const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
@@ -92,6 +86,7 @@ function createIssuer(options: IssuerOptions, context: IssuerContext): Issuer {
       maxAge: toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h'),
     },
     profile,
+    isWithoutIss: false,
     subjectPrefix,
     sessionLifetime: toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d'),
     toSubject: (sub) => subjectPrefix + sub,
@@ -123,8 +118,8 @@ function assertRequirable(
   )
 }
 
-// Of what was signed, and not of the signature: of that, a token may have several.
-function toTokenId({ signingInput }: CompactJws): string {
+/** The id of a token that has none: of what was signed, and not of the signature, of which a token may have several. */
+export function toTokenId({ signingInput }: CompactJws): string {
   return createHash('sha256').update(signingInput).digest('base64url')
 }
 
@@ -142,71 +137,4 @@ export function requireKeys(keys: IssuerKeys, header: JwsHeader, issuer: string)
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
   return found
-}
-
-/** The issuers of a manager by the text of `iss`. */
-export type Issuers = ReadonlyMap<string, Issuer>
-
-/** The issuers of a manager, or `ConfigurationError`; `own` says whether it has tokens of its own, and what `iss` they have. */
-export function createIssuers(
-  list: readonly IssuerOptions[],
-  context: Omit<IssuerContext, 'prefixes'>,
-  own: { readonly hasKeys: boolean; readonly issuers: readonly string[] },
-): Issuers {
-  if (!Array.isArray(list)) throw new ConfigurationError('issuers must be a list')
-  const issuers = new Map<string, Issuer>()
-  const prefixes = (list as readonly (Partial<IssuerOptions> | null)[])
-    .map((options) => options?.subjectPrefix)
-    .filter(isNonEmptyString)
-  for (const options of list as readonly IssuerOptions[]) {
-    const issuer = createIssuer(options, { ...context, prefixes })
-    if (issuers.has(issuer.issuer)) throw new ConfigurationError(`Issuer ${issuer.issuer} is listed twice`)
-    if (own.issuers.includes(issuer.issuer)) {
-      throw new ConfigurationError(`Issuer ${issuer.issuer} is also the issuer of this manager's own tokens`)
-    }
-    issuers.set(issuer.issuer, issuer)
-  }
-  assertPrefixes(list, own.hasKeys)
-  return issuers
-}
-
-/**
- * Throws `TokenDecodeError` for the user of one of our own tokens who has the prefix of an issuer: the token was made before
- * the issuer was configured, or elsewhere with the same key.
- */
-export function assertOwnSubject(issuers: Issuers, sub: string): void {
-  for (const { subjectPrefix } of issuers.values()) {
-    if (subjectPrefix === '' || !sub.startsWith(subjectPrefix)) continue
-    throw new TokenDecodeError('Token subject begins with the prefix of an issuer')
-  }
-}
-
-/** A JWT of which nothing is verified. */
-export interface UnverifiedJwt {
-  readonly jws: CompactJws
-  readonly claims: Readonly<Record<string, unknown>>
-}
-
-/** A JWT that names one of the issuers; nothing about it is verified. */
-export interface ForeignJwt extends UnverifiedJwt {
-  readonly issuer: Issuer
-}
-
-/** A JWT with claims, or `null` for any other text. */
-export function readUnverifiedJwt(token: string, maxLength: number): UnverifiedJwt | null {
-  let jws: CompactJws
-  try {
-    jws = parseCompact(token, maxLength)
-  } catch {
-    return null
-  }
-  const text = readBase64urlText(jws.payload)
-  const claims = text === null ? null : readJsonObject(text)
-  return claims === null ? null : { jws, claims }
-}
-
-/** A JWT with the issuer that it names, or `null` if that is none of them. */
-export function readForeignJwt(issuers: Issuers, jwt: UnverifiedJwt | null): ForeignJwt | null {
-  const issuer = jwt === null ? undefined : issuers.get(jwt.claims['iss'] as string)
-  return jwt === null || issuer === undefined ? null : { ...jwt, issuer }
 }

@@ -34,7 +34,17 @@ export const DEFAULT_MAX_TOKEN_LENGTH = 8192
  * Header members that no token may have: extensions we do not understand (RFC 7515 §4.1.11), other encodings (RFC 7797,
  * RFC 7516), nesting, and keys inside the token or linked from it. None of them is safe to ignore.
  */
-const UNSUPPORTED_MEMBERS = ['crit', 'b64', 'zip', 'enc', 'cty', 'jku', 'jwk', 'x5u', 'x5c']
+export const UNSUPPORTED_MEMBERS: readonly string[] = [
+  'crit',
+  'b64',
+  'zip',
+  'enc',
+  'cty',
+  'jku',
+  'jwk',
+  'x5u',
+  'x5c',
+]
 
 /** A parsed header, and the keys that may have signed its token. */
 interface ParsedHeader {

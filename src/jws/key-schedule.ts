@@ -11,8 +11,8 @@ export interface ScheduleRules extends ImportRules {
 
 /** A ring of keys that take turns by the clock, and can be replaced while it is in use. */
 export interface ScheduledRing extends KeyRing {
-  /** Replaces every key, or throws and changes nothing. */
-  replace(list: readonly OwnKey[], now: number): void
+  /** Replaces every key, or throws and changes nothing, as when `assertKeys` throws. */
+  replace(list: readonly OwnKey[], now: number, assertKeys?: (keys: readonly BoundKey[]) => void): void
 }
 
 /** The ring of a list of keys, or `ConfigurationError`; `now` is in epoch milliseconds. */
@@ -29,8 +29,9 @@ export function createScheduledRing(
       return current.verifying
     },
     isTrusted: (key, at) => at < (current.retireAt.get(key) ?? Number.NEGATIVE_INFINITY),
-    replace(next, at) {
+    replace(next, at, assertKeys) {
       const state = createState(importList(next, rules, current.keys, at))
+      assertKeys?.(state.verifying)
       if (state.signers.length === 0 && current.signers.length > 0) {
         throw new ConfigurationError('No key of the list can sign, so no token could be created any more')
       }

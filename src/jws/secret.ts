@@ -24,28 +24,46 @@ export function importSecret(
 }
 
 function assertStrong(field: string, bytes: Buffer, algorithm: Algorithm): void {
-  const spec = ALGORITHMS[algorithm]
-  const minimum = spec.family === 'hmac' ? spec.minSecretBytes : 0
-  const weakness = readWeakness(bytes, minimum)
+  const weakness = readSecretWeakness(bytes, algorithm)
   if (weakness === null) return
+  const minimum = minSecretBytes(algorithm)
   throw new ConfigurationError(
-    `${field} ${weakness}; ${algorithm} needs ${minimum} random bytes (RFC 7518 section 3.2): ` +
+    `${field} ${weakness.reason}; ${algorithm} needs ${minimum} random bytes (RFC 7518 section 3.2): ` +
       `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
   )
+}
+
+function minSecretBytes(algorithm: Algorithm): number {
+  const spec = ALGORITHMS[algorithm]
+  return spec.family === 'hmac' ? spec.minSecretBytes : 0
+}
+
+/** Why a secret can be guessed. */
+export interface SecretWeakness {
+  readonly reason: string
+  /** In bytes, without what adds no entropy. */
+  readonly length: number
+  /** Whether an attacker need not even search: it is published, or repeats a few characters. */
+  readonly isKnown: boolean
 }
 
 // Random bytes, and random digits of this length, practically always have more.
 const MIN_DISTINCT_BYTES = 6
 
-// Why a secret of an algorithm that needs `minimum` bytes can be guessed, or `null`.
-function readWeakness(secret: Buffer, minimum: number): string | null {
+/** Why a secret of an algorithm can be guessed, or `null`. */
+export function readSecretWeakness(secret: Buffer, algorithm: Algorithm): SecretWeakness | null {
   // White space around a text adds no entropy, nor do zeros behind it: HMAC pads keys with them (RFC 2104 §2).
   const text = secret.toString().replace(/\0+$/, '').trim()
   // Bytes that are not text may begin or end like that by chance.
   const { length } = /^[ -~]*$/.test(text) ? text : secret
-  if (length < minimum) return `has ${length} bytes`
-  if (new Set(secret).size < MIN_DISTINCT_BYTES) return 'repeats a few characters'
-  return isPublished(text, secret) ? 'is on a published list of secrets' : null
+  const known =
+    new Set(secret).size < MIN_DISTINCT_BYTES
+      ? 'repeats a few characters'
+      : isPublished(text, secret)
+        ? 'is on a published list of secrets'
+        : null
+  if (known !== null) return { reason: known, length, isKnown: true }
+  return length < minSecretBytes(algorithm) ? { reason: `has ${length} bytes`, length, isKnown: false } : null
 }
 
 // Compares the text, and every text that decodes to the same bytes.

@@ -1,6 +1,7 @@
 import { isTokenError, RevokedTokenError } from '../errors.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { TokenEmitter } from '../events.js'
+import type { Observers } from '../observer.js'
 import { assertCsrf } from '../request/csrf.js'
 import { missingToken, readToken, type RequestToken } from '../request/read-token.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
@@ -27,6 +28,7 @@ export interface Authenticator {
   readonly store: StoreConnection | null
   readonly now: Clock
   readonly emit: TokenEmitter['emit']
+  readonly observers: Observers
 }
 
 /** The request a token came in, and what was found there. */
@@ -101,14 +103,22 @@ export async function authenticateToken(
   }
 }
 
-// The cool-down for a missing key may have ended since its keys were looked for: then they are loaded once more.
-async function verifyLoaded({ verifier, now }: Authenticator, token: string): Promise<VerifiedToken> {
+/**
+ * A token whose keys were looked for before.
+ *
+ * The cool-down for a missing key may have ended since then: they are loaded once more.
+ */
+export async function verifyLoaded(
+  { verifier, now }: Authenticator,
+  token: string,
+  allowExpired = false,
+): Promise<VerifiedToken> {
   try {
-    return verifier.verify(token, now())
+    return verifier.verify(token, now(), allowExpired)
   } catch (error) {
     if (!isTokenError(error) || error.code !== 'KEYS_UNAVAILABLE') throw error
     await verifier.loadKeys(token)
-    return verifier.verify(token, now())
+    return verifier.verify(token, now(), allowExpired)
   }
 }
 

@@ -157,11 +157,18 @@ function passLanes<Source>(
 ): boolean {
   if (lanes === null) return false
   try {
+    let observed: (() => void)[] | null = null
     for (const lane of lanes) {
       const payload = lane.pass(reader.readHeader(source, lane.headerName))
       if (payload === null) return false
       found?.push(payload)
+      if (lane.observers.current !== null) {
+        observed ??= []
+        observed.push(() => lane.report(reader.toView(source), payload))
+      }
     }
+    // Not before the last has let it pass: otherwise the recipe checks, and reports, all of them.
+    if (observed !== null) for (const report of observed) report()
     // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
     if (reader.readMethod !== undefined) {
       const method = reader.readMethod(source)

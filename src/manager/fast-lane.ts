@@ -1,6 +1,8 @@
 import { type TokenPayload, isCurrent } from '../claims/payload.js'
+import type { Observers } from '../observer.js'
 import type { RequestView } from '../request/view.js'
 import type { Authenticator } from './authenticate.js'
+import { reportOnce } from './observe-check.js'
 import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
 /** Lets a request pass at once whose header was seen before. */
@@ -14,6 +16,10 @@ export interface FastLane {
    * issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
    */
   pass(header: string | null): TokenPayload | TokenWithHeader | null
+  /** Whoever lets a request pass reports it, if there are any: not each lane, since all of a route must let it pass. */
+  readonly observers: Observers
+  /** Reports that a request has passed with what `pass` returned. */
+  report(view: RequestView, value: TokenPayload | TokenWithHeader): void
 }
 
 /** What the fast lane finds in a view. A header that cannot be read is left to the authentication, which reports that. */
@@ -27,7 +33,7 @@ export function passView(lane: FastLane, view: RequestView): ReturnType<FastLane
 
 /** The fast lane of a policy, or `null` where an access token in the header is not the first that it looks for. */
 export function createFastLane(authenticator: Authenticator, policy: CompiledPolicy): FastLane | null {
-  const { verifier, blocklist, store, settings, now: clock } = authenticator
+  const { verifier, blocklist, store, settings, observers, now: clock } = authenticator
   const [first] = policy.places
   if (first?.type !== 'access' || first.location !== 'headers') return null
 
@@ -48,5 +54,12 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       if (blocklist.callback !== null) return null
       return store === null || store.isUnrevokedNow(known) ? toPolicyValue(known, policy) : null
     },
+    observers,
+    report(view, value) {
+      const { sub } = (policy.withHeader === true ? value['payload'] : value) as TokenPayload
+      reportOnce(observers, view, policy, { ...PASSED, sub })
+    },
   }
 }
+
+const PASSED = { kind: 'request', lane: 'fast', outcome: 'accepted', code: null, durationMs: null } as const

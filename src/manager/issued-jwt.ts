@@ -1,7 +1,8 @@
 import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
 import { TokenAudienceError, TokenDecodeError, TokenIssuerError, TokenSignatureError } from '../errors.js'
 import { createCanonicalizer } from '../issuers/canonical.js'
-import { readForeignJwt, readUnverifiedJwt, requireKeys } from '../issuers/issuer.js'
+import { requireKeys } from '../issuers/issuer.js'
+import { readForeignJwt, readUnverifiedJwt } from '../issuers/issuers.js'
 import { hasNestedDuplicates } from '../json.js'
 import { decodePayload, findSigner, parseCompact, parseHeader, toShortType } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
@@ -11,6 +12,7 @@ import { parseText } from '../revocation/revoker.js'
 import type { LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
+import { observeCheck } from './observe-check.js'
 
 /** What a JWT of an issuer that is no access token must be. */
 export interface IssuedJwtOptions {
@@ -55,7 +57,19 @@ export interface IssuedJwt {
 }
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
-export async function verifyIssuedJwt(
+export function verifyIssuedJwt(
+  authenticator: Authenticator,
+  jwt: string,
+  options: IssuedJwtOptions,
+): Promise<IssuedJwt> {
+  return observeCheck(authenticator.observers, {
+    kind: 'issued_jwt',
+    run: () => checkIssuedJwt(authenticator, jwt, options),
+    readSubject: () => null,
+  })
+}
+
+async function checkIssuedJwt(
   { settings, store, now: clock }: Authenticator,
   jwt: string,
   options: IssuedJwtOptions,
@@ -72,7 +86,8 @@ export async function verifyIssuedJwt(
   parseCompact(jwt, maxLength)
   const canonical = createCanonicalizer(settings.issuers, maxLength)(jwt)
   const foreign = readForeignJwt(settings.issuers, readUnverifiedJwt(canonical, maxLength))
-  if (foreign === null) throw new TokenIssuerError()
+  // An application that was replaced has nothing to say about sessions.
+  if (foreign === null || foreign.issuer.profile === 'legacy') throw new TokenIssuerError()
   const { jws, issuer, claims } = foreign
   if (accepted !== null && !accepted.includes(issuer.issuer)) throw new TokenIssuerError()
   const header = parseHeader(jws.header, types)

@@ -13,11 +13,25 @@ import {
 import type { RequestView } from '../request/view.js'
 import type { Revoker } from '../revocation/revoker.js'
 import { type Authenticator, reportRejection } from './authenticate.js'
+import { observeCheck } from './observe-check.js'
 import { readKnown } from './revoked-issuers.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** Ends the session of every genuine token in a request; returns the claims of the first one, or `null` for none. */
-export async function logoutRequest(
+export function logoutRequest(
+  authenticator: Authenticator,
+  revoker: Revoker,
+  view: RequestView,
+  origin: EventOrigin,
+): Promise<TokenPayload | null> {
+  return observeCheck(authenticator.observers, {
+    kind: 'logout',
+    run: () => endSessions(authenticator, revoker, view, origin),
+    readSubject: ({ sub }) => sub,
+  })
+}
+
+async function endSessions(
   authenticator: Authenticator,
   revoker: Revoker,
   view: RequestView,

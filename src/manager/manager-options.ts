@@ -1,7 +1,7 @@
 import type { RandomBytes } from '../claims/ids.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import type { TokenPayload } from '../claims/payload.js'
-import type { IssuerOptions } from '../issuers/issuer-options.js'
+import type { AnyIssuerOptions } from '../issuers/issuers.js'
 import type { JsonValue } from '../json.js'
 import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions, type OptionNames } from '../options.js'
@@ -30,8 +30,8 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly keys?: readonly OwnKey[] | undefined
   /** How long the `sign` of a key may take; default `'5s'`. */
   readonly signTimeout?: Duration | undefined
-  /** Others whose tokens are accepted: identity providers, other applications. */
-  readonly issuers?: readonly IssuerOptions[] | undefined
+  /** Others whose tokens are accepted: identity providers, other applications, and the one that this application replaces. */
+  readonly issuers?: readonly AnyIssuerOptions[] | undefined
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
 }

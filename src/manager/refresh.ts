@@ -14,6 +14,7 @@ import {
   findToken,
   reportRejection,
 } from './authenticate.js'
+import { observeCheck } from './observe-check.js'
 import type { SignedPair, TokenMaker } from './token-maker.js'
 import { compilePolicy, OWN } from './policy.js'
 
@@ -26,7 +27,19 @@ export interface RefreshParts {
 }
 
 /** A new pair for the refresh token in a request, or for a token itself; the session moves one generation on. */
-export async function refreshPair(
+export function refreshPair(
+  parts: RefreshParts,
+  source: RequestSource | string,
+  options: RefreshOptions<object>,
+): Promise<TokenPair> {
+  return observeCheck(parts.authenticator.observers, {
+    kind: 'refresh',
+    run: () => rotatePair(parts, source, options),
+    readSubject: () => null,
+  })
+}
+
+async function rotatePair(
   { authenticator, maker, store, sessions }: RefreshParts,
   source: RequestSource | string,
   refreshOptions: RefreshOptions<object>,

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../errors.js'
+import type { BoundKey } from '../jws/algorithms.js'
 import { createEmptyRing, createKeyRing, type KeyRing } from '../jws/key-ring.js'
 import { createScheduledRing } from '../jws/key-schedule.js'
 import type { OwnKey } from '../jws/own-key.js'
@@ -16,8 +17,12 @@ export interface KeyOptions {
 /** The own keys of a manager. */
 export interface ResolvedKeys {
   readonly keys: KeyRing
-  /** Replaces the keys at `now`, in epoch milliseconds; `null` where the configuration has them. */
-  readonly setKeys: ((list: readonly OwnKey[], now: number) => void) | null
+  /**
+   * Replaces the keys at `now`, in epoch milliseconds, unless `assertKeys` throws; `null` where the configuration has them.
+   */
+  readonly setKeys:
+    | ((list: readonly OwnKey[], now: number, assertKeys?: (keys: readonly BoundKey[]) => void) => void)
+    | null
 }
 
 /** The keys of the configuration or of the option `keys`; none, where there are issuers and nothing is configured. */
@@ -37,17 +42,18 @@ export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers
     longestLifetimeMs: readLongestLifetime(config),
   }
   const ring = createScheduledRing(list, rules, now?.() ?? 0)
-  return { keys: ring, setKeys: (next, at) => ring.replace(next, at) }
+  return { keys: ring, setKeys: (next, at, assertKeys) => ring.replace(next, at, assertKeys) }
 }
 
-const KEY_FIELDS = [
+/** The fields of a configuration that have a key. */
+export const KEY_FIELDS: readonly (keyof TokenConfig & `JWT_${string}`)[] = [
   'JWT_SECRET_KEY',
   'JWT_PREVIOUS_SECRET_KEY',
   'JWT_PRIVATE_KEY',
   'JWT_PRIVATE_KEY_PASSPHRASE',
   'JWT_PUBLIC_KEY',
   'JWT_PREVIOUS_PUBLIC_KEY',
-] as const
+]
 
 // In milliseconds, with the leeway that an expired token is still accepted for.
 function readLongestLifetime(config: TokenConfig): number {

@@ -1,5 +1,5 @@
 import type { TokenPayload } from '../claims/payload.js'
-import type { Issuers } from '../issuers/issuer.js'
+import type { Issuers } from '../issuers/issuers.js'
 import type { RevokedIssuers, RevokedUser } from '../revocation/revoker.js'
 import { OWN, type TokenPolicy } from './policy.js'
 import type { Settings } from './settings.js'

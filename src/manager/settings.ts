@@ -5,8 +5,7 @@ import type { ClaimsSchema } from '../claims/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { createCanonicalizer } from '../issuers/canonical.js'
-import { createIssuers, type Issuers } from '../issuers/issuer.js'
-import type { IssuerOptions } from '../issuers/issuer-options.js'
+import { type AnyIssuerOptions, assertOwnKeys, createIssuers, type Issuers } from '../issuers/issuers.js'
 import type { PerType, ReadingRules } from '../request/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../sessions/connect-store.js'
@@ -25,14 +24,14 @@ export interface Settings extends ResolvedKeys {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit'>
+  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit' | 'observers'>
   readonly verifiedCacheSize: number
 }
 
 /** What a manager is configured with beside its configuration. */
 export interface SettingsInput extends KeyOptions {
   readonly schema: ClaimsSchema | null
-  readonly issuers: readonly IssuerOptions[]
+  readonly issuers: readonly AnyIssuerOptions[]
   readonly emit: TokenEmitter['emit']
 }
 
@@ -47,13 +46,13 @@ export function resolveSettings(
   const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
   const { keys, setKeys } = resolveKeys(config, keyOptions, Array.isArray(list) && list.length > 0)
   const ownIssuers = toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? [])
-  const hasKeys = keys.verifying.length > 0
-  if (!hasKeys) assertNoOwnRules(config)
+  if (keys.verifying.length === 0) assertNoOwnRules(config)
   const { JWT_IDENTITY_CLAIM: identityClaim } = config
-  const issuers = createIssuers(list, { emit, leeway, identityClaim }, { hasKeys, issuers: ownIssuers })
+  const own = { keys: keys.verifying, issuers: ownIssuers }
+  const issuers = createIssuers(list, { emit, leeway, identityClaim }, own, keyOptions.now?.() ?? 0)
   const settings: Settings = {
     keys,
-    setKeys,
+    setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => assertOwnKeys(issuers, added))),
     issuers,
     ownIssuers,
     creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
@@ -112,7 +111,8 @@ function resolveCreation(
 // Another process on the same store may allow more leeway than this one.
 const MIN_RETENTION_MS = 300_000
 
-function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
+/** How a store is called for a configuration. */
+export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
   const foreign = [...issuers.values()].map(({ rules }) => rules)
   const leeways = foreign.map(({ leeway }) => leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)

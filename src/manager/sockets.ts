@@ -5,8 +5,15 @@ import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
 import { readUpgradeToken } from '../request/upgrade.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
-import { type Authenticator, assertUnrevoked, authenticateToken, reportRejection } from './authenticate.js'
+import {
+  type Authenticator,
+  assertUnrevoked,
+  authenticateToken,
+  reportRejection,
+  verifyLoaded,
+} from './authenticate.js'
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
+import { observeCheck } from './observe-check.js'
 import {
   assertFresh,
   assertIssuer,
@@ -74,7 +81,19 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
 }
 
 /** Checks the token of a WebSocket handshake like that of any request. */
-export async function authenticateUpgrade(
+export function authenticateUpgrade(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: ParsedUpgradePolicy,
+): Promise<AuthenticatedUpgrade> {
+  return observeCheck(authenticator.observers, {
+    kind: 'upgrade',
+    run: () => checkUpgrade(authenticator, view, policy),
+    readSubject: ({ payload }) => payload.sub,
+  })
+}
+
+async function checkUpgrade(
   authenticator: Authenticator,
   view: RequestView,
   policy: ParsedUpgradePolicy,
@@ -140,16 +159,21 @@ export async function recheckToken(
 ): Promise<void> {
   const { token, location } = upgrade.token
   const followed = readFollowed(upgrade)
-  await reported(authenticator, upgrade.payload, async () => {
+  const check = async (): Promise<void> => {
     const { verifier } = authenticator
     if (verifier.needsKeys(token, authenticator.now())) await verifier.loadKeys(token)
-    // The token may have expired while the keys were loaded.
+    const verified = await verifyLoaded(authenticator, token, followed !== null)
+    // Not the time before the keys were loaded: the token may have expired meanwhile.
     const now = authenticator.now()
-    const verified = verifier.verify(token, now, followed !== null)
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })
     followed?.setChecked(now)
     await followed?.assertAlive(verified, anew)
+  }
+  await observeCheck(authenticator.observers, {
+    kind: 'recheck',
+    run: () => reported(authenticator, upgrade.payload, check),
+    readSubject: () => upgrade.payload.sub,
   })
 }
 

@@ -9,6 +9,7 @@ import {
   type TokenEventName,
   type TokenListener,
 } from '../events.js'
+import { createObservers, type TokenObserver } from '../observer.js'
 import { type JwkSet, toJwkSet } from '../jws/jwks.js'
 import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions } from '../options.js'
@@ -24,6 +25,7 @@ import {
   type RevokedIssuers,
   type Revoker,
 } from '../revocation/revoker.js'
+import type { ReplicaState } from '../revocation/store.js'
 import { connectStore, type StoreConnection, type StoreHealth } from '../sessions/connect-store.js'
 import {
   type RevokeOptions,
@@ -34,11 +36,12 @@ import {
 } from '../sessions/options.js'
 import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
-import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
+import type { Authenticator } from './authenticate.js'
+import { checkRequest, checkToken } from './check-request.js'
 import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
-import { createFastLane, passView } from './fast-lane.js'
+import { createFastLane } from './fast-lane.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
@@ -78,9 +81,7 @@ import { closeWhenInvalid } from './close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
   authenticateUpgrade,
-  checkMessage,
   parseUpgradePolicy,
-  readUpgrade,
   type UpgradePolicy,
 } from './sockets.js'
 import { createVerifier } from './verified-tokens.js'
@@ -138,6 +139,7 @@ export class TokenManager<
       randomBytes = systemRandom,
     } = options
     this.#emitter = createEmitter()
+    const observers = createObservers()
     const now = createCheckedClock(clock)
     const settings = resolveSettings(config, {
       schema: claims,
@@ -148,7 +150,7 @@ export class TokenManager<
       now,
     })
     const blocklist = new Blocklist()
-    const parts = { now, random: randomBytes, emit: this.#emitter.emit }
+    const parts = { now, random: randomBytes, emit: this.#emitter.emit, observers }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.clock = now
@@ -295,16 +297,8 @@ export class TokenManager<
     return createDependency({
       lane: createFastLane(authenticator, compiled),
       type: compiled.type ?? 'access',
-      async run(view, lane) {
-        const upgrade = readUpgrade(authenticator, view)
-        const known = upgrade === null && lane !== null ? passView(lane, view) : null
-        if (known !== null) return known as PolicyValue<TokenPayload<Output>>
-        const verified =
-          upgrade === null
-            ? await authenticate(authenticator, view, compiled)
-            : checkMessage(authenticator, compiled, upgrade)
-        return verified && (toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>)
-      },
+      run: (view, lane) =>
+        checkRequest<PolicyValue<TokenPayload<Output>>>(authenticator, compiled, view, lane),
     })
   }
 
@@ -338,8 +332,7 @@ export class TokenManager<
     const parsed = parsePolicy(policy, 'verifyToken()', VERIFY_POLICY_NAMES)
     assertKnownIssuers(issuers, parsed)
     const compiled = compilePolicy(parsed, reading.locations)
-    const canonical = reading.toCanonical(token)
-    const verified = await authenticateToken(this.#authenticator, canonical, compiled, null, atLeast)
+    const verified = await checkToken(this.#authenticator, compiled, token, atLeast)
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }
 
@@ -348,9 +341,9 @@ export class TokenManager<
    * its session goes on. For introspection, where somebody else asks about a token.
    */
   async inspectToken(token: string): Promise<TokenPayload<Output>> {
-    const { locations, toCanonical } = this.#authenticator.settings.reading
+    const { locations } = this.#authenticator.settings.reading
     const policy = { ...compilePolicy({ type: 'any' }, locations), isInspection: true }
-    const { payload } = await authenticateToken(this.#authenticator, toCanonical(token), policy, null)
+    const { payload } = await checkToken(this.#authenticator, policy, token)
     return payload as TokenPayload<Output>
   }
 
@@ -437,6 +430,16 @@ export class TokenManager<
   /** Calls a listener at every event of a kind; returns a function that ends that. */
   on<Name extends TokenEventName>(name: Name, listener: TokenListener<Name>): () => void {
     return this.#emitter.on(name, listener)
+  }
+
+  /** Reports every check and every call of the store to an observer, for telemetry; returns a function that ends that. */
+  observe(observer: TokenObserver): () => void {
+    return this.#authenticator.observers.add(observer)
+  }
+
+  /** What the replica of this process knows at this moment, without a call of the store; `null` where there is none. */
+  readReplica(): ReplicaState | null {
+    return this.#store?.readReplica() ?? null
   }
 
   /** Revokes one token by its `jti`; the other token of its session stays good. */

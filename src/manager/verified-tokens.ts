@@ -4,14 +4,14 @@ import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
 import { isTokenError, TokenIssuerError } from '../errors.js'
+import type { Issuer } from '../issuers/issuer.js'
 import {
   assertOwnSubject,
   type ForeignJwt,
-  type Issuer,
   readForeignJwt,
   readUnverifiedJwt,
   type UnverifiedJwt,
-} from '../issuers/issuer.js'
+} from '../issuers/issuers.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { createJwsVerifier, type VerifiedJws } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
@@ -98,6 +98,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
     lastRead = null
     const foreign = readForeignJwt(issuers, jwt)
     if (foreign !== null) return openForeign(foreign)
+    // The name of an issuer whose tokens have no `iss`.
+    if (issuers.has(jwt?.claims['iss'] as string)) throw new TokenIssuerError()
     const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
     const payload = parseClaims(text, identityClaim)
     assertOwnSubject(issuers, payload.sub)

@@ -1,5 +1,15 @@
 import { monotonicNow } from '../time.js'
 
+/** Why a call of a store was given up; `code` tells the two cases apart in telemetry. */
+export class StoreCallError extends Error {
+  readonly code: 'STORE_TIMEOUT' | 'STORE_OVERLOADED'
+
+  constructor(code: StoreCallError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
 /** Puts a deadline on the calls of a store, and refuses more while too many are unanswered. */
 export interface CallLimit {
   /** Throws while too many calls are unanswered; lets one through now and then, to see whether the store is back. */
@@ -42,7 +52,8 @@ export function createCallLimit(createTooLate: () => Error, onAnswer: () => void
       const now = monotonicNow()
       forgetLost(now)
       if (!isFull()) return
-      if (now - probedAt < probeInterval) throw new Error('The store has stopped answering')
+      if (now - probedAt < probeInterval)
+        throw new StoreCallError('STORE_OVERLOADED', 'The store has stopped answering')
       probedAt = now
       probeInterval = Math.min(2 * probeInterval, MAX_PROBE_INTERVAL_MS)
     },

@@ -1,9 +1,10 @@
 import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
+import { type Observers, observeStoreCall } from '../observer.js'
 import { withDeadline } from '../promises.js'
 import { emitWarning, IS_WORKERD, sleep, startTimer } from '../runtime.js'
 import { monotonicNow } from '../time.js'
-import { createCallLimit } from './call-limit.js'
+import { createCallLimit, StoreCallError } from './call-limit.js'
 import {
   FOREVER,
   type LookupAnswer,
@@ -49,6 +50,7 @@ export interface StoreClientOptions {
   /** The longest lifetime of the manager's tokens, in milliseconds. */
   readonly longestLifetime: number
   readonly emit: TokenEmitter['emit']
+  readonly observers: Observers
 }
 
 // A process that starts may wait for its store longer than a request may.
@@ -76,7 +78,7 @@ const OTHER_REQUEST =
 
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
-  const { timeoutMs, emit } = options
+  const { timeoutMs, emit, observers } = options
   let { longestLifetime } = options
   // The longest lifetime that the store has acknowledged.
   let prepared = -1
@@ -87,7 +89,10 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   let announceInterval = 0
   let preparing: Preparation | null = null
   const createTooLate = (): Error =>
-    new Error(`The store did not answer within ${timeoutMs} ms${IS_WORKERD ? OTHER_REQUEST : ''}`)
+    new StoreCallError(
+      'STORE_TIMEOUT',
+      `The store did not answer within ${timeoutMs} ms${IS_WORKERD ? OTHER_REQUEST : ''}`,
+    )
   const limit = createCallLimit(createTooLate, () => {
     if (isUnannounced) announce()
   })
@@ -128,7 +133,9 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   const startPreparing = (lifetime: number): Preparation => {
     limit.assertAnswering()
     const prepareStore = async (): Promise<void> => {
-      await store.prepare({ longestLifetime: lifetime, onLostData, onReplicaChange })
+      await observe('prepare', () =>
+        store.prepare({ longestLifetime: lifetime, onLostData, onReplicaChange }),
+      )
       prepared = Math.max(prepared, lifetime)
       isUnannounced = prepared < longestLifetime
       announceInterval = 0
@@ -170,7 +177,16 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     return error
   }
 
-  const call: StoreClient['call'] = async (operation, run, lifetime = 0) => {
+  const observe = <Value>(operation: string, run: () => Promise<Value>): Promise<Value> => {
+    const { current } = observers
+    if (current === null) return run()
+    return observeStoreCall(current, { operation, system: store.system ?? null }, run)
+  }
+
+  const call: StoreClient['call'] = (operation, run, lifetime = 0) =>
+    observe(operation, () => callPrepared(operation, run, lifetime))
+
+  const callPrepared: StoreClient['call'] = async (operation, run, lifetime = 0) => {
     raise(lifetime)
     try {
       // A longer lifetime that is being announced holds up only the calls that it concerns.

@@ -107,6 +107,8 @@ export interface FeedOptions {
  * process finds. Every call may reject; none may answer when it does not know.
  */
 export interface RevocationStore {
+  /** What keeps the data, for telemetry: `redis`, `postgresql`, `sqlite` or a name of your own. */
+  readonly system?: string
   /**
    * Called before anything else, and again whenever a need grows; needs of several managers merge by the larger.
    * A longer lifetime lengthens the watermarks that are there, in the same step.
@@ -162,6 +164,7 @@ export interface RevocationStore {
 }
 
 const STORE_NAMES: OptionNames<RevocationStore> = {
+  system: true,
   prepare: true,
   revoke: true,
   lookup: true,
@@ -223,17 +226,18 @@ function assertKnownMembers(owner: string, object: object, names: object): void 
 /** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */
 export function assertStore(store: RevocationStore): void {
   const {
-    createLookup: _,
-    restore: __,
-    watch: ___,
-    readVersion: ____,
-    replica: _____,
-    sessions: ______,
+    system: _,
+    createLookup: __,
+    restore: ___,
+    watch: ____,
+    readVersion: _____,
+    replica: ______,
+    sessions: _______,
     ...required
   } = STORE_NAMES
   const missing = findMissing(store, required)
   if (store?.sessions !== undefined) {
-    const { openLimited: _______, ...requiredOfSessions } = SESSION_NAMES
+    const { openLimited: ________, ...requiredOfSessions } = SESSION_NAMES
     missing.push(...findMissing(store.sessions, requiredOfSessions).map((name) => `sessions.${name}`))
   }
   if (missing.length === 0) return

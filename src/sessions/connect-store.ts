@@ -36,6 +36,8 @@ export interface StoreConnection {
   ready(): Promise<void>
   /** Asks the store now, within the deadline, unless a replica answers for it; never rejects. */
   health(): Promise<StoreHealth>
+  /** What the replica of this process knows; `null` where there is none. */
+  readReplica(): ReplicaState | null
   /** Resolves when every process refuses what this one has revoked before; `null` where the bound is not known. */
   readonly waitForOthers: (() => Promise<void>) | null
   /** Calls a listener when a revocation of a token arrives, where the store has a replica; returns a function that ends that. */
@@ -147,6 +149,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
         replica: store.replica?.readState() ?? null,
       }
     },
+    readReplica: () => store.replica?.readState() ?? null,
     waitForOthers: store.replica === undefined ? null : store.replica.waitForOthers,
     watchToken: (token, listener) => watchers.add((token.lookup ??= toLookup(token)).keys, listener),
     expect: (expiresAt) =>

@@ -103,6 +103,7 @@ export function createDurableObjectStore(
   }
 
   return defineStore({
+    system: 'cloudflare.durable_objects',
     async prepare(needs) {
       if (needs.canRestore !== undefined || needs.onNewHistory !== undefined) throw withReplica()
       losses.listen(needs)

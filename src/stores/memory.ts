@@ -76,6 +76,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   }
 
   return defineStore({
+    system: 'memory',
     async prepare(needs) {
       assertOpen()
       if (needs.longestLifetime <= longestLifetime) return

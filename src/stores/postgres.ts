@@ -127,6 +127,7 @@ export function createPostgresStore(
   }
 
   const store = defineStore({
+    system: 'postgresql',
     async prepare(needs) {
       losses.listen(needs)
       await assertUsable(database, tables, { allowVolatile })

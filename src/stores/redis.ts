@@ -63,6 +63,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     }))
 
   return defineStore({
+    system: 'redis',
     async prepare(needs) {
       losses.listen(needs)
       await check()

@@ -169,6 +169,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   }
 
   return defineStore({
+    ...(store.system !== undefined && { system: store.system }),
     async prepare(given) {
       assertOpen()
       if (given.onReplicaChange !== undefined) stateListeners.add(given.onReplicaChange)

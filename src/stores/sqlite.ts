@@ -89,6 +89,7 @@ export function createSqliteStore(
     answer.outcome === 'reused' ? afterRevoking(answer) : answer
 
   return defineStore({
+    system: 'sqlite',
     async prepare(needs) {
       losses.listen(needs)
       if (opened === null) {

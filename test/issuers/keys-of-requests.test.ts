@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { IssuerOptions } from '../../src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
-import { withBearer } from '../helpers/manager.js'
+import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
+import { recheckUpgrade } from '../../src/manager/sockets.js'
 
 const A = createForeign('https://a.example')
 const NEXT = createForeign('https://a.example', { kid: 'key-2' })
@@ -195,4 +196,40 @@ describe('a token that expires while the keys are loaded', () => {
     const tokens = createSlow({ delay: 1 })
     expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('ok')
   })
+})
+
+// Each reading of the clock takes longer than what is left of the cool-down.
+test('a cool-down that ends while a token is checked is no reason to refuse it', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const { tokens, state, clock } = createEndpoint()
+    let isTicking = false
+    Object.defineProperty(clock, 'seconds', {
+      get() {
+        if (isTicking) vi.advanceTimersByTime(1)
+        return NOW
+      },
+    })
+    const upgrade = await tokens.authenticateUpgrade(withBearer(A.sign()))
+    const isAccepted = async (check: () => Promise<unknown>): Promise<string> => {
+      state.published = [NEXT.jwk]
+      vi.advanceTimersByTime(1500)
+      const loaded = new Promise<void>((resolve) => void tokens.on('keysLoaded', () => resolve()))
+      await outcomeOf(tokens.verifyToken(NEXT.sign()))
+      await loaded
+      // It looks for the key in vain, which starts the cool-down.
+      vi.advanceTimersByTime(1500)
+      expect(await outcomeOf(tokens.verifyToken(A.sign({ jti: 'in vain' })))).toBe('TOKEN_SIGNATURE_INVALID')
+      state.published = [A.jwk, NEXT.jwk]
+      vi.advanceTimersByTime(998)
+      isTicking = true
+      const outcome = await outcomeOf(check())
+      isTicking = false
+      return outcome
+    }
+    expect(await isAccepted(() => tokens.verifyToken(A.sign({ jti: 'other' })))).toBe('ok')
+    expect(await isAccepted(() => recheckUpgrade(upgrade))).toBe('ok')
+  } finally {
+    vi.useRealTimers()
+  }
 })

@@ -19,7 +19,7 @@ const NOTHING_TO_SHOW = new Set(
   CurrentSubject Payload Token OptionalAuth Public RequireAnyScope RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
   createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
   readSingleHeader toRequestView rememberView toFetchErrorResponse defineStore createLossReporter attach
-  auth0 cognito entra keycloak okta
+  auth0 cognito entra instrument keycloak okta
   readAttached isRevokedBy createSessionRoutes sessionRoutesContract`.split(/\s+/),
 )
 

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { readAttached, attach } from '../../src/request/view.js'
-import { countAttachments } from '../helpers/count-attachments.js'
 
 const author = {}
 
@@ -20,16 +19,6 @@ describe.each([
     attach(owner, author, 'second')
     expect(readAttached(owner, author)).toBe('second')
     expect(readAttached(create(), author)).toBeUndefined()
-  })
-
-  test('has one note of an author, however often that author writes', () => {
-    const [owner, other] = [create(), {}]
-    attach(owner, author, 0)
-    attach(owner, other, 'other')
-    const before = countAttachments()
-    for (let count = 1; count <= 1000; count++) attach(owner, author, count)
-    expect(countAttachments()).toBeLessThanOrEqual(before)
-    expect([readAttached(owner, author), readAttached(owner, other)]).toEqual([1000, 'other'])
   })
 
   test('shows nothing of it', () => {

@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../../errors.js'
 import { assertOptions, type OptionNames } from '../../options.js'
+import { assertKnownLayout } from '../../revocation/store-rules.js'
 import type { Database } from './client.js'
 
 /** Where the tables of a store are. */
@@ -161,6 +162,7 @@ interface Answer {
   readonly serverVersion: number
   readonly isolation: string
   readonly version: number | null
+  readonly oldest: number | null
   readonly settings: Readonly<Record<string, string>>
 }
 
@@ -181,6 +183,7 @@ export async function assertUsable(
         `${TABLES_VERSION}: ${REMEDY}. Processes of the release before can go on with the newer tables`,
     )
   }
+  assertKnownLayout('PostgreSQL', { version, oldest: answer.oldest }, TABLES_VERSION)
   if (answer.isStandby) {
     throw new ConfigurationError(
       'The PostgreSQL server is a standby, which may be behind: connect to the primary (with several hosts in a ' +
@@ -209,6 +212,8 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     'serverVersion', current_setting('server_version_num')::integer,
     'isolation', current_setting('transaction_isolation'),
     'version', (select max(version) from ${tables.version}),
+    -- A column that tables of this version do not have: a later release adds it, and writes who can use its tables.
+    'oldest', (select max((to_jsonb(v) ->> 'oldest')::integer) from ${tables.version} v),
     'settings', json_build_object(${settings.map((name) => `'${name}', current_setting('${name}')`).join()}))::text`
   try {
     return (await database.query<Answer>(statement, [])) as Answer

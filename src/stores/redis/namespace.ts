@@ -1,10 +1,10 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
 import { ConfigurationError } from '../../errors.js'
-import type { LossReporter } from '../../revocation/store-rules.js'
+import { assertKnownLayout, type LossReporter } from '../../revocation/store-rules.js'
 import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
 import { type Clock, createCheckedClock } from '../../time.js'
 import { type Reply, runScript, type Script, type Send } from './client.js'
-import { PREPARE, READ, SWEEP } from './revocation-scripts.js'
+import { LAYOUT_VERSION, PREPARE, READ, SWEEP } from './revocation-scripts.js'
 
 /** Runs a script, given the names of its keys and its own arguments. */
 export type Run = (
@@ -201,6 +201,8 @@ export function fromMember(member: string): RevocationKey {
 }
 
 function rethrow(error: unknown): never {
+  const newer = error instanceof Error ? /\bLAYOUT (\d+)/.exec(error.message) : null
+  if (newer !== null) assertKnownLayout('Redis', { version: Number(newer[1]), oldest: null }, LAYOUT_VERSION)
   if (!(error instanceof Error && error.message.includes('KEYPREFIX'))) throw error
   throw new ConfigurationError(
     'The Redis store needs a client without keyPrefix: pass redis.duplicate({ keyPrefix: "" }), ' +

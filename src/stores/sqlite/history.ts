@@ -88,7 +88,10 @@ export function createHistory(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
   )
   const saveMeta = database.prepare(
-    `REPLACE INTO ${meta} (id, version, epoch, changes, longest_lifetime) VALUES (1, ${SCHEMA_VERSION}, ?, ?, ?)`,
+    // The version stays: it may be that of a newer release.
+    `INSERT INTO ${meta} (id, version, epoch, changes, longest_lifetime) VALUES (1, ${SCHEMA_VERSION}, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET
+       epoch = excluded.epoch, changes = excluded.changes, longest_lifetime = excluded.longest_lifetime`,
   )
   const checkMeta = database.prepare(
     `SELECT changes FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`,

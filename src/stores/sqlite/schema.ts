@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../errors.js'
+import { assertKnownLayout } from '../../revocation/store-rules.js'
 import type { Connection } from './connection.js'
 
 /** The names of the tables of one store. */
@@ -27,7 +28,7 @@ export function toTables(prefix: string): Tables {
   }
 }
 
-/** Creates what is missing, and refuses tables of another version; to be run in a transaction. */
+/** Creates what is missing, and refuses tables that only newer releases can use; to be run in a transaction. */
 export function createTables(database: Connection, { meta, revocations, sessions, clock }: Tables): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${meta} (
@@ -37,6 +38,14 @@ export function createTables(database: Connection, { meta, revocations, sessions
       changes INTEGER NOT NULL,
       longest_lifetime INTEGER NOT NULL
     );
+  `)
+  // All columns: tables of a later release have one more, and it writes there who can use its tables.
+  const row = database.prepare(`SELECT * FROM ${meta} WHERE id = 1`).get()
+  const { version, oldest = null } = (row ?? { version: SCHEMA_VERSION }) as StoredVersion
+  assertKnownLayout('SQLite', { version, oldest }, SCHEMA_VERSION)
+  // What a newer release has made is left as it is.
+  if (version > SCHEMA_VERSION) return
+  database.exec(`
     CREATE TABLE IF NOT EXISTS ${revocations} (
       -- The row's own number, so that the feed reads the table itself from front to back.
       change INTEGER PRIMARY KEY,
@@ -71,11 +80,9 @@ export function createTables(database: Connection, { meta, revocations, sessions
       claimed_to INTEGER
     );
   `)
-  const row = database.prepare(`SELECT version FROM ${meta} WHERE id = 1`).get()
-  const { version } = (row ?? { version: SCHEMA_VERSION }) as { readonly version: number }
-  if (version === SCHEMA_VERSION) return
-  throw new ConfigurationError(
-    `The tables of the SQLite store have version ${version}, and this release of tokenlib has version ` +
-      `${SCHEMA_VERSION}: use the release that made them, or another prefix`,
-  )
+}
+
+interface StoredVersion {
+  readonly version: number
+  readonly oldest?: number | null
 }

@@ -10,7 +10,7 @@ import { replicate } from 'tokenlib/stores/replica'
 import { storeContract } from 'tokenlib/testing'
 import type { Clock } from 'tokenlib/store-kit'
 
-// The Worker of test/stores/durable-objects.integration.test.ts. It runs in workerd, as one file that esbuild made.
+// The Worker of test/stores/durable-objects.long.test.ts. It runs in workerd, as one file that esbuild made.
 
 /** What the configuration of workerd binds. */
 export interface Bindings {

@@ -1,0 +1,41 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { install, pack, readManifest, root } from '../pack.js'
+import { run } from '../run.js'
+import { OUTPUT } from './commands.js'
+
+/** Packs the built package into `build/release`, where the other steps find it. */
+export async function packTarball() {
+  mkdirSync(OUTPUT, { recursive: true })
+  return pack(OUTPUT)
+}
+
+/**
+ * The tarball in a clean folder, with the framework of the README beside it: the code of the README type-checks and
+ * runs, with its assertions.
+ */
+export async function checkTarball() {
+  const { tarball, size, paths } = await packTarball()
+  const { devDependencies } = readManifest()
+  // Outside of the repository, so that nothing is found in its node_modules.
+  const folder = mkdtempSync(join(tmpdir(), 'tokenlib-release-'))
+  try {
+    await run(process.execPath, ['scripts/extract-docs.js'], root)
+    await install(folder, {
+      dependencies: { tokenlib: `file:${tarball}`, hono: devDependencies.hono },
+      devDependencies: {
+        typescript: devDependencies.typescript,
+        '@types/node': devDependencies['@types/node'],
+      },
+    })
+    const compilerOptions = { strict: true, module: 'NodeNext', target: 'ES2023', types: ['node'] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    cpSync(join(root, 'build/docs/README.ts'), join(folder, 'readme.ts'))
+    await run('npx', ['--no', 'tsc'], folder)
+    await run(process.execPath, ['readme.js'], folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return `${size} bytes, ${paths.size} files; the code of the README runs`
+}

@@ -1,0 +1,82 @@
+// The API reference: one page for each entry point of the package, from the exported types and their comments.
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT, SOURCE_FOLDER } from './sources.js'
+
+/** The entry points that package.json exports: the name to import, the page and the source file of each. */
+export function listEntryPoints() {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  return Object.entries(exports)
+    .filter(([subpath]) => subpath !== './package.json')
+    .map(([subpath, conditions]) => ({
+      name: subpath === '.' ? 'tokenlib' : `tokenlib/${subpath.slice(2)}`,
+      page: subpath === '.' ? 'tokenlib' : subpath.slice(2),
+      source: conditions.default.types.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'),
+    }))
+}
+
+/** The reference in the side bar. */
+export function listReferencePages() {
+  return [
+    { text: 'All entry points', page: 'reference/index' },
+    ...listEntryPoints().map(({ name, page }) => ({ text: name, page: `reference/${page}` })),
+  ]
+}
+
+/** Writes the pages of the reference. */
+export async function writeReference() {
+  const folder = join(SOURCE_FOLDER, 'reference')
+  const entryPoints = listEntryPoints()
+  // Large, and needed for nothing else.
+  const { Application } = await import('typedoc')
+  const application = await Application.bootstrapWithPlugins({
+    entryPoints: entryPoints.map(({ source }) => join(ROOT, source)),
+    tsconfig: join(ROOT, 'tsconfig.build.json'),
+    basePath: join(ROOT, 'src'),
+    plugin: ['typedoc-plugin-markdown'],
+    // `npm run typecheck` checks them, with the TypeScript of the repository.
+    skipErrorChecking: true,
+    disableSources: true,
+    excludeExternals: true,
+    excludeInternal: true,
+    excludePrivate: true,
+    readme: 'none',
+    router: 'module',
+    groupOrder: ['Functions', 'Classes', 'Variables', 'Interfaces', 'Type Aliases', '*'],
+    entryFileName: 'index',
+    cleanOutputDir: false,
+    hideBreadcrumbs: true,
+    hidePageHeader: true,
+    expandObjects: false,
+    useCodeBlocks: true,
+    parametersFormat: 'table',
+    interfacePropertiesFormat: 'table',
+    classPropertiesFormat: 'table',
+    typeAliasPropertiesFormat: 'table',
+    typeDeclarationFormat: 'table',
+    tableColumnSettings: { hideModifiers: true, hideInherited: true, hideOverrides: true, hideSources: true },
+    pageTitleTemplates: { module: ({ name }) => toImportName(name), index: () => 'API reference' },
+    logLevel: 'Error',
+  })
+  const project = await application.convert()
+  if (project === undefined) throw new Error('typedoc could not read the sources')
+  // Modules are named after their files. The name decides the title and the path of a page.
+  for (const module of project.children ?? []) {
+    const entryPoint = entryPoints.find(({ source }) => toModuleName(source) === module.name)
+    if (entryPoint === undefined) throw new Error(`No entry point has the module ${module.name}`)
+    module.name = entryPoint.page
+  }
+  mkdirSync(folder, { recursive: true })
+  await application.outputs.writeOutput({ name: 'markdown', path: folder }, project)
+}
+
+function toModuleName(source) {
+  return source
+    .replace(/^src\//, '')
+    .replace(/\.ts$/, '')
+    .replace(/(.)\/index$/, '$1')
+}
+
+function toImportName(page) {
+  return page === 'tokenlib' ? page : `tokenlib/${page}`
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { run } from './run.js'
+import { createTerminal } from './terminal.js'
+
+const terminal = createTerminal(process.env)
+
+// Warnings of the stores, as notices. SQLite of Node is experimental in some versions, which says nothing to an operator.
+process.removeAllListeners('warning')
+process.on('warning', ({ name, message }) => {
+  if (name !== 'ExperimentalWarning') terminal.warn(`${terminal.style('yellow', 'warning')}: ${message}\n`)
+})
+
+const exitCode = await run(process.argv.slice(2), { terminal, env: process.env })
+// Not by the event loop: a driver may hold on to a connection that is gone. An empty write waits for those before it.
+process.stdout.write('', () => process.exit(exitCode))

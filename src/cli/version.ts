@@ -1,0 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { type Command, writeJson } from './command.js'
+import { EXIT } from './exit.js'
+
+/** Prints the version of the package. */
+export const version: Command = {
+  name: 'version',
+  summary: 'print the version of tokenlib and of Node',
+  usage: 'version [options]',
+  options: {},
+  async run({ values, terminal }) {
+    const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+    const { version: tokenlib } = JSON.parse(file) as { readonly version: string }
+    const node = process.versions.node
+    if (values['json'] === true) writeJson(terminal, { tokenlib, node })
+    else terminal.write(`tokenlib ${tokenlib} (Node ${node})\n`)
+    return EXIT.ok
+  },
+}

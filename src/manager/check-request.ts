@@ -1,0 +1,58 @@
+import type { RequestView } from '../request/view.js'
+import type { Position } from '../revocation/store.js'
+import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
+import { type FastLane, passView } from './fast-lane.js'
+import { observeCheck, reportOnce } from './observe-check.js'
+import { type CompiledPolicy, toPolicyValue } from './policy.js'
+import { checkMessage, readUpgrade } from './sockets.js'
+import type { VerifiedToken } from './verified-tokens.js'
+
+/** What a dependency does for a request, or for a message of a socket; `lane` is `null` where it was tried already. */
+export async function checkRequest<Value>(
+  authenticator: Authenticator,
+  policy: CompiledPolicy,
+  view: RequestView,
+  lane: FastLane | null,
+): Promise<Value | null> {
+  const { observers } = authenticator
+  const upgrade = readUpgrade(authenticator, view)
+  const known = upgrade === null && lane !== null ? passView(lane, view) : null
+  if (known !== null) {
+    if (observers.current !== null) lane?.report(view, known)
+    return known as Value
+  }
+  const run = async (): Promise<VerifiedToken | null> =>
+    upgrade === null
+      ? authenticate(authenticator, view, policy)
+      : checkMessage(authenticator, policy, upgrade)
+  const verified =
+    observers.current === null
+      ? await run()
+      : await observeCheck(observers, {
+          kind: upgrade === null ? 'request' : 'message',
+          run,
+          readSubject,
+          report: (check) => reportOnce(observers, view, policy, check),
+        })
+  return verified && (toPolicyValue(verified, policy) as Value)
+}
+
+/** What is done about a token that did not come in a request. */
+export function checkToken(
+  authenticator: Authenticator,
+  policy: CompiledPolicy,
+  token: string,
+  atLeast?: Position,
+): Promise<VerifiedToken> {
+  const { observers, settings } = authenticator
+  return observeCheck(observers, {
+    kind: policy.isInspection === true ? 'inspection' : 'token',
+    run: async () =>
+      authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null, atLeast),
+    readSubject,
+  })
+}
+
+function readSubject({ payload }: VerifiedToken): string {
+  return payload.sub
+}

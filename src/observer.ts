@@ -1,0 +1,178 @@
+import { type AnyTokenError, isTokenError } from './errors.js'
+import type { OptionNames } from './options.js'
+import { emitWarning } from './runtime.js'
+import { monotonicNow } from './time.js'
+
+/**
+ * What a token was checked for: a dependency of a `request`, `verifyToken` (`token`), `inspectToken` (`inspection`),
+ * `verifyIssuedJwt` (`issued_jwt`), `refresh`, `logoutRequest` (`logout`), the `upgrade` to a WebSocket, a dependency of
+ * one of its messages (`message`), or whether the socket may stay open (`recheck`).
+ */
+export type CheckKind =
+  | 'request'
+  | 'token'
+  | 'inspection'
+  | 'issued_jwt'
+  | 'refresh'
+  | 'logout'
+  | 'upgrade'
+  | 'message'
+  | 'recheck'
+
+/** What came of a check. */
+export interface TokenCheck {
+  readonly kind: CheckKind
+  /** `fast` for a token that was known and let pass at once, without a promise. */
+  readonly lane: 'fast' | 'recipe'
+  /**
+   * `anonymous`: there was no token, and none is needed. `unavailable`: the store or the keys were, so the request was
+   * refused. `failed`: something threw that is no token error, which is a mistake in a program.
+   */
+  readonly outcome: 'accepted' | 'anonymous' | 'refused' | 'unavailable' | 'failed'
+  /** Why it was refused or unavailable; otherwise `null`. */
+  readonly code: AnyTokenError['code'] | null
+  /** How long it took; `null` for the fast lane, which is not timed. */
+  readonly durationMs: number | null
+  /** The user of a token that was accepted, where that is known; otherwise `null`. */
+  readonly sub: string | null
+}
+
+/** A call of the store that begins. */
+export interface StoreCall {
+  /** `prepare`, `lookup`, `revoke`, `open`, `rotate`, `present`, `list` or `get`. */
+  readonly operation: string
+  /** The `system` of the store, such as `redis`; `null` for a store that does not say. */
+  readonly system: string | null
+}
+
+/** Follows one call of the store to its end. */
+export interface StoreCallObserver {
+  /** Starts the call, in a context of its own for example. A call that it does not start is started without it. */
+  run?(start: () => void): void
+  /** The call has ended; `error` is `null` if it succeeded. */
+  end?(result: { readonly durationMs: number; readonly error: unknown }): void
+}
+
+/** Receives what telemetry needs, on the path of requests: it must be quick. What it throws has no effect on a request. */
+export interface TokenObserver {
+  onCheck?(check: TokenCheck): void
+  onStoreCall?(call: StoreCall): StoreCallObserver | undefined
+}
+
+/** The observers of a manager. */
+export interface Observers {
+  /** `null` while there is none: all that the path of a request looks at. */
+  readonly current: readonly TokenObserver[] | null
+  /** Returns a function that removes the observer. */
+  add(observer: TokenObserver): () => void
+}
+
+/** The observers of a new manager: none. */
+export function createObservers(): Observers {
+  const observers = {
+    current: null as readonly TokenObserver[] | null,
+    add(observer: TokenObserver) {
+      assertObserver(observer)
+      // One of its own, so that an observer may be added twice and removed once.
+      const own = guard(observer)
+      observers.current = [...(observers.current ?? []), own]
+      return () => {
+        const left = observers.current?.filter((other) => other !== own) ?? []
+        observers.current = left.length === 0 ? null : left
+      }
+    },
+  }
+  return observers
+}
+
+const NAMES: OptionNames<TokenObserver> = { onCheck: true, onStoreCall: true }
+
+// Members of a prototype count as well: an observer may be the instance of a class, which has more than these two.
+function assertObserver(observer: TokenObserver): void {
+  const members = Object.keys(NAMES) as (keyof TokenObserver)[]
+  const has = (type: string) => (name: keyof TokenObserver) => typeof observer?.[name] === type
+  if (
+    members.some(has('function')) &&
+    members.every((name) => has('function')(name) || has('undefined')(name))
+  )
+    return
+  throw new TypeError('An observer must have onCheck(), onStoreCall() or both')
+}
+
+/** Reports a check to every observer. */
+export function reportCheck(observers: readonly TokenObserver[], check: TokenCheck): void {
+  for (const observer of observers) observer.onCheck?.(check)
+}
+
+/** What a check that threw is reported as. */
+export function toRefusal(error: unknown): Pick<TokenCheck, 'outcome' | 'code'> {
+  if (!isTokenError(error)) return { outcome: 'failed', code: null }
+  const { code } = error
+  const isUnavailable = code === 'REVOCATION_UNAVAILABLE' || code === 'KEYS_UNAVAILABLE'
+  return { outcome: isUnavailable ? 'unavailable' : 'refused', code }
+}
+
+/** Calls the store, with every observer around the call. */
+export async function observeStoreCall<Value>(
+  observers: readonly TokenObserver[],
+  call: StoreCall,
+  run: () => Promise<Value>,
+): Promise<Value> {
+  let answer: Promise<Value> | undefined
+  const start = (): void => {
+    answer ??= run()
+  }
+  const startedAt = monotonicNow()
+  const following = observers.flatMap((observer) => observer.onStoreCall?.(call) ?? [])
+  const startAll = following.reduceRight<() => void>((inner, one) => () => one.run?.(inner), start)
+  startAll()
+  start()
+  const end = (error: unknown): void => {
+    const durationMs = monotonicNow() - startedAt
+    for (const one of following) one.end?.({ durationMs, error })
+  }
+  try {
+    const value = await (answer as unknown as Promise<Value>)
+    end(null)
+    return value
+  } catch (error) {
+    end(error)
+    throw error
+  }
+}
+
+// An observer that fails has no effect on the request; one warning reports it, and not one for each request.
+function guard(observer: TokenObserver): Required<TokenObserver> {
+  let hasWarned = false
+  const attempt = <Value>(call: () => Value): Value | undefined => {
+    try {
+      return call()
+    } catch (error) {
+      if (!hasWarned)
+        emitWarning(`An observer of tokenlib failed: ${describe(error)}`, 'TokenObserverWarning')
+      hasWarned = true
+      return undefined
+    }
+  }
+  return {
+    onCheck: (check) => attempt(() => observer.onCheck?.(check)),
+    onStoreCall(call) {
+      const following = attempt(() => observer.onStoreCall?.(call)) ?? {}
+      return {
+        run(start) {
+          attempt(() => following.run?.(start))
+          start()
+        },
+        end: (result) => attempt(() => following.end?.(result)),
+      }
+    },
+  }
+}
+
+function describe(error: unknown): string {
+  try {
+    return String(error)
+  } catch {
+    return typeof error
+  }
+}

@@ -1,0 +1,240 @@
+import { describe, expect, test } from 'vitest'
+import { POSTGRES_CHECKS } from '../../../src/cli/doctor/check-postgres.js'
+import { REDIS_CHECKS } from '../../../src/cli/doctor/check-redis.js'
+import { notTried, REPLICA_CHECKS, type ReplicaFacts } from '../../../src/cli/doctor/check-replica.js'
+import { SQLITE_CHECKS } from '../../../src/cli/doctor/check-sqlite.js'
+import { STORE_CHECKS, type StoreFacts } from '../../../src/cli/doctor/check-store.js'
+import { type Check, type Level, runChecks } from '../../../src/cli/doctor/findings.js'
+import type { PostgresFacts, ServerFacts } from '../../../src/cli/doctor/read-postgres.js'
+import type { RedisFacts } from '../../../src/cli/doctor/read-redis.js'
+import type { SqliteFacts } from '../../../src/cli/doctor/read-sqlite.js'
+
+// Here are the facts that no server of a test can be brought to; redis.long.test.ts and its neighbours have the others.
+
+function levelOf<Facts>(id: string, facts: Facts, checks: readonly Check<Facts>[]): Level | null {
+  return runChecks(facts, checks).find((finding) => finding.id === id)?.level ?? null
+}
+
+const STORE: StoreFacts = {
+  kind: 'redis',
+  host: '127.0.0.1',
+  isTls: false,
+  latency: { samples: 20, medianMs: 1, worstMs: 5 },
+  clock: { differenceMs: 10, uncertaintyMs: 1 },
+  revocationTimeoutMs: 250,
+}
+
+describe('every store', () => {
+  test.each<[string, Level | null, Partial<StoreFacts>]>([
+    ['store-latency', 'ok', {}],
+    ['store-latency', 'warning', { latency: { samples: 20, medianMs: 30, worstMs: 40 } }],
+    ['store-latency', 'warning', { latency: { samples: 20, medianMs: 1, worstMs: 200 } }],
+    ['store-latency', 'error', { latency: { samples: 20, medianMs: 300, worstMs: 400 } }],
+    [
+      'store-latency',
+      'ok',
+      { latency: { samples: 20, medianMs: 30, worstMs: 40 }, revocationTimeoutMs: 1000 },
+    ],
+    ['store-latency', 'note', { latency: null }],
+    ['store-latency', null, { latency: null, kind: 'sqlite' }],
+    ['store-clock', 'ok', {}],
+    ['store-clock', 'warning', { clock: { differenceMs: 1500, uncertaintyMs: 1 } }],
+    ['store-clock', 'warning', { clock: { differenceMs: -59_000, uncertaintyMs: 1 } }],
+    ['store-clock', 'error', { clock: { differenceMs: -61_000, uncertaintyMs: 1 } }],
+    // A slow answer is no difference.
+    ['store-clock', 'ok', { clock: { differenceMs: 1500, uncertaintyMs: 2000 } }],
+    ['store-clock', 'note', { clock: null }],
+    ['store-tls', 'ok', {}],
+    ['store-tls', 'ok', { host: null }],
+    ['store-tls', 'ok', { host: '[::1]' }],
+    ['store-tls', 'ok', { host: 'redis.example', isTls: true }],
+    ['store-tls', 'warning', { host: 'redis.example' }],
+    ['store-tls', 'warning', { host: '127.0.0.1.example' }],
+    ['store-tls', null, { kind: 'sqlite' }],
+  ])('%s is %s for %o', (id, level, facts) => {
+    expect(levelOf(id, { ...STORE, ...facts }, STORE_CHECKS)).toBe(level)
+  })
+})
+
+const INFO = {
+  redis_version: '7.2.0',
+  role: 'master',
+  aof_enabled: '1',
+  maxmemory: '0',
+  maxmemory_policy: 'noeviction',
+  used_memory: '1000',
+}
+const REDIS: RedisFacts = {
+  info: new Map(Object.entries(INFO)),
+  fsync: 'always',
+  minReplicas: 0,
+  refusal: null,
+  write: { error: null, deniedCommands: [], mayPublish: true },
+  history: 'whole',
+  entries: 1,
+  movedTo: null,
+  latency: null,
+  clock: null,
+  hasPassword: true,
+  host: 'redis.example',
+}
+const withInfo = (info: Readonly<Record<string, string>>): Partial<RedisFacts> => ({
+  info: new Map(Object.entries({ ...INFO, ...info })),
+})
+const failing = (error: string): Partial<RedisFacts> => ({ write: { ...REDIS.write, error } })
+
+describe('a Redis server', () => {
+  test.each<[string, Level | null, Partial<RedisFacts>]>([
+    ['redis-version', 'error', withInfo({ redis_version: '5.0.14' })],
+    ['redis-version', 'ok', withInfo({ valkey_version: '8.1.0', redis_version: '7.2.4' })],
+    ['redis-role', 'error', { movedTo: '10.0.0.2:6379' }],
+    [
+      'redis-role',
+      'error',
+      { info: null, ...failing('-READONLY You can’t write against a read only replica.') },
+    ],
+    ['store-writable', null, { movedTo: '10.0.0.2:6379' }],
+    ['redis-disk', 'error', withInfo({ aof_last_write_status: 'err' })],
+    ['redis-disk', 'error', failing('-MISCONF Redis is configured to save RDB snapshots')],
+    ['redis-disk', 'ok', {}],
+    ['redis-memory', 'warning', withInfo({ maxmemory: '1100' })],
+    ['redis-memory', 'ok', withInfo({ maxmemory: '11000' })],
+    ['redis-password', 'error', { hasPassword: false }],
+    ['redis-password', 'ok', {}],
+    ['redis-failover', 'note', withInfo({ connected_slaves: '2' })],
+    ['redis-failover', null, {}],
+    ['store-accepted', 'error', { refusal: 'Something that no check here knows' }],
+    ['store-accepted', 'ok', {}],
+  ])('%s is %s', (id, level, facts) => {
+    expect(levelOf(id, { ...REDIS, ...facts }, REDIS_CHECKS)).toBe(level)
+  })
+})
+
+test('what a server answers cannot write to the terminal', () => {
+  const facts = { ...REDIS, ...withInfo({ role: 'slave', master_host: '\u001B]0;title\u0007\u009B2Jhost' }) }
+  const [finding] = runChecks(facts, REDIS_CHECKS).filter(({ id }) => id === 'redis-role')
+  expect(finding?.fix).toContain('host')
+  expect(finding?.fix).not.toMatch(/\p{Cc}/u)
+})
+
+const SERVER: ServerFacts = {
+  version: '17.2',
+  versionNumber: 170_002,
+  role: 'app',
+  isStandby: false,
+  isTls: true,
+  isolation: 'read committed',
+  synchronousCommit: 'on',
+  fsync: 'on',
+  fullPageWrites: 'on',
+  synchronousStandbys: '',
+  standbys: 0,
+  autovacuum: 'on',
+  statementTimeout: '5s',
+  connections: 10,
+  maxConnections: 100,
+}
+const POSTGRES: PostgresFacts = {
+  server: SERVER,
+  tables: (['version', 'heads', 'revocations', 'sessions'] as const).map((name) => ({
+    name,
+    persistence: 'p',
+    denied: [],
+    liveRows: 0,
+    deadRows: 0,
+    hasAutovacuum: true,
+  })),
+  indexes: null,
+  tablesVersion: 2,
+  refusal: null,
+  history: 'whole',
+  pruning: null,
+  latency: null,
+  clock: null,
+}
+const withServer = (server: Partial<ServerFacts>): Partial<PostgresFacts> => ({
+  server: { ...SERVER, ...server },
+})
+
+describe('a PostgreSQL server', () => {
+  test.each<[string, Level | null, Partial<PostgresFacts>]>([
+    ['postgres-version', 'error', withServer({ version: '12.9', versionNumber: 120_009 })],
+    ['postgres-version', 'note', { server: null }],
+    ['postgres-tables', 'note', { tables: null }],
+    ['postgres-failover', 'note', withServer({ standbys: 1 })],
+    [
+      'postgres-failover',
+      'note',
+      withServer({ standbys: 1, synchronousStandbys: '*', synchronousCommit: 'local' }),
+    ],
+    ['postgres-failover', 'ok', withServer({ standbys: 1, synchronousStandbys: '*' })],
+    ['postgres-connections', 'warning', withServer({ connections: 95 })],
+    ['postgres-vacuum', 'warning', withServer({ autovacuum: 'off' })],
+    [
+      'postgres-vacuum',
+      'warning',
+      { tables: POSTGRES.tables?.map((table) => ({ ...table, deadRows: 200_000 })) ?? null },
+    ],
+    ['postgres-vacuum', 'ok', {}],
+    ['store-accepted', 'error', { refusal: 'Something that no check here knows' }],
+    ['store-accepted', 'ok', {}],
+  ])('%s is %s', (id, level, facts) => {
+    expect(levelOf(id, { ...POSTGRES, ...facts }, POSTGRES_CHECKS)).toBe(level)
+  })
+})
+
+const SQLITE: SqliteFacts = {
+  path: '/var/lib/app/tokens.db',
+  mode: 0o600,
+  isOnNetwork: false,
+  links: 1,
+  freeBytes: 1e10,
+  journalMode: 'wal',
+  integrity: 'ok',
+  tablesVersion: 1,
+  entries: 0,
+  writeError: null,
+  pruning: { ended: 0, oldestMs: 0 },
+  trustedLeadMs: 0,
+  latency: null,
+}
+
+describe('a SQLite file', () => {
+  test.each<[string, Level | null, Partial<SqliteFacts>]>([
+    ['sqlite-filesystem', 'error', { isOnNetwork: true }],
+    ['sqlite-space', 'ok', {}],
+    ['sqlite-space', 'warning', { freeBytes: 2e8 }],
+    ['sqlite-space', 'error', { freeBytes: 1e6 }],
+    ['store-writable', 'error', { writeError: 'attempt to write a readonly database' }],
+    ['sqlite-permissions', null, { mode: null }],
+  ])('%s is %s for %o', (id, level, facts) => {
+    expect(levelOf(id, { ...SQLITE, ...facts }, SQLITE_CHECKS)).toBe(level)
+  })
+})
+
+const REPLICA: ReplicaFacts = {
+  error: null,
+  isTried: true,
+  boundMs: 1000,
+  entries: 10,
+  firstReadMs: 5,
+  oldestMs: 260,
+  isWoken: true,
+}
+
+describe('a replica', () => {
+  test.each<[string, Level | null, Partial<ReplicaFacts>]>([
+    ['replica-fresh', 'ok', {}],
+    ['replica-fresh', 'warning', { oldestMs: 700 }],
+    ['replica-fresh', 'error', { error: 'ECONNRESET' }],
+    ['replica-fresh', 'note', notTried('the namespace is empty')],
+    ['replica-memory', 'ok', {}],
+    ['replica-memory', 'warning', { entries: 6_000_000 }],
+    ['replica-memory', null, notTried('the namespace is empty')],
+    ['replica-wakeups', 'ok', {}],
+    ['replica-wakeups', 'warning', { isWoken: false }],
+    ['replica-wakeups', null, { isWoken: null }],
+  ])('%s is %s for %o', (id, level, facts) => {
+    expect(levelOf(id, { ...REPLICA, ...facts }, REPLICA_CHECKS)).toBe(level)
+  })
+})

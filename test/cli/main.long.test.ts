@@ -1,0 +1,259 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { Redis } from 'ioredis'
+import { Pool } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
+import { createPostgresStore } from '../../src/stores/postgres.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { createSqliteStore } from '../../src/stores/sqlite.js'
+import { PATIENT, SECRET } from '../helpers/manager.js'
+import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+
+// The program as it is published: `npm run build` first.
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const MAIN = join(ROOT, 'dist/cli/main.js')
+
+interface Ended {
+  readonly exitCode: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+interface Outside {
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
+  readonly cwd?: string
+}
+
+async function collect(child: ChildProcess): Promise<Ended> {
+  let [stdout, stderr] = ['', '']
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+  const [exitCode] = (await once(child, 'close')) as [number | null]
+  return { exitCode, stdout, stderr }
+}
+
+const environment = (env: Outside['env']): NodeJS.ProcessEnv => ({ PATH: process.env['PATH'], ...env })
+
+function tokenlib(args: readonly string[], { env, input = '', cwd = ROOT }: Outside = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: environment(env) })
+  child.stdin.end(input)
+  return collect(child)
+}
+
+const hasScript = existsSync('/usr/bin/script') && process.platform === 'linux'
+
+/** Runs the program on a pseudo terminal, and types the answer once it asks. */
+async function onTerminal(args: readonly string[], answer: string, env: Outside['env'] = {}): Promise<Ended> {
+  const command = [process.execPath, MAIN, ...args].map((part) => `'${part}'`).join(' ')
+  const child = spawn('script', ['-qefc', command, '/dev/null'], {
+    cwd: ROOT,
+    env: environment({ TERM: 'xterm', ...env }),
+  })
+  let seen = ''
+  let isAnswered = false
+  child.stdout.on('data', (text: Buffer) => {
+    seen += text.toString()
+    if (isAnswered || !seen.includes('[y/N]')) return
+    isAnswered = true
+    child.stdin.write(answer)
+  })
+  return collect(child)
+}
+
+// Not below this project, whose drivers would be found; nor in a folder for temporary files that has modules itself.
+const BASE = ['/var/tmp', tmpdir()].find((folder) => existsSync(folder)) ?? tmpdir()
+const newFolder = (): string => mkdtempSync(join(BASE, 'tokenlib-cli-'))
+
+/** A folder in which only one driver is installed. */
+function folderWith(driver: string): string {
+  const folder = newFolder()
+  mkdirSync(join(folder, 'node_modules', dirname(driver)), { recursive: true })
+  symlinkSync(join(ROOT, 'node_modules', driver), join(folder, 'node_modules', driver))
+  return folder
+}
+
+beforeAll(() => {
+  if (!existsSync(MAIN)) throw new Error('dist/cli/main.js does not exist: npm run build')
+})
+
+interface StoreCase {
+  readonly url: string
+  readonly drivers: readonly string[]
+  readonly namespace: string
+  open(): Promise<{ readonly store: RevocationStore; close(): Promise<unknown> | void }>
+}
+
+/** The whole way of an operator: look, ask, revoke, look again. */
+function testStore({ url, drivers, namespace, open }: StoreCase): void {
+  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
+  const env = { TOKENLIB_STORE: url, TOKENLIB_NAMESPACE: namespace }
+  let opened: Awaited<ReturnType<StoreCase['open']>>
+  let tokens: TokenManager
+  beforeAll(async () => {
+    opened = await open()
+    tokens = new TokenManager({ config, revocation: opened.store })
+    await tokens.ready()
+  })
+  afterAll(async () => {
+    await opened.store.close()
+    await opened.close()
+  })
+
+  test.each(drivers)('with %s: sessions, verify, revoke, prune', async (driver) => {
+    const cwd = folderWith(driver)
+    const user = `ada of ${driver}`
+    const { accessToken } = await tokens.createTokenPair({ uid: user }, { ip: '10.0.0.7' })
+    const listed = await tokenlib(['sessions', user, '--json'], { env, cwd })
+    expect(listed).toMatchObject({ exitCode: 0, stderr: '' })
+    expect((JSON.parse(listed.stdout) as { sessions: unknown[] }).sessions).toHaveLength(1)
+    const check = () =>
+      tokenlib(['verify', '-'], { env: { ...env, JWT_SECRET_KEY: SECRET }, cwd, input: accessToken })
+    expect(await check()).toMatchObject({ exitCode: 0, stderr: '' })
+    const revoked = await tokenlib(['revoke', 'user', user, '--yes'], { env, cwd })
+    expect(revoked).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(revoked.stdout).toContain('Live sessions left: 0')
+    await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    expect((await check()).exitCode).toBe(1)
+    expect(await tokenlib(['prune'], { env, cwd })).toMatchObject({ exitCode: 0, stderr: '' })
+    for (const { stdout, stderr } of [listed, revoked, await check()]) {
+      expect(stdout + stderr).not.toContain(accessToken.split('.')[2])
+      expect(stdout + stderr).not.toContain(SECRET)
+    }
+  })
+
+  test('a namespace that no application uses is refused', async () => {
+    const ended = await tokenlib(['revoke', 'all', '--yes', '--namespace', 'unused_'], { env })
+    expect(ended.exitCode).toBe(2)
+    expect(ended.stderr).toContain('unused_')
+  })
+}
+
+describeWithRedis('Redis', (url) => {
+  const namespace = 'cli-main-test'
+  testStore({
+    url,
+    drivers: ['ioredis', 'redis'],
+    namespace,
+    async open() {
+      const client = new Redis(url)
+      return {
+        store: createRedisStore(client, { namespace, allowVolatile: true }),
+        close: () => client.quit(),
+      }
+    },
+  })
+})
+
+describeWithPostgres('PostgreSQL', (url) => {
+  testStore({
+    url,
+    drivers: ['pg', 'postgres'],
+    namespace: 'cli',
+    async open() {
+      const pool = new Pool({ connectionString: url })
+      const store = createPostgresStore(pool, { namespace: 'cli', allowVolatile: true })
+      await store.migrate()
+      return { store, close: () => pool.end() }
+    },
+  })
+})
+
+const path = join(newFolder(), 'tokens.db')
+
+describe('SQLite', () => {
+  testStore({
+    url: `sqlite:${path}`,
+    drivers: ['@photostructure/sqlite'],
+    namespace: 'cli_',
+    async open() {
+      const database = new DatabaseSync(path)
+      return { store: createSqliteStore(database, { prefix: 'cli_' }), close: () => database.close() }
+    },
+  })
+
+  describe.runIf(hasScript)('on a pseudo terminal', () => {
+    const args = ['revoke', 'user', 'grace', '--store', `sqlite:${path}`, '--namespace', 'cli_']
+
+    test('it asks, and yes revokes', async () => {
+      const { exitCode, stdout } = await onTerminal(args, 'y\r')
+      expect(exitCode).toBe(0)
+      expect(stdout).toContain('0 live sessions will end')
+      expect(stdout).toContain('Revoked')
+    })
+
+    test.each([
+      ['n\r', 1],
+      ['\r', 1],
+      // Ctrl-D, then Ctrl-C.
+      ['\u0004', 1],
+      ['\u0003', 130],
+    ])('%j revokes nothing and ends with %d', async (answer, expected) => {
+      const { exitCode, stdout } = await onTerminal(args, answer)
+      expect(exitCode).toBe(expected)
+      expect(stdout).not.toContain('Revoked')
+      expect(stdout).not.toContain('    at ')
+    })
+
+    test('there are colours, unless NO_COLOR or TERM=dumb says otherwise', async () => {
+      expect((await onTerminal(['help'], '')).stdout).toContain('\u001B[1m')
+      expect((await onTerminal(['help'], '', { NO_COLOR: '1' })).stdout).not.toContain('\u001B')
+      expect((await onTerminal(['help'], '', { TERM: 'dumb' })).stdout).not.toContain('\u001B')
+    })
+  })
+})
+
+test('piped output has no colours, and a reader that leaves is no failure', async () => {
+  expect((await tokenlib(['help'])).stdout).not.toContain('\u001B')
+  const many = Array.from({ length: 3 }, () => `'${process.execPath}' '${MAIN}' help`).join(' && ')
+  const child = spawn('sh', ['-c', `(${many}) | head -c 1`], { cwd: ROOT, env: environment({}) })
+  expect(await collect(child)).toEqual({ exitCode: 0, stdout: 't', stderr: '' })
+})
+
+test('a missing driver is named, and the command that installs it', async () => {
+  const cwd = newFolder()
+  for (const [store, name] of [
+    ['redis://127.0.0.1:1', 'ioredis'],
+    ['postgres://127.0.0.1:1/app', 'pg'],
+  ] as const) {
+    const { exitCode, stderr } = await tokenlib(['sessions', 'ada', '--store', store], { cwd })
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(`npm install ${name}`)
+  }
+})
+
+test('a server that accepts and never answers is unavailable, with every driver', async () => {
+  const server = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  for (const [driver, url] of [
+    ['ioredis', `redis://:hunter2@127.0.0.1:${port}`],
+    ['redis', `redis://:hunter2@127.0.0.1:${port}`],
+    ['pg', `postgres://ada:hunter2@127.0.0.1:${port}/app`],
+    ['postgres', `postgres://ada:hunter2@127.0.0.1:${port}/app`],
+  ] as const) {
+    const args = ['sessions', 'ada', '--store', url, '--timeout', '300ms']
+    const { exitCode, stdout, stderr } = await tokenlib(args, { cwd: folderWith(driver) })
+    expect([driver, exitCode, stdout]).toEqual([driver, 3, ''])
+    expect(stderr).toMatch(/^error: [^\n]+\n$/)
+    expect(stderr).not.toContain('hunter2')
+  }
+  server.close()
+})
+
+test('a file that is no database is unavailable, and a closed stdin is no token', async () => {
+  const ended = await tokenlib(['sessions', 'ada', '--store', `sqlite:${MAIN}`])
+  expect([ended.exitCode, ended.stderr.split('\n')]).toEqual([3, [expect.any(String), '']])
+  expect((await tokenlib(['inspect', '-'])).exitCode).toBe(2)
+})
+
+test('the file is an executable program for Node', () => {
+  expect(execFileSync('head', ['-n', '1', MAIN], { encoding: 'utf8' })).toBe('#!/usr/bin/env node\n')
+})

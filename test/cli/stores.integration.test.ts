@@ -1,0 +1,241 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { createSqliteStore } from '../../src/stores/sqlite.js'
+import { PATIENT, SECRET } from '../helpers/manager.js'
+import { runCommand, type TestOutside } from './test-terminal.js'
+
+// One real store, in this process. test/cli/main.long.test.ts has the others, and the built program.
+const path = join(mkdtempSync(join(tmpdir(), 'tokenlib-cli-')), 'tokens.db')
+const env = { TOKENLIB_STORE: `sqlite:${path}`, JWT_SECRET_KEY: SECRET }
+const withoutKey = { TOKENLIB_STORE: env.TOKENLIB_STORE }
+const database = new DatabaseSync(path)
+const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
+const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
+
+beforeAll(() => tokens.ready())
+afterAll(() => database.close())
+
+let users = 0
+const newUser = (): string => `user-${++users}`
+
+async function logIn(uid: string): Promise<{ accessToken: string; refreshToken: string; sid: string }> {
+  const pair = await tokens.createTokenPair({ uid }, { ip: '10.0.0.7', userAgent: 'Browser\u001B[2J/1' })
+  const { sid = '' } = await tokens.verifyToken(pair.accessToken)
+  return { ...pair, sid }
+}
+
+const revoke = (args: readonly string[], outside: TestOutside = {}) =>
+  runCommand(['revoke', ...args], { env: withoutKey, ...outside })
+
+describe('verify', () => {
+  test('valid, then revoked', async () => {
+    const { accessToken, sid } = await logIn(newUser())
+    const valid = await runCommand(['verify', accessToken, '--json'], { env })
+    expect(valid.exitCode).toBe(0)
+    expect(valid.json()).toMatchObject({ valid: true, revocation: 'checked', claims: { sid } })
+    await tokens.revokeSession(sid)
+    const refused = await runCommand(['verify', '-'], { env, input: accessToken })
+    expect(refused.exitCode).toBe(1)
+    expect(refused.stdout).toContain('TOKEN_REVOKED')
+  })
+
+  test('without a store it says that revocation was not checked', async () => {
+    const { accessToken } = await logIn(newUser())
+    const keyOnly = { env: { JWT_SECRET_KEY: SECRET } }
+    const { exitCode, stderr } = await runCommand(['verify', accessToken], keyOnly)
+    expect([exitCode, stderr.includes('NOT checked')]).toEqual([0, true])
+    const json = await runCommand(['verify', accessToken, '--json'], keyOnly)
+    expect(json.json()).toMatchObject({ valid: true, revocation: 'not checked' })
+  })
+
+  test('it does not use up a refresh token, and knows one that was used', async () => {
+    const { refreshToken } = await logIn(newUser())
+    for (let call = 0; call < 2; call++) {
+      expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(0)
+    }
+    const next = await tokens.refresh(refreshToken)
+    expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(1)
+    // A used one that is presented would end the session.
+    expect((await runCommand(['verify', next.refreshToken], { env })).exitCode).toBe(0)
+  })
+
+  test('--type refuses the other one, and a forged token is refused', async () => {
+    const { accessToken } = await logIn(newUser())
+    const wrong = await runCommand(['verify', accessToken, '--type', 'refresh', '--json'], { env })
+    expect(wrong.exitCode).toBe(1)
+    expect(wrong.json()).toMatchObject({ valid: false, code: 'REFRESH_TOKEN_REQUIRED' })
+    const forged = await runCommand(['verify', `${accessToken.slice(0, -4)}AAAA`, '--json'], { env })
+    expect(forged.json()).toMatchObject({ valid: false, code: 'TOKEN_SIGNATURE_INVALID', claims: null })
+  })
+})
+
+describe('sessions', () => {
+  test('a table, in pages, that a user agent cannot break', async () => {
+    const user = newUser()
+    const all = [await logIn(user), await logIn(user), await logIn(user)].map(({ sid }) => sid).toReversed()
+    const { stdout, exitCode } = await runCommand(['sessions', user], { env: withoutKey })
+    expect(exitCode).toBe(0)
+    expect(stdout.split('\n').filter((line) => line.includes('10.0.0.7'))).toHaveLength(3)
+    expect(stdout).not.toContain('\u001B')
+    const first = await runCommand(['sessions', user, '--limit', '2', '--json'], { env: withoutKey })
+    const page = first.json<{ sessions: { id: string }[]; next: string }>()
+    expect(page.sessions.map(({ id }) => id)).toEqual(all.slice(0, 2))
+    const args = ['sessions', user, '--limit', '2', '--json', '--before', page.next]
+    const second = (await runCommand(args, { env: withoutKey })).json<typeof page>()
+    expect([second.sessions.map(({ id }) => id), second.next]).toEqual([all.slice(2), null])
+  })
+
+  test('nobody has none, and a cursor that is none is wrong usage', async () => {
+    expect((await runCommand(['sessions', 'nobody'], { env: withoutKey })).stdout).toContain(
+      'No live session',
+    )
+    const { exitCode } = await runCommand(['sessions', 'nobody', '--before', 'x\n'], { env: withoutKey })
+    expect(exitCode).toBe(2)
+  })
+})
+
+describe('revoke', () => {
+  test('asks first, and says how many sessions will end', async () => {
+    const user = newUser()
+    const [one] = [await logIn(user), await logIn(user)]
+    const declined = await revoke(['user', user], { answer: false })
+    expect([declined.exitCode, declined.stdout]).toEqual([1, 'Nothing was revoked\n'])
+    expect(declined.stderr).toContain('2 live sessions will end')
+    expect(declined.stderr).toContain(path)
+    await tokens.verifyToken(one.accessToken)
+    const agreed = await revoke(['user', user], { answer: true })
+    expect([agreed.exitCode, agreed.stdout.includes('Live sessions left: 0')]).toEqual([0, true])
+    await expect(tokens.verifyToken(one.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  })
+
+  test('without a terminal and without --yes nothing is done', async () => {
+    const { accessToken, sid } = await logIn(newUser())
+    expect((await revoke(['session', sid])).exitCode).toBe(2)
+    await tokens.verifyToken(accessToken)
+  })
+
+  test('a session, by its id alone', async () => {
+    const user = newUser()
+    const [one, other] = [await logIn(user), await logIn(user)]
+    const asked = await revoke(['session', one.sid], { answer: true })
+    expect(asked.stderr).toContain(`user "${user}"`)
+    await expect(tokens.refresh(one.refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await tokens.verifyToken(other.accessToken)
+  })
+
+  test('a token by itself needs the key, and its jti does not', async () => {
+    const user = newUser()
+    const [one, other] = [await logIn(user), await logIn(user)]
+    const keyless = await revoke(['token', one.accessToken, '--yes'])
+    expect(keyless.exitCode).toBe(2)
+    expect(keyless.stderr).toContain('JWT_SECRET_KEY')
+    expect((await revoke(['token', '-', '--yes'], { env, input: one.accessToken })).exitCode).toBe(0)
+    await expect(tokens.verifyToken(one.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    const { jti = '', exp } = await tokens.verifyToken(other.accessToken)
+    expect((await revoke(['token', '--jti', jti, '--yes'])).exitCode).toBe(2)
+    expect((await revoke(['token', '--jti', jti, '--expires', String(exp), '--yes'])).exitCode).toBe(0)
+    await expect(tokens.verifyToken(other.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await tokens.verifyToken(other.refreshToken, { type: 'refresh' })
+  })
+
+  test('a token that is not genuine is not revoked: its exp may be a lie', async () => {
+    const { accessToken } = await logIn(newUser())
+    const forged = `${accessToken.slice(0, -4)}AAAA`
+    expect((await revoke(['token', forged, '--yes'], { env })).exitCode).toBe(1)
+    await tokens.verifyToken(accessToken)
+  })
+
+  test('a key, with a warning where it is one of the configuration', async () => {
+    const asked = await revoke(['key', tokens.keyId ?? ''], { env, answer: false })
+    expect(asked.stderr).toContain('every new token is refused')
+    const { exitCode, json } = await revoke(['key', 'old-key', '--yes', '--json'])
+    expect(exitCode).toBe(0)
+    expect(json()).toMatchObject({ revoked: { kind: 'key', id: 'old-key', startedUpTo: null } })
+  })
+
+  test('a user of another issuer, which is not our user of that name', async () => {
+    const user = newUser()
+    const { accessToken } = await logIn(user)
+    const args = ['user', user, '--issuer', 'https://idp.example', '--yes', '--json']
+    const { json } = await revoke(args)
+    expect(json()).toMatchObject({ event: { kind: 'user', id: user, issuer: 'https://idp.example' } })
+    await tokens.verifyToken(accessToken)
+  })
+
+  test('--json has the event for the audit log, with its actor and note', async () => {
+    const user = newUser()
+    const { json } = await revoke(['user', user, '--yes', '--json', '--note', 'laptop stolen'])
+    expect(json()).toMatchObject({
+      revoked: { kind: 'user', id: user, sessionsLeft: 0 },
+      event: { actor: expect.stringMatching(/^cli:./) as string, note: 'laptop stolen', reason: 'requested' },
+    })
+    const named = await revoke(['user', user, '--yes', '--json', '--actor', 'ops:grace'])
+    expect(named.json()).toMatchObject({ event: { actor: 'ops:grace', note: null } })
+  })
+
+  test('everything', async () => {
+    const [one, other] = [await logIn(newUser()), await logIn(newUser())]
+    const asked = await revoke(['all'], { answer: true })
+    expect(asked.stderr).toContain('Everybody has to log in again')
+    for (const { accessToken } of [one, other]) {
+      await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    }
+    await tokens.verifyToken((await logIn(newUser())).accessToken)
+  })
+})
+
+test('prune says how many rows went', async () => {
+  const { exitCode, json } = await runCommand(['prune', '--json'], { env: withoutKey })
+  expect(exitCode).toBe(0)
+  expect(json()).toMatchObject({ dropped: 0 })
+})
+
+test('a database that no application has used is taken for a mistake, and stays empty', async () => {
+  const empty = join(mkdtempSync(join(tmpdir(), 'tokenlib-cli-')), 'empty.db')
+  const other = new DatabaseSync(empty)
+  other.exec('CREATE TABLE own (id INTEGER)')
+  for (const args of [['sessions', 'ada'], ['revoke', 'all', '--yes'], ['prune']]) {
+    expect((await runCommand([...args, '--store', `sqlite:${empty}`])).exitCode).toBe(2)
+  }
+  expect((await runCommand(['sessions', 'ada', '--namespace', 'other_'], { env: withoutKey })).exitCode).toBe(
+    2,
+  )
+  expect(other.prepare('SELECT name FROM sqlite_master').all()).toHaveLength(1)
+  other.close()
+})
+
+test('no output has a secret, a signature, a refresh token or a private key', async () => {
+  const { accessToken, refreshToken, sid } = await logIn(newUser())
+  const secrets = [SECRET, ...[accessToken, refreshToken].map((token) => token.split('.')[2] ?? '')]
+  const calls = [
+    ['inspect', accessToken],
+    ['inspect', `${accessToken}=`],
+    ['inspect', `${accessToken}.x`],
+    ['verify', accessToken],
+    ['verify', refreshToken],
+    ['verify', `${accessToken}x`],
+    ['verify', accessToken, refreshToken],
+    ['sessions', 'ada'],
+    ['sessions', accessToken],
+    ['revoke', 'token', refreshToken],
+    ['revoke', 'token', accessToken, '--yes'],
+    ['revoke', accessToken, '--yes'],
+    ['revoke', 'user', accessToken, '--yes'],
+    [accessToken],
+    ['inspect', `--${accessToken}`],
+    ['revoke', 'session', sid, '--yes'],
+    ['prune'],
+    ['version'],
+    ['help'],
+  ]
+  for (const args of calls) {
+    for (const more of [[], ['--json']]) {
+      const { stdout, stderr } = await runCommand([...args, ...more], { env, answer: false })
+      for (const secret of secrets) expect((stdout + stderr).includes(secret), args[0]).toBe(false)
+    }
+  }
+})

@@ -1,0 +1,15 @@
+import type { Clock, TokenManager } from 'tokenlib'
+import type { RunningServer } from '../../../examples/server.js'
+
+/** What the new application of a migration is started with. */
+export interface AfterSettings {
+  readonly port: number
+  readonly clock: Clock
+  /** The moment from which on old tokens are refused. */
+  readonly acceptUntil: Date
+}
+
+/** The new application, listening. */
+export interface RunningSuccessor extends RunningServer {
+  readonly tokens: TokenManager
+}
