@@ -188,10 +188,18 @@ describe('revoke', () => {
   })
 })
 
-test('prune says how many rows went', async () => {
-  const { exitCode, json } = await runCommand(['prune', '--json'], { env: withoutKey })
-  expect(exitCode).toBe(0)
-  expect(json()).toMatchObject({ dropped: 0 })
+test('prune drops what has ended step by step, and nothing else', async () => {
+  const user = newUser()
+  const { accessToken } = await logIn(user)
+  const insert = database.prepare('INSERT INTO tokenlib_sessions VALUES (?, ?, 0, 1, 1, 1, 1, NULL, NULL)')
+  for (const sid of ['one', 'two', 'three']) insert.run(sid, user)
+  const { exitCode, stderr, json } = await runCommand(['prune', '--batch', '2', '--json'], {
+    env: withoutKey,
+  })
+  expect([exitCode, stderr]).toEqual([0, '2 rows dropped\n'])
+  expect(json()).toMatchObject({ dropped: 3 })
+  await tokens.verifyToken(accessToken)
+  expect((await runCommand(['prune'], { env: withoutKey })).stdout).toContain('0 rows')
 })
 
 test('a database that no application has used is taken for a mistake, and stays empty', async () => {
