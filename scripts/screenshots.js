@@ -77,13 +77,6 @@ const SHOTS = [
     prepare: showSessions,
   },
   {
-    name: 'doctor',
-    start: startDoctor,
-    colorScheme: 'light',
-    viewport: { width: 800, height: 400 },
-    prepare: async () => undefined,
-  },
-  {
     name: 'site-light',
     start: startSite,
     colorScheme: 'light',
@@ -113,6 +106,13 @@ const SHOTS = [
     prepare: showTabs,
     fullPage: false,
   },
+  {
+    name: 'doctor',
+    start: startDoctor,
+    colorScheme: 'light',
+    viewport: { width: 800, height: 400 },
+    prepare: showReport,
+  },
 ]
 
 const folder = new URL('../docs/images/', import.meta.url)
@@ -125,7 +125,7 @@ try {
   await browser.close()
 }
 
-async function take({ name, start, colorScheme, viewport, prepare = () => {}, fullPage = true }) {
+async function take({ name, start, colorScheme, viewport, prepare = async () => {}, fullPage = true }) {
   const { address, close } = await start()
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB', timezoneId: 'UTC' })
   try {
@@ -250,6 +250,10 @@ async function startDoctor() {
     address: `data:text/html;base64,${Buffer.from(page).toString('base64')}`,
     close: () => redis.stop(),
   }
+}
+
+async function showReport(page) {
+  await page.getByText('What each means').waitFor()
 }
 
 async function newestOf(tokens) {

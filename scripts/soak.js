@@ -1,15 +1,16 @@
 // Runs applications with replicas of Redis and PostgreSQL under a steady load, and watches memory, handles and answers.
 // npm run soak -- --minutes N [--rate R] [--processes P] [--store redis|postgres|both] [--json file]
+// npm run soak -- --report <samples.ndjson> [--json file] prints the report of an earlier run again.
 // Exit 1 after a wrong answer, or when descriptors, handles or sockets grow.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT } from './import-typescript.js'
 import { readOptions, SAMPLE_INTERVAL_MS } from './soak/options.js'
-import { describeMinute, describeResult, toResult } from './soak/report.js'
+import { describeMinute, describeResult, readSamples, toResult } from './soak/report.js'
 import { startStore } from './soak/servers.js'
 
 const MAX_ERRORS_KEPT = 100
@@ -18,6 +19,11 @@ const options = readOptions(process.argv.slice(2))
 if (typeof options === 'string') {
   console.error(options)
   process.exit(2)
+}
+
+if (options.report !== undefined) {
+  const { record, minutes } = readSamples(readFileSync(options.report, 'utf8'))
+  finish(toResult(record, minutes), options.json)
 }
 
 const stamp = new Date().toISOString().replaceAll(':', '-').slice(0, 19)
@@ -80,7 +86,8 @@ async function startApplications(store) {
       if (type === 'sample') keep('samples', { name, ...rest })
       else keepError({ kind: store.kind, operation: 'client', message: rest.message })
     }
-    const given = { kind: store.kind, url: store.url, name, secret }
+    const { verifiedCache } = options
+    const given = { kind: store.kind, url: store.url, name, secret, verifiedCache }
     addresses.push((await startChild('application.js', name, given, onMessage)).address)
   }
   return { kind: store.kind, addresses }
@@ -126,6 +133,8 @@ try {
     },
   )
   isStarted = true
+  const { startedAt: start, versions } = record
+  appendFileSync(rawFile, `${JSON.stringify({ list: 'run', startedAt: start, options, versions })}\n`)
   const readStores = async () => {
     for (const store of stores) {
       keep('storeSamples', { kind: store.kind, load: loadavg()[0], ...(await store.read()) })
@@ -158,10 +167,14 @@ async function endChild(child) {
   clearTimeout(timer)
 }
 
-const result = toResult(record, minute())
-const file = options.json ?? join(folder, `${stamp}.json`)
-mkdirSync(dirname(file), { recursive: true })
-writeFileSync(file, `${JSON.stringify(result, null, 1)}\n`)
-console.log(describeResult(result))
-console.log(`Written to ${file}`)
-process.exit(result.failures.length > 0 ? 1 : 0)
+finish(toResult(record, minute()), options.json ?? join(folder, `${stamp}.json`))
+
+function finish(result, file) {
+  console.log(describeResult(result))
+  if (file !== null) {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, `${JSON.stringify(result)}\n`)
+    console.log(`Written to ${file}`)
+  }
+  process.exit(result.failures.length > 0 ? 1 : 0)
+}

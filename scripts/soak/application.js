@@ -10,7 +10,7 @@ import { replicate } from 'tokenlib/stores/replica'
 import { ACCESS_SECONDS, BOUND_MS, GRACE_SECONDS, REFRESH_SECONDS, SAMPLE_INTERVAL_MS } from './options.js'
 import { createSampler } from './sample.js'
 
-const { kind, url, name, secret } = JSON.parse(process.argv[2])
+const { kind, url, name, secret, verifiedCache } = JSON.parse(process.argv[2])
 const events = {}
 
 async function openStore() {
@@ -34,6 +34,7 @@ const config = new TokenConfig({
   JWT_ACCESS_TOKEN_EXPIRES: ACCESS_SECONDS,
   JWT_REFRESH_TOKEN_EXPIRES: REFRESH_SECONDS,
   JWT_REFRESH_GRACE: GRACE_SECONDS,
+  JWT_VERIFIED_CACHE_SIZE: verifiedCache,
   // A stall of a machine that others use too is latency here, not an outage of the store.
   JWT_REVOCATION_TIMEOUT: '10s',
 })

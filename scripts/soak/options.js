@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util'
 
 /** How the command is called. */
 export const USAGE =
-  'npm run soak -- --minutes N [--rate R] [--processes P] [--store redis|postgres|both] [--json file]'
+  'npm run soak -- --minutes N [--rate R] [--processes P] [--store redis|postgres|both] [--verified-cache N] [--json file]\n' +
+  'npm run soak -- --report <samples.ndjson> [--json file]'
 
 const STORES = { redis: ['redis'], postgres: ['postgres'], both: ['redis', 'postgres'] }
 
@@ -17,20 +18,28 @@ export function readOptions(args) {
         rate: { type: 'string', default: '100' },
         processes: { type: 'string', default: '2' },
         store: { type: 'string', default: 'both' },
+        'verified-cache': { type: 'string', default: '10000' },
+        report: { type: 'string' },
         json: { type: 'string' },
       },
     }).values
   } catch (error) {
     return `${error.message}\n${USAGE}`
   }
+  const json = values.json ?? null
+  if (values.report !== undefined) return { report: values.report, json }
   const [minutes, rate, processes] = [values.minutes, values.rate, values.processes].map(Number)
+  const verifiedCache = Number(values['verified-cache'])
   if (!(minutes > 0)) return `--minutes must be a number above 0\n${USAGE}`
   if (!(rate >= 1 && rate <= 10_000)) return `--rate must be 1 to 10000 requests per second, in all\n${USAGE}`
   if (!(Number.isInteger(processes) && processes >= 1 && processes <= 16)) {
     return `--processes must be 1 to 16 for each store\n${USAGE}`
   }
   if (!Object.hasOwn(STORES, values.store)) return `--store must be redis, postgres or both\n${USAGE}`
-  return { minutes, rate, processes, stores: STORES[values.store], json: values.json ?? null }
+  if (!(Number.isInteger(verifiedCache) && verifiedCache >= 0)) {
+    return `--verified-cache must be a number of tokens, 0 for none\n${USAGE}`
+  }
+  return { minutes, rate, processes, verifiedCache, stores: STORES[values.store], json }
 }
 
 /** What the applications and the load agree on. Short, so that a run of 20 minutes sees all of them end. */

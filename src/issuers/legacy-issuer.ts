@@ -196,11 +196,15 @@ function assertAccess(
     if (claims[declared.claim] === declared.value) return
     throw new TokenDecodeError('Token is not an access token')
   }
-  const name = KIND_CLAIMS.find((claim) => claims[claim] !== undefined && !ACCESS.test(String(claims[claim])))
+  const name = KIND_CLAIMS.find((claim) => claims[claim] !== undefined && !isAccess(claims[claim]))
   if (name === undefined) return
   throw new TokenDecodeError(
     `Token may not be an access token: declare in mapping.access what the claim "${name}" of one has`,
   )
+}
+
+function isAccess(kind: unknown): boolean {
+  return typeof kind === 'string' && ACCESS.test(kind)
 }
 
 // Ids of users are often numbers, from a column that counts.

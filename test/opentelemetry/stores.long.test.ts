@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
 import { instrument } from '../../src/opentelemetry.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -22,7 +22,8 @@ function createTokens(revocation: RevocationStore): TokenManager {
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
     revocation,
   })
-  instrument(tokens, telemetry)
+  const { meterProvider, tracerProvider } = telemetry
+  instrument(tokens, { meterProvider, tracerProvider })
   return tokens
 }
 
@@ -117,6 +118,7 @@ describeWithRedis('Redis', (url) => {
 
 describeWithPostgres('PostgreSQL', (url) => {
   const pool = new pg.Pool({ connectionString: url })
+  beforeAll(() => createPostgresStore(pool).migrate())
   afterAll(() => pool.end())
 
   test('calls have the names of the conventions', () => showsCalls(createPostgresStore(pool), 'postgresql'))

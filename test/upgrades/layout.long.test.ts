@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from '@photostructure/sqlite'
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -111,7 +111,7 @@ describe('versions of the tables in SQLite', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   layoutTests(1, async () => {
     const path = join(folder, `${randomUUID()}.db`)
-    const connect = (): DatabaseSync => {
+    const connect = (): DatabaseSyncInstance => {
       const database = new DatabaseSync(path)
       onTestFinished(() => database.close())
       return database

@@ -15,7 +15,7 @@ export interface StoreCheckOptions {
   readonly address: string
   readonly revocationTimeoutMs: number
   readonly withReplica: boolean
-  progress(text: string): void
+  readonly progress: (text: string) => void
 }
 
 /** What was found in a store. */

@@ -2,7 +2,8 @@ import { SCHEMA_VERSION } from '../../stores/sqlite/schema.js'
 import { checkPruning, checkSpace } from './check-store.js'
 import { type Check, createFinding, ok } from './findings.js'
 import type { SqliteFacts } from './read-sqlite.js'
-import { toCountText, toDurationText } from './texts.js'
+import { toCount } from '../words.js'
+import { toDurationText } from './texts.js'
 
 const checkFileSystem: Check<SqliteFacts> = ({ isOnNetwork, links, path }) => {
   if (isOnNetwork) {
@@ -95,7 +96,7 @@ const checkTrustedTime: Check<SqliteFacts> = ({ trustedLeadMs }) => {
 }
 
 const checkHistory: Check<SqliteFacts> = ({ entries }) =>
-  entries === null ? null : ok('store-history', `The file has ${toCountText(entries, 'revocation')}.`)
+  entries === null ? null : ok('store-history', `The file has ${toCount(entries, 'revocation')}.`)
 
 /** The checks of a SQLite file. */
 export const SQLITE_CHECKS: readonly Check<SqliteFacts>[] = [
