@@ -125,9 +125,6 @@ try {
   await browser.close()
 }
 
-<<<<<<< HEAD
-async function take({ name, start, colorScheme, viewport, prepare = async () => {}, fullPage = true }) {
-=======
 async function take({
   name,
   start,
@@ -136,7 +133,6 @@ async function take({
   prepare = async () => undefined,
   fullPage = true,
 }) {
->>>>>>> work-site
   const { address, close } = await start()
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB', timezoneId: 'UTC' })
   try {
