@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
 import { systemClock } from '../../src/time.js'
+import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { runCommand, type TestOutside } from './test-terminal.js'
 
@@ -165,6 +166,26 @@ describe('revoke', () => {
     const { json } = await revoke(args)
     expect(json()).toMatchObject({ event: { kind: 'user', id: user, issuer: 'https://idp.example' } })
     await tokens.verifyToken(accessToken)
+  })
+
+  test.each<[kind: string, ...args: string[]]>([
+    ['token', '--jti', 'a', '--expires', 'never'],
+    ['session', 'b'],
+    ['user', 'c'],
+    ['key', 'd'],
+    ['all'],
+  ])('tokens of another issuer, by %s, and none of another one', async (...args) => {
+    const foreign = createForeign(`https://${args[0]}.example`, { kid: 'd' })
+    const other = createForeign('https://other.example', { kid: 'd' })
+    const seconds = Math.floor(systemClock() / 1000)
+    const claims = { jti: 'a', sid: 'b', sub: 'c', iat: seconds - 300, exp: seconds + 600 }
+    const issuers = [foreign.options(), other.options({ subjectPrefix: 'other:' })]
+    const receiver = new TokenManager({ config, revocation: createSqliteStore(database), issuers })
+    const tokensOf = [foreign.sign(claims), other.sign(claims)] as const
+    for (const token of tokensOf) await receiver.verifyToken(token)
+    expect((await revoke([...args, '--issuer', foreign.issuer, '--yes'])).exitCode).toBe(0)
+    await expect(receiver.verifyToken(tokensOf[0])).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await receiver.verifyToken(tokensOf[1])
   })
 
   test('--json has the event for the audit log, with its actor and note', async () => {
