@@ -6,7 +6,10 @@ const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`
 
 const source = [
   { find: /^tokenlib$/, replacement: path('src/index.ts') },
-  { find: /^tokenlib\/(store-kit|adapter-kit|errors|opentelemetry|providers)$/, replacement: path('src/$1.ts') },
+  {
+    find: /^tokenlib\/(store-kit|adapter-kit|errors|opentelemetry|providers)$/,
+    replacement: path('src/$1.ts'),
+  },
   { find: /^tokenlib\/client$/, replacement: path('src/client/index.ts') },
   {
     find: /^tokenlib\/(console|oauth-routes|security-events|session-routes)$/,

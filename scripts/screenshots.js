@@ -1,5 +1,6 @@
 // Takes the pictures of docs/images from running pages: npm run screenshots, or -- console-dark for some of them.
-// It needs the built package and the built example application, and Chromium (CHROME_PATH names another one).
+// It needs the built package and the built example application, and Chromium (CHROME_PATH names another one). The
+// pictures of the site need the built site too: npm run site:build.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, statSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { createConsole } from 'tokenlib/console'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { createRedisStore } from 'tokenlib/stores/redis'
 import { replicate } from 'tokenlib/stores/replica'
+import { serveFolder } from '../site/serve-folder.js'
 import { START } from '../build/examples/frameworks.js'
 import { openApplication } from '../build/examples/open-application.js'
 import { importTypeScript } from './import-typescript.js'
@@ -19,6 +21,7 @@ import { createTerminalPage } from './terminal-page.js'
 const MAX_BYTES = 200_000
 const DESKTOP = { width: 1100, height: 800 }
 const EXAMPLE = { width: 1100, height: 940 }
+const SITE = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 
 // One picture each: its name, the application that shows the page, how the browser is set, and what to do before.
@@ -74,11 +77,41 @@ const SHOTS = [
     prepare: showSessions,
   },
   {
+    name: 'site-light',
+    start: startSite,
+    colorScheme: 'light',
+    viewport: SITE,
+    fullPage: false,
+  },
+  {
+    name: 'site-dark',
+    start: startSite,
+    colorScheme: 'dark',
+    viewport: SITE,
+    prepare: showChart,
+    fullPage: false,
+  },
+  {
+    name: 'site-phone',
+    start: startSite,
+    colorScheme: 'light',
+    viewport: PHONE,
+    fullPage: false,
+  },
+  {
+    name: 'site-tabs',
+    start: startSite,
+    colorScheme: 'light',
+    viewport: SITE,
+    prepare: showTabs,
+    fullPage: false,
+  },
+  {
     name: 'doctor',
     start: startDoctor,
     colorScheme: 'light',
     viewport: { width: 800, height: 400 },
-    prepare: async () => undefined,
+    prepare: showReport,
   },
 ]
 
@@ -92,7 +125,14 @@ try {
   await browser.close()
 }
 
-async function take({ name, start, colorScheme, viewport, prepare, fullPage = true }) {
+async function take({
+  name,
+  start,
+  colorScheme,
+  viewport,
+  prepare = async () => undefined,
+  fullPage = true,
+}) {
   const { address, close } = await start()
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB', timezoneId: 'UTC' })
   try {
@@ -219,6 +259,10 @@ async function startDoctor() {
   }
 }
 
+async function showReport(page) {
+  await page.getByText('What each means').waitFor()
+}
+
 async function newestOf(tokens) {
   const [newest] = await tokens.listSessions('ada@example.com', { limit: 1 })
   return newest.id
@@ -235,6 +279,33 @@ async function openConfirmation(page) {
   await showSessions(page)
   await page.getByRole('button', { name: 'Revoke user…' }).click()
   await page.getByLabel('Reason').fill('Ticket 4711: laptop stolen')
+}
+
+// The documentation site, at a path that is not the root.
+async function startSite() {
+  const { url, close } = await serveFolder(new URL('../build/site', import.meta.url).pathname, '/docs/')
+  return { address: url, close }
+}
+
+async function showChart(page) {
+  await page.emulateMedia({ reducedMotion: 'reduce' })
+  await page.locator('.chart.only-dark').waitFor()
+  await scrollTo(page, '#what-it-is-and-what-it-is-not')
+}
+
+async function showTabs(page) {
+  await page.getByRole('link', { name: 'Get started' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Getting started' }).waitFor()
+  await page.locator('label[data-title="NestJS"]').click()
+  await page.mouse.move(0, 0)
+  await scrollTo(page, '#in-a-framework')
+}
+
+async function scrollTo(page, selector) {
+  await page.evaluate((selector) => {
+    const { top } = document.querySelector(selector).getBoundingClientRect()
+    window.scrollBy(0, top - 90)
+  }, selector)
 }
 
 function findChromium() {

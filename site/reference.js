@@ -42,6 +42,7 @@ export async function writeReference() {
     excludePrivate: true,
     readme: 'none',
     router: 'module',
+    groupOrder: ['Functions', 'Classes', 'Variables', 'Interfaces', 'Type Aliases', '*'],
     entryFileName: 'index',
     cleanOutputDir: false,
     hideBreadcrumbs: true,

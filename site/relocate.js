@@ -29,7 +29,7 @@ export function relocate(folder) {
     writeFileSync(file, rewrite(readFileSync(file, 'utf8'), path.replaceAll('\\', '/'), inlineScripts))
   }
   const head = join(folder, 'head.js')
-  writeFileSync(head, [readFileSync(head, 'utf8'), ...inlineScripts, ''].join('\n'))
+  writeFileSync(head, [readFileSync(head, 'utf8'), ...inlineScripts, ''].join(';\n'))
 }
 
 const REWRITE = {

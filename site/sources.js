@@ -32,7 +32,7 @@ export function toSitePath(path) {
   if (path === 'README.md') return 'index.md'
   if (path === CHART) return 'images/chart.svg'
   if (path === 'docs/decisions') return 'decisions/index.md'
-  if (path.startsWith('docs/') && /\.(?:md|png|svg|json)$/.test(path)) return path.slice('docs/'.length)
+  if (path.startsWith('docs/') && /\.(?:md|png|svg)$/.test(path)) return path.slice('docs/'.length)
   return null
 }
 
@@ -67,12 +67,13 @@ export function listSources() {
  *
  * `null` for what is not a relative link, and for a link within the page.
  */
-export function resolveLink(from, link) {
+export function resolveLink(from, link, isImage = false) {
   if (/^(?:[a-z]+:|\/|#)/i.test(link)) return null
   const [, path, anchor = ''] = /^([^#]*)(#.*)?$/.exec(link)
   const target = posix.join(dirname(from), decodeURI(path)).replace(/\/$/, '')
   const page = toSitePath(target)
-  if (page !== null) return { page, anchor }
+  // Images have no address of their own on the site: a link to one leads to GitHub.
+  if (page !== null && (isImage || page.endsWith('.md'))) return { page, anchor }
   if (!existsSync(join(ROOT, target)))
     throw new Error(`${from}: "${link}" leads to no file of the repository`)
   const kind = statSync(join(ROOT, target)).isDirectory() ? 'tree' : 'blob'

@@ -10,9 +10,9 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api'
-import { type AnyTokenError, isTokenError } from './errors.js'
 import type { TokenManager } from './manager/token-manager.js'
 import type { CheckKind, StoreCall, StoreCallObserver, TokenCheck } from './observer.js'
+import { createErrorTypes, type ErrorTypes, OTHER } from './opentelemetry/error-types.js'
 import { assertOptions, type OptionNames } from './options.js'
 
 /** What is exported, and through which providers. */
@@ -61,6 +61,7 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
   // Whatever fails, fails here: nothing is registered before every instrument has been created.
   const instruments = createInstruments(meterProvider.getMeter(SCOPE), own)
   const tracer = tracerProvider.getTracer(SCOPE)
+  const toErrorType = createErrorTypes()
 
   const { recordCheck, recordStoreCall } = instruments
   const stops = [
@@ -69,12 +70,14 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
         recordCheck(check)
         if (includeSubject) setUser(check)
       },
-      onStoreCall: (call) => followStoreCall(tracer, call, own, recordStoreCall),
+      onStoreCall: (call) => followStoreCall(tracer, call, { own, toErrorType, record: recordStoreCall }),
     }),
-    ...countEvents(tokens, instruments),
+    ...countEvents(tokens, instruments, toErrorType),
     instruments.watchReplica(() => tokens.readReplica()),
   ]
   const stop = (): void => {
+    // The second call must not let go of somebody else's.
+    if (stops.length === 0) return
     for (const end of stops.splice(0)) end()
     instrumented.get(tokens)?.delete(meterProvider)
   }
@@ -112,6 +115,11 @@ function createInstruments(meter: Meter, own: Attributes) {
     const counter = meter.createCounter(name, { unit, description })
     return (attributes) => counter.add(1, { ...own, ...attributes })
   }
+  // For what is rare: an alert sees the first one only if there was a zero before.
+  const countFromZero: typeof count = (name, unit, description) => {
+    meter.createCounter(name, { unit, description }).add(0, own)
+    return count(name, unit, description)
+  }
   const time = (name: string, description: string): ((ms: number, attributes: Attributes) => void) => {
     const advice = { explicitBucketBoundaries: BOUNDARIES }
     const histogram = meter.createHistogram(name, { unit: 's', description, advice })
@@ -148,15 +156,19 @@ function createInstruments(meter: Meter, own: Attributes) {
     recordStoreCall: timeStoreCall,
     countLogin: count('tokenlib.logins', '{login}', 'Log-ins'),
     countLogout: count('tokenlib.logouts', '{logout}', 'Log-outs'),
-    countIssued: count('tokenlib.tokens', '{token}', 'Tokens that were created'),
+    countIssued: count('tokenlib.issued_tokens', '{token}', 'Tokens that were created'),
     countRefresh: count('tokenlib.refreshes', '{refresh}', 'New pairs for a refresh token'),
-    countReuse: count(
+    countReuse: countFromZero(
       'tokenlib.reuses',
       '{reuse}',
       'Refresh tokens that were used again, which ends the session',
     ),
     countRevocation: count('tokenlib.revocations', '{revocation}', 'Revocations that the store has taken'),
-    countDataLoss: count('tokenlib.store.data_losses', '{loss}', 'Losses of data that the store noticed'),
+    countDataLoss: countFromZero(
+      'tokenlib.store.data_losses',
+      '{loss}',
+      'Losses of data that the store noticed',
+    ),
     countReplicaChange: count('tokenlib.replica.changes', '{change}', 'Changes of the state of the replica'),
     countKeyLoad: count('tokenlib.key.loads', '{load}', 'Loads of the keys of an issuer'),
     /** Reads a replica whenever metrics are collected; returns a function that ends that. */
@@ -183,7 +195,7 @@ function toCheckAttributes(check: Pick<TokenCheck, 'kind' | 'lane' | 'outcome' |
     'tokenlib.check.kind': kind,
     'tokenlib.check.lane': lane,
     'tokenlib.check.outcome': outcome,
-    ...(isError && { 'error.type': toTokenErrorType(code) }),
+    ...(isError && { 'error.type': code ?? OTHER }),
   }
 }
 
@@ -197,11 +209,16 @@ function setUser({ kind, sub }: TokenCheck): void {
 // Semantic conventions for database spans: INTERNAL for what runs in memory of the same process.
 const IN_PROCESS: ReadonlySet<string> = new Set(['memory', 'sqlite'])
 
+interface CallRecorder {
+  readonly own: Attributes
+  readonly toErrorType: ErrorTypes
+  readonly record: (ms: number, attributes: Attributes) => void
+}
+
 function followStoreCall(
   tracer: Tracer,
   { operation, system }: StoreCall,
-  own: Attributes,
-  record: (ms: number, attributes: Attributes) => void,
+  { own, toErrorType, record }: CallRecorder,
 ): StoreCallObserver {
   const attributes = { 'db.system.name': system ?? OTHER, 'db.operation.name': operation }
   const kind = IN_PROCESS.has(system ?? '') ? SpanKind.INTERNAL : SpanKind.CLIENT
@@ -224,7 +241,11 @@ function followStoreCall(
   }
 }
 
-function countEvents(tokens: ObservableManager, instruments: Instruments): (() => void)[] {
+function countEvents(
+  tokens: ObservableManager,
+  instruments: Instruments,
+  toErrorType: ErrorTypes,
+): (() => void)[] {
   const { countReplicaChange, countKeyLoad } = instruments
   return [
     tokens.on('issued', ({ type }) => instruments.countIssued({ 'tokenlib.token.type': type })),
@@ -250,37 +271,4 @@ function countEvents(tokens: ObservableManager, instruments: Instruments): (() =
       countKeyLoad({ 'tokenlib.issuer': issuer, 'error.type': toErrorType(cause) }),
     ),
   ]
-}
-
-// Semantic conventions: the value where there is none of low cardinality.
-const OTHER = '_OTHER'
-// Of our own, and those of Node, PostgreSQL and most drivers.
-const CODE = /^[A-Z0-9][A-Z0-9_]{1,39}$/
-// However many a driver may have.
-const MAX_ERROR_TYPES = 100
-const errorTypes = new Set<string>()
-
-function toTokenErrorType(code: AnyTokenError['code'] | null): string {
-  return code === null ? OTHER : toBounded(code)
-}
-
-// `fetch` hides the error of the network below one of its own.
-const MAX_CAUSES = 4
-
-/** The code of what caused an error, if it has one, or its own; never a text that a client can choose. */
-function toErrorType(error: unknown): string {
-  let cause = isTokenError(error) ? error.cause : error
-  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth++) {
-    const { code } = cause as { readonly code?: unknown }
-    if (typeof code === 'string') return toBounded(code)
-    cause = cause.cause
-  }
-  return isTokenError(error) ? toBounded(error.code) : OTHER
-}
-
-function toBounded(code: string): string {
-  if (errorTypes.has(code)) return code
-  if (!CODE.test(code) || errorTypes.size >= MAX_ERROR_TYPES) return OTHER
-  errorTypes.add(code)
-  return code
 }

@@ -289,6 +289,18 @@ const CALLS: readonly (readonly [
     (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
   ],
   [
+    'issuers of profile legacy',
+    'secretOrKey',
+    'secret',
+    (given) => withIssuer({ profile: 'legacy', issuer: 'before', ...(given as object) }),
+  ],
+  [
+    'issuers of profile legacy',
+    'acceptUntl',
+    'acceptUntil',
+    (given) => withIssuer({ profile: 'legacy', issuer: 'before', ...(given as object) }),
+  ],
+  [
     'mapping of issuers',
     'scope',
     'scopes',

@@ -26,21 +26,22 @@ export default defineConfig({
   markdown: {
     anchor: { slugify: toAnchor },
     config(markdown) {
+      markdown.options.highlight = remember(markdown.options.highlight)
       markdown.use(repositoryLinks)
       markdown.use(tabs)
       markdown.use(charts)
     },
   },
   themeConfig: {
+    logo: '/favicon.svg',
     nav: [
-      { text: 'Guide', link: '/getting-started', activeMatch: '^/(?!reference|changelog)' },
+      { text: 'Guide', link: '/getting-started', activeMatch: '^/(?!reference|changelog|$)' },
       { text: 'API', link: '/reference/', activeMatch: '^/reference/' },
       {
         text: current.version,
         items: [
-          { text: `${current.version} (this one)`, link: '/' },
+          { text: `What is new in ${current.version}`, link: '/changelog' },
           ...older.map(({ version, link }) => ({ text: version, link })),
-          { text: 'Changelog', link: '/changelog' },
         ],
       },
     ],
@@ -59,3 +60,13 @@ export default defineConfig({
     else page.frontmatter.editLink = false
   },
 })
+
+// A page is rendered three times: for browsers, for the server and for the search. Colouring code is most of the time.
+function remember(highlight) {
+  const known = new Map()
+  return (...values) => {
+    const key = JSON.stringify(values)
+    if (!known.has(key)) known.set(key, highlight(...values))
+    return known.get(key)
+  }
+}

@@ -19,7 +19,7 @@ export function repositoryLinks(markdown) {
 }
 
 function rewrite(token, attribute, from, sitePath) {
-  const found = resolveLink(from, token.attrGet(attribute))
+  const found = resolveLink(from, token.attrGet(attribute), attribute === 'src')
   if (found === null) return
   if (found.url !== undefined) return token.attrSet(attribute, found.url)
   const relative = posix.relative(posix.dirname(sitePath), found.page)

@@ -2,11 +2,16 @@
 globalThis.SITE_BASE = new URL('.', document.currentScript.src).pathname
 
 // Links are relative until the application takes over: it changes the address without loading a page, and a relative
-// link would then lead somewhere else.
+// link, that of the icon included, would then lead somewhere else.
 document.addEventListener('readystatechange', () => {
   if (document.readyState !== 'interactive') return
-  for (const link of document.querySelectorAll('a[href]')) {
+  for (const link of document.querySelectorAll('a[href], link[rel=icon]')) {
     const href = link.getAttribute('href')
-    if (/^\.{1,2}\//.test(href)) link.setAttribute('href', link.pathname + link.search + link.hash)
+    if (/^\.{1,2}\//.test(href)) link.setAttribute('href', toPath(link.href))
   }
 })
+
+function toPath(url) {
+  const { pathname, search, hash } = new URL(url)
+  return pathname + search + hash
+}

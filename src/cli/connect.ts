@@ -3,6 +3,7 @@ import { type ConfigurationError, isConfigurationError, isTokenError } from '../
 import { createEmitter, type TokenEmitter } from '../events.js'
 import { TokenConfig } from '../manager/config.js'
 import { resolveStore } from '../manager/settings.js'
+import { createObservers } from '../observer.js'
 import { connectStore, type StoreConnection } from '../sessions/connect-store.js'
 import { parseDuration, systemClock } from '../time.js'
 import { type CommandCall, readText } from './command.js'
@@ -78,6 +79,7 @@ export function withConnection<Value>(
       now: systemClock,
       random: systemRandom,
       emit: emitter.emit,
+      observers: createObservers(),
     })
     await connection.ready()
     return run({ opened, connection, emitter })

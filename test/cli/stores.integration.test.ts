@@ -5,6 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
+import { systemClock } from '../../src/time.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { runCommand, type TestOutside } from './test-terminal.js'
 
@@ -188,10 +189,20 @@ describe('revoke', () => {
   })
 })
 
-test('prune says how many rows went', async () => {
-  const { exitCode, json } = await runCommand(['prune', '--json'], { env: withoutKey })
-  expect(exitCode).toBe(0)
-  expect(json()).toMatchObject({ dropped: 0 })
+test('prune drops what has ended step by step, and nothing else', async () => {
+  const user = newUser()
+  const { accessToken } = await logIn(user)
+  // As in a file that has been in use for a day: a new one trusts no clock yet.
+  database.exec(`REPLACE INTO tokenlib_clock (id, trusted) VALUES (1, ${systemClock()})`)
+  const insert = database.prepare('INSERT INTO tokenlib_sessions VALUES (?, ?, 0, 1, 1, 1, 1, NULL, NULL)')
+  for (const sid of ['one', 'two', 'three']) insert.run(sid, user)
+  const { exitCode, stderr, json } = await runCommand(['prune', '--batch', '2', '--json'], {
+    env: withoutKey,
+  })
+  expect([exitCode, stderr]).toEqual([0, '2 rows dropped\n'])
+  expect(json()).toMatchObject({ dropped: 3 })
+  await tokens.verifyToken(accessToken)
+  expect((await runCommand(['prune'], { env: withoutKey })).stdout).toContain('0 rows')
 })
 
 test('a database that no application has used is taken for a mistake, and stays empty', async () => {

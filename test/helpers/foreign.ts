@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import {
   type Algorithm,
+  type AnyIssuerOptions,
   type IssuerOptions,
   type Jwk,
   type RevocationStore,
@@ -72,7 +73,7 @@ export function createForeign(
 
 /** A manager with issuers and a store on one clock; `config` are configuration fields. */
 export function createReceiver(
-  issuers: readonly IssuerOptions[],
+  issuers: readonly AnyIssuerOptions[],
   given: {
     readonly config?: TokenConfigOptions
     readonly clock?: ReturnType<typeof createClock>

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ConfigurationError, type RevocationStore } from '../../src/index.js'
+import { createObservers } from '../../src/observer.js'
 import { FOREVER, type StoreNeeds } from '../../src/store-kit.js'
 import { createStoreClient } from '../../src/revocation/store-client.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -24,6 +25,7 @@ function createClient(prepare: () => Promise<void> = async () => {}, longestLife
   const client = createStoreClient(store, {
     timeoutMs: TIMEOUT,
     longestLifetime,
+    observers: createObservers(),
     emit: (_name, create) => void unavailable.push(create() as never),
   })
   /** How a question ends that the store answers in this way. */
@@ -80,6 +82,7 @@ test('a store that stopped answering is not asked for a token, nor while it was 
   const client = createStoreClient(store, {
     timeoutMs: TIMEOUT,
     longestLifetime: 0,
+    observers: createObservers(),
     emit: (_name, create) => void unavailable.push((create() as { operation: string }).operation),
   })
   const lookUp = () => outcomeOf((async () => client.lookup([], 0))())
@@ -124,7 +127,7 @@ describe('questions that nobody answers', () => {
   test('say how long they waited', async () => {
     const { unavailable } = await createSilent(1)
     expect(unavailable).toEqual([
-      { operation: 'lookup', cause: new Error('The store did not answer within 50 ms') },
+      { operation: 'lookup', cause: expect.objectContaining({ code: 'STORE_TIMEOUT' }) },
     ])
   })
 
@@ -136,7 +139,7 @@ describe('questions that nobody answers', () => {
     expect(await askMore()).toBe(false)
     expect(unavailable.at(-1)).toEqual({
       operation: 'lookup',
-      cause: new Error('The store has stopped answering'),
+      cause: expect.objectContaining({ code: 'STORE_OVERLOADED' }),
     })
     for (const interval of [200, 400, 800, 1000, 1000]) {
       await vi.advanceTimersByTimeAsync(interval - 1)
@@ -334,6 +337,7 @@ describe('what the store is told of lifetimes', () => {
     const client = createStoreClient(store, {
       timeoutMs: TIMEOUT,
       longestLifetime: HOUR,
+      observers: createObservers(),
       emit: (name, create) => void events.push([name, create()]),
     })
     await client.ready()
@@ -372,7 +376,7 @@ describe('what the store is told of lifetimes', () => {
     await vi.advanceTimersByTimeAsync(TIMEOUT)
     expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
     expect(unavailable).toEqual([
-      { operation: 'lookup', cause: new Error('The store did not answer within 50 ms') },
+      { operation: 'lookup', cause: expect.objectContaining({ code: 'STORE_TIMEOUT' }) },
     ])
   })
 })

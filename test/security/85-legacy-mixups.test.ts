@@ -7,7 +7,7 @@ import {
   TokenManager,
 } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
-import { createForeign } from '../helpers/foreign.js'
+import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
@@ -132,11 +132,15 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
   })
 
   ownAttack('a logout token or an event that the old secret has signed', async () => {
+    const wanted = { typ: 'logout+jwt', audience: 'us' }
+    const claims = { aud: 'us', jti: 'x', events: {} }
     const tokens = await openHonest()
-    const jwt = old({ aud: 'us', jti: 'x', events: {} }, { typ: 'logout+jwt' })
-    expect(await outcomeOf(tokens.verifyIssuedJwt(jwt, { typ: 'logout+jwt', audience: 'us' }))).toBe(
-      'TOKEN_ISSUER_INVALID',
-    )
+    const nameless = old(claims, { typ: 'logout+jwt' })
+    expect(await outcomeOf(tokens.verifyIssuedJwt(nameless, wanted))).toBe('TOKEN_ISSUER_INVALID')
+    const { tokens: named } = createReceiver([{ ...LEGACY, issuer: 'old-app', withoutIss: false }])
+    expect(await outcomeOf(named.verifyToken(old({ iss: 'old-app' })))).toBe('ok')
+    const jwt = old({ ...claims, iss: 'old-app' }, { typ: 'logout+jwt' })
+    expect(await outcomeOf(named.verifyIssuedJwt(jwt, wanted))).toBe('TOKEN_ISSUER_INVALID')
   })
 
   ownAttack('one key for old and new tokens cannot be configured, nor brought in later', async () => {

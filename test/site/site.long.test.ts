@@ -1,11 +1,169 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { serveFolder } from '../../site/serve-folder.js'
 import { listEntryPoints } from '../../site/reference.js'
-import { listExportedNames } from '../../scripts/gates/exported-names.js'
+import { serveFolder } from '../../site/serve-folder.js'
 import { describeWithChromium } from '../helpers/servers/describe-with-servers.js'
 import { buildSite, findBrokenLinks, findForeignResources, listPages, SITE } from './built-site.js'
 
-beforeAll(buildSite, 300_000)
+// Once for all tests: it is most of the time they take. SITE_IS_BUILT=1 takes the one that is there.
+beforeAll(async () => {
+  if (process.env['SITE_IS_BUILT'] === undefined) await buildSite()
+}, 600_000)
+
+describe('the files of the site', () => {
+  test('every address in every page leads to a file and to a heading, at any base', () => {
+    const pages = listPages()
+    expect(pages.length).toBeGreaterThan(100)
+    const broken = pages.flatMap((page) => findBrokenLinks(page).map((address) => `${page}: ${address}`))
+    expect(broken).toEqual([])
+  })
+
+  test('no page loads anything from another host', () => {
+    expect(listPages().flatMap(findForeignResources)).toEqual([])
+  })
+
+  test('the reference has a page for each entry point', () => {
+    const missing = listEntryPoints().filter(({ page }) => !existsSync(join(SITE, `reference/${page}.html`)))
+    expect(missing).toEqual([])
+    const page = readFileSync(join(SITE, 'reference/stores/redis.html'), 'utf8')
+    expect(page).toContain('id="createredisstore"')
+  })
+
+  test('llms.txt lists pages that are there as Markdown', () => {
+    const list = readFileSync(join(SITE, 'llms.txt'), 'utf8')
+    const pages = Array.from(list.matchAll(/\]\(([^)]+)\)/g), ([, page = '']) => page)
+    expect(pages).toContain('getting-started.md')
+    expect(pages.filter((page) => !existsSync(join(SITE, page)))).toEqual([])
+    expect(readFileSync(join(SITE, 'llms-full.txt'), 'utf8')).toContain('# Getting started')
+  })
+})
+
+describeWithChromium('the site in a browser', (browser) => {
+  describe.each(['/', '/some/base/'])('at %s', (base) => {
+    let served: Awaited<ReturnType<typeof serveFolder>>
+    beforeAll(async () => void (served = await serveFolder(SITE, base)))
+    afterAll(() => served.close())
+
+    /** Runs a test in a context of its own; it must log no error and send no request elsewhere. */
+    async function withPage(
+      path: string,
+      body: (page: Page) => Promise<void>,
+      options: BrowserContextOptions = {},
+    ): Promise<void> {
+      const context = await browser().newContext(options)
+      const problems: string[] = []
+      const page = await context.newPage()
+      page.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) problems.push(message.text())
+      })
+      page.on('pageerror', ({ message }) => problems.push(message))
+      page.on('request', (request) => {
+        if (!request.url().startsWith(served.url) && !request.url().startsWith('data:')) {
+          problems.push(request.url())
+        }
+      })
+      await page.goto(served.url + path, { waitUntil: 'networkidle' })
+      await body(page)
+      await context.close()
+      expect(problems).toEqual([])
+    }
+
+    const readPath = (page: Page): string => page.url().slice(served.url.length)
+
+    test('links of the side bar lead on after a change of folder', async () => {
+      await withPage('stores/redis.html', async (page) => {
+        const sideBar = page.locator('.VPSidebar')
+        await sideBar.getByRole('link', { name: 'Creating tokens' }).click()
+        await page.getByRole('heading', { level: 1, name: 'Creating tokens' }).waitFor()
+        expect(readPath(page)).toBe('creating-tokens.html')
+        await sideBar.getByRole('link', { name: 'Configuration' }).click()
+        await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor()
+        expect(readPath(page)).toBe('configuration.html')
+        await page.locator('.VPNavBarTitle a').click()
+        await page.getByText('Can I try it in a minute?').waitFor()
+        expect(readPath(page)).toBe('')
+      })
+    })
+
+    test('search finds a word and opens the page at its heading', async () => {
+      await withPage('', async (page) => {
+        await page.getByRole('button', { name: 'Search' }).click()
+        await page.getByRole('searchbox').fill('watermark')
+        // A guide, before the reference, which has the word in more titles.
+        await page.locator('.VPLocalSearchBox .result').first().click()
+        await page.waitForURL(/revocation\.html#/)
+        const id = decodeURIComponent(new URL(page.url()).hash.slice(1))
+        const heading = page.locator(`[id="${id}"]`)
+        await heading.waitFor()
+        const top = await heading.evaluate((element) => element.getBoundingClientRect().top)
+        expect(top).toBeLessThan(page.viewportSize()?.height ?? 0)
+      })
+    })
+
+    test('a tab is chosen on the whole page, and again on the next visit', async () => {
+      await withPage('getting-started.html', async (page) => {
+        const shown = page.locator('.tab-panel.active')
+        expect(await shown.getByText('createMemoryStore').count()).toBeGreaterThan(0)
+        await page.locator('label[data-title="Redis"]').first().click()
+        await shown.getByText('redis.disconnect()').waitFor()
+        await page.locator('label[data-title="Koa"]').click()
+        await shown.getByText('new Koa()').waitFor()
+        await page.reload({ waitUntil: 'networkidle' })
+        await shown.getByText('redis.disconnect()').waitFor()
+        await shown.getByText('new Koa()').waitFor()
+        expect(await page.locator('input:checked + label').allTextContents()).toEqual([
+          'Redis',
+          'Koa',
+          'Redis',
+        ])
+      })
+    })
+
+    test('the switch of the colours is remembered', async () => {
+      await withPage(
+        '',
+        async (page) => {
+          const isDark = () => page.evaluate(`document.documentElement.classList.contains('dark')`)
+          expect(await isDark()).toBe(false)
+          await page.locator('.VPNavBarAppearance button').click()
+          expect(await isDark()).toBe(true)
+          expect(await page.locator('.chart.only-dark').isVisible()).toBe(true)
+          expect(await page.locator('.chart.only-light').isVisible()).toBe(false)
+          await page.reload({ waitUntil: 'networkidle' })
+          expect(await isDark()).toBe(true)
+        },
+        { colorScheme: 'light' },
+      )
+    })
+
+    test('on a phone no page is wider than the screen, and the menus open', async () => {
+      await withPage(
+        '',
+        async (page) => {
+          for (const path of ['', 'getting-started.html', 'configuration.html', 'reference/tokenlib.html']) {
+            await page.goto(served.url + path, { waitUntil: 'networkidle' })
+            expect([path, await page.evaluate(`document.documentElement.scrollWidth`)]).toEqual([path, 390])
+          }
+          await page.getByRole('button', { name: 'Menu' }).click()
+          await page.locator('.VPSidebar.open').getByRole('link', { name: 'Keys', exact: true }).click()
+          await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+          await page.getByRole('button', { name: 'mobile navigation' }).click()
+          await page.locator('.VPNavScreen').getByRole('link', { name: 'API' }).click()
+          await page.getByRole('heading', { level: 1, name: 'API reference' }).waitFor()
+        },
+        { viewport: { width: 390, height: 844 }, hasTouch: true },
+      )
+    })
+
+    test('a page that is not there leads home', async () => {
+      const context = await browser().newContext()
+      const page = await context.newPage()
+      const response = await page.goto(`${served.url}stores/none.html`)
+      expect(response?.status()).toBe(404)
+      await expect.poll(() => page.evaluate(`document.querySelector('#home').href`)).toBe(served.url)
+      await context.close()
+    })
+  })
+})

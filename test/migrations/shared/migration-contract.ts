@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { RunningServer } from '../../../examples/server.js'
 import { forge } from '../../security/harness/forge.js'
 import type { AfterSettings, RunningSuccessor } from './application.js'
+import { findUser, type User } from './users.js'
 
 /** What a log-in answers. */
 export interface Issued {
@@ -14,14 +15,14 @@ export interface Migration {
   /** `null` where the old application is not run, but its tokens are made from its format by `logIn`. */
   readonly startBefore: ((port: number) => Promise<RunningServer>) | null
   readonly startAfter: (settings: AfterSettings) => Promise<RunningSuccessor>
-  /** What the old application would answer to a log-in of the user 7, where it is not run. */
-  readonly logIn?: () => Promise<Issued>
+  /** What the old application would answer to a log-in, where it is not run. */
+  readonly logIn?: (user: User) => Promise<Issued>
   /** Whether the new application takes old refresh tokens. */
   readonly hasRefresh: boolean
   /** How long old access tokens live, in seconds. */
   readonly lifetime: number
   /** Tokens that the old application may have made, or an attacker, and that must not be accepted. */
-  readonly refused: (issued: Issued) => Readonly<Record<string, string>>
+  readonly refused: () => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>
 }
 
 const DAY = 86_400_000
@@ -98,9 +99,9 @@ export function migrationContract(name: string, migration: Migration): void {
         expect(await statusOf(url, grace.access_token)).toBe(200)
         const { exp } = claimsOf(ada.access_token) as { readonly exp: number }
         expect(exp * 1000 - clock.at).toBeLessThanOrEqual(lifetime * 1000 + 1000)
-        clock.at = exp * 1000 - 1
+        clock.at = Math.ceil(exp * 1000) - 1
         expect(await statusOf(url, ada.access_token)).toBe(200)
-        clock.at = exp * 1000
+        clock.at = Math.ceil(exp * 1000)
         expect(await statusOf(url, ada.access_token)).toBe(401)
       })
     })
@@ -188,7 +189,7 @@ export function migrationContract(name: string, migration: Migration): void {
           'without a signature': forge({ header: { alg: 'none', typ: 'JWT' }, claims, signature: '' }),
           'with other claims': tamper(ada.access_token, { ...claims, sub: '8', userId: 8 }),
           ...(hasRefresh && { 'a refresh token': ada.refresh_token ?? '' }),
-          ...migration.refused(ada),
+          ...(await migration.refused()),
         }
         for (const [title, token] of Object.entries(forged)) {
           expect(await statusOf(url, token), title).toBe(401)
@@ -230,7 +231,7 @@ interface Stage extends RunningSuccessor {
 
 async function issueTwice({ logIn: issue }: Migration): Promise<readonly Issued[]> {
   if (issue === undefined) throw new Error('A migration whose old application is not run needs logIn')
-  return [await issue(), await issue()]
+  return [await issue(findUser('7') as User), await issue(findUser('8') as User)]
 }
 
 function refresh(url: string, token: string | undefined): Promise<Response> {

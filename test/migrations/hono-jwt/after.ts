@@ -1,0 +1,70 @@
+import { Hono } from 'hono'
+import { TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { enforce, handleErrors, inject } from 'tokenlib/hono'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { serveFetch } from '../../../examples/server.js'
+import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
+import { checkPassword } from '../shared/users.js'
+import { SECRET } from './before.js'
+
+/** In the environment too, and not the old secret. */
+const JWT_SECRET_KEY = 'aR8dZm3xTk6vHq1wNc9jYs5bGe2pLf7u'
+
+function createTokens({ clock, acceptUntil }: AfterSettings) {
+  return new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY, JWT_REFRESH_TOKEN_LOCATION: 'json' }),
+    revocation: createMemoryStore({ clock }),
+    clock,
+    issuers: [
+      {
+        profile: 'legacy',
+        issuer: 'old-app',
+        withoutIss: true,
+        secret: SECRET,
+        mapping: { scopes: 'role' },
+        // The tokens have no `iat`: one that expires at 10:00 counts as made at 9:00.
+        maxTokenAge: '1h',
+        // Refused otherwise: without `iat`, a refresh token that is about to expire would look the same.
+        onlyAccessTokens: true,
+        acceptUntil,
+      },
+    ],
+  })
+}
+
+function createApp(tokens: TokenManager) {
+  const app = new Hono()
+  app.onError(handleErrors({ config: tokens.config }))
+
+  const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+    access_token: accessToken,
+    refresh_token: refreshToken,
+  })
+
+  app.post('/login', async (c) => {
+    const { name, password } = await c.req.json<{ name: string; password: string }>()
+    const user = checkPassword(name, password)
+    if (user === null) return c.json({ error: 'Wrong name or password' }, 401)
+    return c.json(toAnswer(await tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles })))
+  })
+
+  app.get('/me', inject({ payload: tokens.accessTokenRequired }), (c) => {
+    const { sub, scopes } = c.var.payload
+    return c.json({ id: Number(sub), roles: scopes })
+  })
+
+  app.post('/refresh', async (c) => c.json(toAnswer(await tokens.refresh(c.req.raw))))
+
+  app.post('/logout', enforce(tokens.accessTokenRequired), async (c) => {
+    await tokens.logoutRequest(c.req.raw)
+    return c.body(null, 204)
+  })
+  return app
+}
+
+export async function start(settings: AfterSettings): Promise<RunningSuccessor> {
+  const tokens = createTokens(settings)
+  await tokens.ready()
+  const server = await serveFetch(createApp(tokens).fetch, settings.port)
+  return { ...server, tokens }
+}
