@@ -9,6 +9,7 @@ import { createSideBar } from '../side-bar.js'
 import { REPOSITORY, toRepositoryPath } from '../sources.js'
 
 const [current, ...older] = JSON.parse(readFileSync(new URL('../versions.json', import.meta.url), 'utf8'))
+const gitHubIcon = readFileSync(new URL('./github.svg', import.meta.url), 'utf8').trim()
 const isBuild = process.env.SITE_COMMAND === 'build'
 const base = isBuild ? BASE_PLACEHOLDER : '/'
 
@@ -48,7 +49,8 @@ export default defineConfig({
     sidebar: createSideBar(),
     outline: { level: [2, 3] },
     search: { provider: 'local', options: { detailedView: true } },
-    socialLinks: [{ icon: 'github', link: REPOSITORY }],
+    // Not by its name: the server for authors would load it from a service.
+    socialLinks: [{ icon: { svg: gitHubIcon }, link: REPOSITORY, ariaLabel: 'GitHub' }],
     editLink: { pattern: `${REPOSITORY}/edit/main/:path`, text: 'Edit this page on GitHub' },
     externalLinkIcon: true,
   },
