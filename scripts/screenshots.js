@@ -125,7 +125,14 @@ try {
   await browser.close()
 }
 
-async function take({ name, start, colorScheme, viewport, prepare = async () => {}, fullPage = true }) {
+async function take({
+  name,
+  start,
+  colorScheme,
+  viewport,
+  prepare = async () => undefined,
+  fullPage = true,
+}) {
   const { address, close } = await start()
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB', timezoneId: 'UTC' })
   try {

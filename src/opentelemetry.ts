@@ -76,6 +76,8 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
     instruments.watchReplica(() => tokens.readReplica()),
   ]
   const stop = (): void => {
+    // The second call must not let go of somebody else's.
+    if (stops.length === 0) return
     for (const end of stops.splice(0)) end()
     instrumented.get(tokens)?.delete(meterProvider)
   }

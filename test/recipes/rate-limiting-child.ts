@@ -32,7 +32,7 @@ const routes = createSessionRoutes(tokens, {
   },
 })
 
-process.on('message', async (count: number) => {
+const answer = async (count: number): Promise<void> => {
   const guess = (password: string) =>
     routes.login(
       new Request('https://app.example/auth/login', {
@@ -43,6 +43,7 @@ process.on('message', async (count: number) => {
     )
   const answers = await Promise.all(Array.from({ length: count }, (_, at) => guess(`guess ${at}`)))
   process.send?.({ checks, statuses: answers.map(({ status }) => status) })
-})
+}
+process.on('message', (count: number) => void answer(count))
 await storeClient.ping()
 process.send?.('ready')

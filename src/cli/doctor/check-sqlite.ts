@@ -33,8 +33,9 @@ const checkJournal: Check<SqliteFacts> = ({ journalMode, tablesVersion }) => {
   })
 }
 
-const checkTables: Check<SqliteFacts> = ({ tablesVersion }) => {
-  if (tablesVersion === SCHEMA_VERSION)
+const checkTables: Check<SqliteFacts> = ({ tablesVersion, oldestVersion }) => {
+  // As the store decides: a later release may say that this one can use its tables.
+  if (tablesVersion !== null && (oldestVersion ?? tablesVersion) <= SCHEMA_VERSION)
     return ok('sqlite-tables', `The tables have version ${tablesVersion}.`)
   if (tablesVersion === null) {
     return createFinding('sqlite-tables', 'note', {

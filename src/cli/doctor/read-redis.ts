@@ -1,10 +1,10 @@
 import { CommandError } from '../exit.js'
 import type { RedisProbe } from '../opened-store.js'
-import { createLossReporter } from '../../revocation/store-rules.js'
+import { assertKnownLayout, createLossReporter } from '../../revocation/store-rules.js'
 import { checkServer, createScript, createSend, type Reply, runScript } from '../../stores/redis/client.js'
 import { HEAD } from '../../stores/redis/lua.js'
 import { createNamespace } from '../../stores/redis/namespace.js'
-import { READ } from '../../stores/redis/revocation-scripts.js'
+import { LAYOUT_VERSION, READ } from '../../stores/redis/revocation-scripts.js'
 import { isConfigurationError } from '../../errors.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
@@ -66,7 +66,12 @@ export async function readRedis(
   }
 
   const info = await attempt(() => send('', ['INFO']))
-  const refusal = await readRefusal(() => checkServer(send, key('meta'), false, () => undefined))
+  const refusal = await readRefusal(async () => {
+    await checkServer(send, key('meta'), false, () => undefined)
+    const layout = await send(key('meta'), ['HMGET', key('meta'), 'version', 'oldest'])
+    const [version, oldest] = isList(layout) ? layout.map(toNumber) : []
+    assertKnownLayout('Redis', { version: version ?? LAYOUT_VERSION, oldest: oldest ?? null }, LAYOUT_VERSION)
+  })
   const history = await attempt(() => runScript(send, HISTORY, keys, ['', '']))
   const [state, entries] = isList(history) ? history : [null, null]
   return {
