@@ -89,14 +89,18 @@ export function parseNumber(call: CommandCall, name: string, least: number, most
   throw new CommandError(`--${name} must be a whole number from ${least} to ${most}`, EXIT.usage)
 }
 
-/** The text for a name that does not exist. A long one is not repeated: it may be a token in the wrong place. */
+/**
+ * The text for a name that does not exist. A long one is not repeated, nor one with `:` or `@`: it may be a token or an
+ * address with a password in the wrong place.
+ */
 export function describeUnknown(
   what: string,
   name: string,
   known: readonly string[],
   owner?: string,
 ): string {
-  if (name.length <= MAX_SHOWN_LENGTH) return toPrintable(unknownName(what, name, known, owner))
+  if (name.length <= MAX_SHOWN_LENGTH && !/[:@]/.test(name))
+    return toPrintable(unknownName(what, name, known, owner))
   return `Unknown ${what}${owner === undefined ? '' : ` of ${owner}`}.`
 }
 
@@ -135,5 +139,17 @@ export function assertArguments(call: CommandCall, names: readonly string[]): vo
 /** The argument that is a token, or `-` for one on stdin. */
 export const TOKEN_ARGUMENT = 'token|-'
 
-// An id is printed, and a token must not be.
-const TOKEN = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/
+/** Throws `CommandError` if the value of an option has a token in it: values are printed, stored and audited. */
+export function assertNoTokens(values: CommandCall['values']): void {
+  for (const [name, value] of Object.entries(values)) {
+    // The password of a database may be a token; addresses are printed without it.
+    if (name === 'store' || typeof value !== 'string' || !TOKEN.test(value)) continue
+    throw new CommandError(
+      `--${name} has a token in it: tokenlib inspect shows its sub, sid and jti`,
+      EXIT.usage,
+    )
+  }
+}
+
+// An id is printed, and a token must not be; `Bearer` may be before it. `{"` is eyJ in base64url.
+const TOKEN = /(?<![\w-])eyJ[\w-]*\.[\w-]+\.[\w-]*/

@@ -41,12 +41,26 @@ function findModule(require: NodeJS.Require, name: string): string | null {
   }
 }
 
-/** An address for messages: without its password, and without parameters, which may have one too. */
+/**
+ * An address for messages: without its password, and without parameters, which may have one too. Only the scheme where
+ * it is not certain what the password is.
+ */
 export function hidePassword(url: string): string {
-  const place = url.replace(/[?#].*$/, '')
-  return place.replace(/^([a-z]+:\/\/)([^:@/]*)(?::.*)?@/, (_, scheme: string, user: string) =>
-    user === '' ? scheme : `${scheme}${user}@`,
-  )
+  const [, scheme = '', authority = '', rest = ''] = ADDRESS.exec(url) ?? []
+  if (scheme === '') return url.replace(/[?#].*$/, '')
+  if (!isUnambiguous(url)) return `${scheme}[hidden]`
+  const at = authority.lastIndexOf('@')
+  const [user = ''] = authority.slice(0, Math.max(at, 0)).split(/[:@]/)
+  return `${scheme}${user === '' ? '' : `${user}@`}${authority.slice(at + 1)}${rest.replace(/[?#].*$/s, '')}`
+}
+
+// RFC 3986 §3.2: the authority ends at the first of / ? #
+const ADDRESS = /^([a-z]+:\/\/)([^/?#]*)(.*)$/s
+
+// With an @ behind the authority, what looks like its end may be a character of the password.
+function isUnambiguous(url: string): boolean {
+  const [, scheme, , rest = ''] = ADDRESS.exec(url) ?? []
+  return scheme === undefined || scheme === 'sqlite://' || (URL.canParse(url) && !rest.includes('@'))
 }
 
 /** The failure of a store as one sentence without its password. */
@@ -84,6 +98,12 @@ function toReason(cause: unknown, url: string): string {
   const [first = cause] = cause instanceof AggregateError ? (cause.errors as unknown[]) : []
   const text =
     first instanceof Error ? first.message || String((first as NodeJS.ErrnoException).code) : String(first)
+  if (!isUnambiguous(url)) {
+    // The text may have a part of the password, which the driver took for the host.
+    const code = (first as { readonly code?: unknown } | null | undefined)?.code
+    const reason = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? `${code}. ` : ''
+    return `${reason}Percent-encode / ? # @ in the user, the password and the parameters of the address`
+  }
   const password = /^[a-z]+:\/\/[^:@/]*:(.*)@/.exec(url)?.[1]
   if (password === undefined || password === '') return text
   return text.replaceAll(password, '[hidden]').replaceAll(decode(password), '[hidden]')

@@ -9,7 +9,15 @@ import { parse } from 'node:path'
 import { ALGORITHMS } from '../jws/algorithms.js'
 import type { Algorithm } from '../jws/jose.js'
 import { deriveKid, MAX_KID_LENGTH } from '../jws/jwk.js'
-import { type Command, type CommandCall, parseChoice, parseNumber, readText, writeJson } from './command.js'
+import {
+  assertArguments,
+  type Command,
+  type CommandCall,
+  parseChoice,
+  parseNumber,
+  readText,
+  writeJson,
+} from './command.js'
 import { CommandError, EXIT } from './exit.js'
 import { toPrintable } from './words.js'
 
@@ -64,6 +72,7 @@ env   the variables JWT_ALGORITHM, JWT_PRIVATE_KEY and JWT_PUBLIC_KEY.
 
 With --out keys/signing.pem the public key is written to keys/signing.pub.pem. With --format env there is one file.`,
   async run(call) {
+    assertArguments(call, [])
     const { values, terminal } = call
     const format = parseChoice(call, 'format', FORMATS)
     const keys = generateKeys(call, format)

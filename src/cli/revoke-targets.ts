@@ -8,20 +8,22 @@ import { assertArguments, type CommandCall, readText } from './command.js'
 import { type ConnectedStore, readConfig } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
 import { readInspectRules } from './inspect-rules.js'
+import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './revoke-options.js'
 import { readTokenArgument } from './token-argument.js'
 import { toCount, toIsoTime, toPrintable, toRelative } from './words.js'
 
-/** What can be revoked. */
-export const TARGET_KINDS = ['token', 'session', 'user', 'key', 'all'] as const
-
 /** What is about to be revoked. */
 export interface Target {
-  readonly kind: (typeof TARGET_KINDS)[number]
+  readonly kind: TargetKind
   readonly id: string
+  /** Whose tokens; `null` is the application itself or, for `all`, every issuer. */
+  readonly issuer: string | null
   /** What the store refuses afterwards: `every token of user "ada"`. */
   readonly refused: string
   /** What will happen, in whole sentences. */
   readonly effect: string
+  /** Whose tokens that covers. */
+  readonly coverage: string
   /** Where the store keeps it. */
   readonly key: RevocationKey
   revoke(origin: EventOrigin): Promise<Acknowledgement>
@@ -32,26 +34,24 @@ export interface Target {
 type Finder = (call: CommandCall, connected: ConnectedStore) => Promise<Target>
 
 /** What a command line names, as the store knows it at this moment. */
-export function findTarget(
-  kind: (typeof TARGET_KINDS)[number],
-  call: CommandCall,
-  connected: ConnectedStore,
-): Promise<Target> {
+export function findTarget(kind: TargetKind, call: CommandCall, connected: ConnectedStore): Promise<Target> {
   const [, ...positionals] = call.positionals
   return FINDERS[kind]({ ...call, positionals }, connected)
 }
 
-const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
+const FINDERS: Readonly<Record<TargetKind, Finder>> = {
   async token(call, { connection }) {
     const payload = await readRevocable(call)
     const { jti, exp, type, sub } = payload
-    const issuer = readIssuer(call)
+    const issuer = parseIssuer('token', call)
     const name = `token ${toPrintable(jti)}`
     const end = exp === undefined ? 'never expires' : describeExpiry(exp)
     const owner = sub === undefined ? '' : `, ${type} token of user "${toPrintable(sub)}"`
     return {
       kind: 'token',
       id: jti,
+      issuer,
+      coverage: describeCoverage('token', issuer),
       refused: name,
       effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
       key: toRevocationKey('token', jti, issuer),
@@ -62,12 +62,14 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
 
   async session(call, { connection }) {
     const id = readId(call, 'session')
-    const issuer = readIssuer(call)
+    const issuer = parseIssuer('session', call)
     const session = issuer === null ? ((await connection.sessions?.getSession(id)) ?? null) : null
     const name = `session ${toPrintable(id)}`
     return {
       kind: 'session',
       id,
+      issuer,
+      coverage: describeCoverage('session', issuer),
       refused: `every token of ${name}`,
       effect: `Revokes every token of ${name}. ${describeSession(session)}`,
       key: toRevocationKey('session', id, issuer),
@@ -78,15 +80,16 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
 
   async user(call, { connection }) {
     const id = readId(call, 'user')
-    const issuer = readIssuer(call)
+    const issuer = parseIssuer('user', call)
     const sessions = issuer === null ? connection.sessions : null
     const count = await countSessions(sessions, id)
-    const of = issuer === null ? '' : ` of ${toPrintable(issuer)}`
-    const name = `user "${toPrintable(id)}"${of}`
+    const name = `user "${toPrintable(id)}"`
     const found = count === null ? '' : ` ${toMany(count)} will end.`
     return {
       kind: 'user',
       id,
+      issuer,
+      coverage: describeCoverage('user', issuer),
       refused: `every token of ${name}`,
       effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
       key: toRevocationKey('user', id, issuer),
@@ -97,11 +100,13 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
 
   async key(call, { connection }) {
     const id = readId(call, 'kid')
-    const issuer = readIssuer(call)
+    const issuer = parseIssuer('key', call)
     const name = `key ${toPrintable(id)}`
     return {
       kind: 'key',
       id,
+      issuer,
+      coverage: describeCoverage('key', issuer),
       refused: `every token of ${name}`,
       effect:
         `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
@@ -113,13 +118,14 @@ const FINDERS: Readonly<Record<(typeof TARGET_KINDS)[number], Finder>> = {
   },
 
   async all(call, { connection }) {
-    assertArguments(call, [])
-    const issuer = readIssuer(call)
-    const whose = issuer === null ? 'everybody' : `everybody at ${toPrintable(issuer)}`
+    const issuer = parseIssuer('all', call)
+    const whose = issuer === null ? 'everybody' : `everybody of the issuer "${toPrintable(issuer)}"`
     return {
       kind: 'all',
       id: '',
-      refused: issuer === null ? 'every token' : `every token of ${toPrintable(issuer)}`,
+      issuer,
+      coverage: describeCoverage('all', issuer),
+      refused: 'every token',
       effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
       key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
       revoke: (origin) =>
@@ -139,11 +145,6 @@ function readId(call: CommandCall, name: string): string {
   return id
 }
 
-function readIssuer(call: CommandCall): string | null {
-  const issuer = readText(call, 'issuer')
-  return issuer === 'own' || issuer === '' ? null : issuer
-}
-
 interface RevocableToken {
   readonly jti: string
   readonly exp?: number
@@ -154,20 +155,16 @@ interface RevocableToken {
 async function readRevocable(call: CommandCall): Promise<RevocableToken> {
   const jti = readText(call, 'jti')
   if (jti !== null) {
-    assertArguments(call, [])
-    if (jti === '') throw new CommandError('--jti is empty', EXIT.usage)
-    const exp = parseExpiry(readText(call, 'expires'))
+    const exp = parseExpiry(call)
     return { jti, ...(exp !== null && { exp }) }
-  }
-  if (readIssuer(call) !== null) {
-    throw new CommandError('A token of another issuer is revoked by --jti and --expires', EXIT.usage)
   }
   const token = await readTokenArgument(call)
   // A forged one could name an earlier expiry, and the revocation of the real one would be dropped then.
   const payload = await createManager(call).readRevocableToken(token)
   if (payload === null) {
     throw new CommandError(
-      'No configured key has signed this token: it is refused without a revocation',
+      'No key of this environment has signed this token, and nothing was revoked. If another issuer of the ' +
+        'application has signed it: revoke token --issuer <name> --jti <id> --expires <time>',
       EXIT.no,
     )
   }
@@ -188,16 +185,6 @@ function createManager(call: CommandCall): TokenManager {
       { cause },
     )
   }
-}
-
-function parseExpiry(text: string | null): number | null {
-  if (text === 'never') return null
-  const seconds = /^\d{1,15}$/.test(text ?? '') ? Number(text) : Date.parse(text ?? '') / 1000
-  if (text !== null && Number.isFinite(seconds)) return seconds
-  throw new CommandError(
-    '--jti needs --expires: the exp of the token as ISO 8601 or epoch seconds, or never',
-    EXIT.usage,
-  )
 }
 
 function describeExpiry(exp: number): string {

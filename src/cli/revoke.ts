@@ -3,18 +3,17 @@ import type { EventOrigin, TokenEvents } from '../events.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { parseActor } from '../sessions/options.js'
 import {
-  assertArguments,
   describeUnknown,
   type Command,
   type CommandCall,
   readText,
   STORE_OPTIONS,
-  TOKEN_ARGUMENT,
   writeJson,
 } from './command.js'
 import { type ConnectedStore, withConnection } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
-import { findTarget, type Target, TARGET_KINDS } from './revoke-targets.js'
+import { assertRevokeOptions, TARGET_KINDS, type TargetKind } from './revoke-options.js'
+import { findTarget, type Target } from './revoke-targets.js'
 import { toIsoTime } from './words.js'
 
 /** Revokes a token, a session, a user, a key or everything. */
@@ -28,14 +27,15 @@ export const revoke: Command = {
     note: { type: 'string', value: 'text', description: 'why' },
     issuer: {
       type: 'string',
-      value: 'iss',
-      description: "whose tokens: the iss of another issuer; otherwise the application's own",
+      value: 'name',
+      description: "whose tokens: the name (iss) of another issuer; otherwise the application's own",
     },
     jti: { type: 'string', value: 'id', description: 'revoke token: the jti, in place of the token itself' },
     expires: {
       type: 'string',
       value: 'time',
-      description: 'revoke token --jti: when the token expires (ISO 8601 or epoch seconds), or never',
+      description:
+        'revoke token --jti: when the token expires (ISO 8601 with a zone, or epoch seconds), or never',
     },
     ...STORE_OPTIONS,
   },
@@ -46,7 +46,10 @@ token --jti <id> --expires <time>
 session <id>      every token of a session, those of later refreshes included
 user <id>         every token of a user that began before now
 key <kid>         every token that a key has signed or will sign, for good
-all               every token of everybody that began before now
+all               every token of everybody that began before now, whoever issued it
+
+All but "all" revoke tokens that the application itself issued. Tokens of another issuer, a legacy one included, need
+--issuer <name>, where the name is that of the application's configuration.
 
 Nothing but "revoke token <token>" needs a key. Afterwards the store is read, and the command says what holds. Processes
 with a replica follow within their bound. No application hears of it: keep the output of --json for the audit log.`,
@@ -72,17 +75,13 @@ with a replica follow within their bound. No application hears of it: keep the o
 class Declined extends Error {}
 
 // Before anything is opened.
-function assertUsage(kind: (typeof TARGET_KINDS)[number], call: CommandCall): void {
-  const [, ...positionals] = call.positionals
-  if (kind !== 'token') assertArguments({ ...call, positionals }, kind === 'all' ? [] : [ARGUMENTS[kind]])
-  else if (call.values['jti'] === undefined) assertArguments({ ...call, positionals }, [TOKEN_ARGUMENT])
+function assertUsage(kind: TargetKind, call: CommandCall): void {
+  assertRevokeOptions(kind, call)
   if (call.values['yes'] === true || call.terminal.isInteractive) return
   throw new CommandError('There is no terminal to ask for a confirmation: add --yes', EXIT.usage)
 }
 
-const ARGUMENTS = { session: 'session', user: 'user', key: 'kid' } as const
-
-function parseKind(given: string | undefined): (typeof TARGET_KINDS)[number] {
+function parseKind(given: string | undefined): TargetKind {
   const found = TARGET_KINDS.find((kind) => kind === given)
   if (found !== undefined) return found
   const kinds = TARGET_KINDS.join(', ')
@@ -110,8 +109,9 @@ function readUserName({ env }: CommandCall): string {
 async function confirm(call: CommandCall, target: Target, { opened }: ConnectedStore): Promise<void> {
   const { terminal, values } = call
   const place = `${opened.url}, ${opened.kind === 'sqlite' ? 'prefix' : 'namespace'} "${opened.namespace}"`
+  const store = terminal.style('dim', `Store: ${place}`)
+  terminal.warn(`${target.effect}\nCovers ${target.coverage}\n${store}\n`)
   if (values['yes'] === true) return
-  terminal.warn(`${target.effect}\n${terminal.style('dim', `Store: ${place}`)}\n`)
   if (!(await terminal.confirm('Revoke?'))) throw new Declined()
 }
 
@@ -154,13 +154,16 @@ function report(
   { event, notBefore, position, left }: Done,
 ): void {
   if (values['json'] === true) {
-    const { kind, id } = target
+    const { kind, id, issuer } = target
     const startedUpTo = notBefore === FOREVER ? null : new Date(notBefore)
     const store = { url: opened.url, namespace: opened.namespace }
-    writeJson(terminal, { revoked: { kind, id, startedUpTo, sessionsLeft: left }, store, position, event })
+    const revoked = { kind, id, issuer, startedUpTo, sessionsLeft: left }
+    writeJson(terminal, { revoked, store, position, event })
     return
   }
   const began = notBefore === FOREVER ? '' : ` that began up to ${toIsoTime(notBefore)}`
-  terminal.write(`${terminal.style('green', 'Revoked')}. The store refuses ${target.refused}${began}\n`)
+  terminal.write(
+    `${terminal.style('green', 'Revoked')}. The store refuses ${target.refused}${began}\nThis covers ${target.coverage}\n`,
+  )
   if (left !== null) terminal.write(`Live sessions left: ${left}\n`)
 }

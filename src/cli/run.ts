@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import { isConfigurationError, isTokenError } from '../errors.js'
 import {
+  assertNoTokens,
   COMMON_OPTIONS,
   type Command,
   type CommandCall,
@@ -50,6 +51,7 @@ export async function run(args: readonly string[], { terminal, env }: RunOptions
     const command = name === '--version' || name === '-v' ? version : findCommand(name)
     const { positionals, values } = parse(command, rest)
     if (values['help'] === true) return help(command.name, terminal)
+    assertNoTokens(values)
     return await command.run({ positionals, values, env: withFile(env, values['env-file']), terminal })
   } catch (error) {
     return report(error, args.includes('--json'), terminal)

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { toBase64url } from '../encoding.js'
 import { deriveKid } from '../jws/jwk.js'
-import { type Command, parseNumber, writeJson } from './command.js'
+import { assertArguments, type Command, parseNumber, writeJson } from './command.js'
 import { EXIT } from './exit.js'
 
 /** Prints a random secret. */
@@ -22,6 +22,7 @@ The secret is printed in base64url. JWT_SECRET_KEY takes the text as it is: it h
 
   echo "JWT_SECRET_KEY=$(npx tokenlib secret)" >> .env`,
   async run(call) {
+    assertArguments(call, [])
     const { values, terminal } = call
     const bytes = parseNumber(call, 'bytes', 32, 1024)
     const text = toBase64url(randomBytes(bytes))

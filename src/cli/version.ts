@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { type Command, writeJson } from './command.js'
+import { assertArguments, type Command, writeJson } from './command.js'
 import { EXIT } from './exit.js'
 
 /** Prints the version of the package. */
@@ -8,7 +8,9 @@ export const version: Command = {
   summary: 'print the version of tokenlib and of Node',
   usage: 'version [options]',
   options: {},
-  async run({ values, terminal }) {
+  async run(call) {
+    assertArguments(call, [])
+    const { values, terminal } = call
     const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
     const { version: tokenlib } = JSON.parse(file) as { readonly version: string }
     const node = process.versions.node

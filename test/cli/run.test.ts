@@ -45,6 +45,9 @@ describe('wrong usage ends with 2 and one line', () => {
   test.each([
     [['secret', '--bytes', '16']],
     [['secret', '--bytes']],
+    [['secret', '64']],
+    [['keygen', 'ES512']],
+    [['version', 'x']],
     [['secret', '--bytes', '1e3']],
     [['keygen', '--format', 'pem', '--kid', 'mine']],
     [['keygen', '--format', 'jwk', '--kid', "it's"]],
@@ -67,6 +70,36 @@ describe('wrong usage ends with 2 and one line', () => {
     const { exitCode, stdout, stderr } = await runCommand(args)
     expect([exitCode, stdout]).toEqual([2, ''])
     expect(stderr).toMatch(/^error: [^\n]+\n$/)
+  })
+
+  test.each([['redis://:hunter2@db:1'], ['ada:hunter2'], ['hunter2@db'], ['--hunter2@db']])(
+    'a command or option %s, which may have a password, is not repeated',
+    async (name) => {
+      for (const args of [[name], ['help', name], ['revoke', name]]) {
+        const { exitCode, screen } = await runCommand(args)
+        expect([exitCode, screen.includes('hunter2')]).toEqual([2, false])
+      }
+    },
+  )
+
+  test.each([
+    ['revoke', 'token', '--yes', '--expires', 'never', '--jti'],
+    ['revoke', 'user', 'ada', '--yes', '--issuer'],
+    ['revoke', 'user', 'ada', '--yes', '--note'],
+    ['revoke', 'user', 'ada', '--yes', '--actor'],
+    ['sessions', 'ada', '--before'],
+    ['sessions', 'ada', '--namespace'],
+    ['sessions'],
+    ['revoke', 'user', '--yes'],
+  ])('a token in %s %s %s %s %s %s is not repeated', async (...args) => {
+    const token = createManager().tokens.createAccessToken({ uid: 'ada' })
+    for (const value of [token, `Bearer ${token}`, `stolen: ${token}.`]) {
+      for (const more of [[], ['--json']]) {
+        const store = ['--store', 'sqlite:missing.db']
+        const { exitCode, screen } = await runCommand([...args, value, ...store, ...more])
+        expect([exitCode, screen.includes(token.slice(0, 12))]).toEqual([2, false])
+      }
+    }
   })
 
   test('with --json it is a JSON document', async () => {

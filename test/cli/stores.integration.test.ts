@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
+import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
@@ -168,6 +170,7 @@ describe('revoke', () => {
     await tokens.verifyToken(accessToken)
   })
 
+<<<<<<< HEAD
   test.each<[kind: string, ...args: string[]]>([
     ['token', '--jti', 'a', '--expires', 'never'],
     ['session', 'b'],
@@ -186,6 +189,110 @@ describe('revoke', () => {
     expect((await revoke([...args, '--issuer', foreign.issuer, '--yes'])).exitCode).toBe(0)
     await expect(receiver.verifyToken(tokensOf[0])).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
     await receiver.verifyToken(tokensOf[1])
+=======
+  test.each(['session', 'user', 'key'])(
+    'a %s: question, result and JSON say whose tokens are covered',
+    async (kind) => {
+      const id = newUser()
+      const own = await revoke([kind, id], { answer: true })
+      for (const text of [own.stderr, own.stdout]) expect(text).toContain('need --issuer <name>')
+      const other = await revoke([kind, id, '--issuer', 'old-app'], { answer: true })
+      for (const text of [other.stderr, other.stdout]) expect(text).toContain('"old-app"')
+      const issuerOf = async (more: readonly string[]) =>
+        (await revoke([kind, id, '--yes', '--json', ...more])).json<{ revoked: { issuer?: unknown } }>()
+          .revoked.issuer
+      expect(await issuerOf([])).toBeNull()
+      expect(await issuerOf(['--issuer', 'own'])).toBeNull()
+      expect(await issuerOf(['--issuer', 'old-app'])).toBe('old-app')
+    },
+  )
+
+  test('--yes prints the effect on stderr, and stdout stays one JSON document', async () => {
+    const { stderr, json } = await revoke(['user', newUser(), '--yes', '--json'])
+    expect(stderr).toContain('need --issuer <name>')
+    expect(stderr).toContain(path)
+    expect(json()).toMatchObject({ revoked: { kind: 'user', issuer: null } })
+  })
+
+  test('a token of a legacy issuer needs --issuer, and is refused with it', async () => {
+    const legacySecret = randomBytes(32).toString('base64url')
+    const acceptUntil = new Date(systemClock() + 86_400_000)
+    const issuers = [
+      {
+        profile: 'legacy',
+        issuer: 'old-app',
+        withoutIss: true,
+        secret: legacySecret,
+        acceptUntil,
+        maxTokenAge: '15m',
+      },
+    ] as const
+    const both = new TokenManager({ config, issuers, revocation: createSqliteStore(database) })
+    await both.ready()
+    const jti = newUser()
+    const token = await new SignJWT({ sub: newUser(), jti })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .setIssuedAt()
+      .setExpirationTime('10m')
+      .sign(Buffer.from(legacySecret))
+    await both.verifyToken(token)
+    const unknown = await revoke(['token', token, '--yes'], { env })
+    expect(unknown.exitCode).toBe(1)
+    expect(unknown.stderr).toContain('--issuer <name> --jti <id>')
+    const byId = ['token', '--jti', jti, '--expires', 'never', '--yes']
+    expect((await revoke(byId)).stdout).toContain('need --issuer <name>')
+    await both.verifyToken(token)
+    expect((await revoke([...byId, '--issuer', 'old-app'])).exitCode).toBe(0)
+    await expect(both.verifyToken(token)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  })
+
+  test.each([
+    ['a year', '2026'],
+    ['a date', '2099-01-01'],
+    ['a time without a zone', '2099-01-01T00:00'],
+    ['words', 'Jan 1 2099 00:00 GMT'],
+    ['an epoch that is past', '1700000000'],
+    ['a time that is past', '2020-01-01T00:00:00Z'],
+    ['nothing', ''],
+  ])('--expires with %s is wrong usage', async (_, expires) => {
+    expect((await revoke(['token', '--jti', 'x', '--expires', expires, '--yes'])).exitCode).toBe(2)
+  })
+
+  test.each(['2099-01-01T00:00Z', '2099-01-01T00:00:00.5+09:00', '4070908800', 'never'])(
+    '--expires %s',
+    async (expires) => {
+      expect((await revoke(['token', '--jti', newUser(), '--expires', expires, '--yes'])).exitCode).toBe(0)
+    },
+  )
+
+  test('an empty --issuer revokes nothing, of any kind', async () => {
+    const { accessToken, sid } = await logIn('empty-issuer')
+    const targets = [
+      ['all'],
+      ['user', 'empty-issuer'],
+      ['session', sid],
+      ['key', 'unused-key'],
+      ['token', accessToken],
+      ['token', '--jti', 'x', '--expires', 'never'],
+    ]
+    for (const target of targets) {
+      expect((await revoke([...target, '--issuer', '', '--yes'], { env })).exitCode, target[0]).toBe(2)
+    }
+    expect((await revoke(['all', '--issuer', 'own', '--yes'])).exitCode).toBe(2)
+    await tokens.verifyToken(accessToken)
+  })
+
+  test('options of another kind revoke nothing', async () => {
+    const { accessToken } = await logIn('wrong-options')
+    for (const more of [
+      ['--jti', 'x'],
+      ['--expires', 'never'],
+    ]) {
+      expect((await revoke(['user', 'wrong-options', '--yes', ...more])).exitCode).toBe(2)
+    }
+    expect((await revoke(['token', accessToken, '--yes', '--expires', 'never'], { env })).exitCode).toBe(2)
+    await tokens.verifyToken(accessToken)
+>>>>>>> work-fixcli
   })
 
   test('--json has the event for the audit log, with its actor and note', async () => {
