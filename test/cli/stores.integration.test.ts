@@ -170,7 +170,6 @@ describe('revoke', () => {
     await tokens.verifyToken(accessToken)
   })
 
-<<<<<<< HEAD
   test.each<[kind: string, ...args: string[]]>([
     ['token', '--jti', 'a', '--expires', 'never'],
     ['session', 'b'],
@@ -189,7 +188,8 @@ describe('revoke', () => {
     expect((await revoke([...args, '--issuer', foreign.issuer, '--yes'])).exitCode).toBe(0)
     await expect(receiver.verifyToken(tokensOf[0])).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
     await receiver.verifyToken(tokensOf[1])
-=======
+  })
+
   test.each(['session', 'user', 'key'])(
     'a %s: question, result and JSON say whose tokens are covered',
     async (kind) => {
@@ -292,7 +292,6 @@ describe('revoke', () => {
     }
     expect((await revoke(['token', accessToken, '--yes', '--expires', 'never'], { env })).exitCode).toBe(2)
     await tokens.verifyToken(accessToken)
->>>>>>> work-fixcli
   })
 
   test('--json has the event for the audit log, with its actor and note', async () => {
