@@ -18,9 +18,7 @@ const { values } = parseArgs({
   },
 })
 const PROCESSES = Number(values.processes)
-const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick
-  ? [4000, 3000, 2, 200_000]
-  : [8000, 4000, 3, 300_000]
+const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick ? [4000, 3000, 2, 200_000] : [8000, 4000, 3, 300_000]
 const SERVER = new URL('telemetry-server.js', import.meta.url)
 const NOW = toUrl('dist')
 const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']

@@ -111,7 +111,7 @@ const SHOTS = [
     start: startDoctor,
     colorScheme: 'light',
     viewport: { width: 800, height: 400 },
-    prepare: async () => undefined,
+    prepare: showReport,
   },
 ]
 
@@ -125,7 +125,14 @@ try {
   await browser.close()
 }
 
-async function take({ name, start, colorScheme, viewport, prepare = () => {}, fullPage = true }) {
+async function take({
+  name,
+  start,
+  colorScheme,
+  viewport,
+  prepare = async () => undefined,
+  fullPage = true,
+}) {
   const { address, close } = await start()
   const context = await browser.newContext({ colorScheme, viewport, locale: 'en-GB', timezoneId: 'UTC' })
   try {
@@ -250,6 +257,10 @@ async function startDoctor() {
     address: `data:text/html;base64,${Buffer.from(page).toString('base64')}`,
     close: () => redis.stop(),
   }
+}
+
+async function showReport(page) {
+  await page.getByText('What each means').waitFor()
 }
 
 async function newestOf(tokens) {

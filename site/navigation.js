@@ -97,6 +97,7 @@ export const NAVIGATION = [
   {
     text: 'Recipes',
     items: [
+      { text: 'Which recipe', page: 'recipes/index' },
       { text: 'Log in elsewhere', page: 'recipes/log-in-elsewhere' },
       { text: 'better-auth', page: 'recipes/better-auth' },
       { text: 'Tenants', page: 'recipes/multi-tenant' },
@@ -107,12 +108,14 @@ export const NAVIGATION = [
       { text: 'API keys', page: 'recipes/api-keys' },
       { text: 'Rate limiting', page: 'recipes/rate-limiting' },
       { text: 'GraphQL', page: 'recipes/graphql' },
+      { text: 'tRPC', page: 'recipes/trpc' },
     ],
   },
   {
     text: 'Operation',
     items: [
       { text: 'Running in production', page: 'production' },
+      { text: 'Upgrading', page: 'upgrading' },
       { text: 'Command line', page: 'command-line' },
       { text: 'doctor', page: 'doctor' },
       { text: 'OpenTelemetry', page: 'opentelemetry' },

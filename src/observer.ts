@@ -144,13 +144,18 @@ export async function observeStoreCall<Value>(
 // An observer that fails has no effect on the request; one warning reports it, and not one for each request.
 function guard(observer: TokenObserver): Required<TokenObserver> {
   let hasWarned = false
+  const warn = (error: unknown): void => {
+    if (!hasWarned) emitWarning(`An observer of tokenlib failed: ${describe(error)}`, 'TokenObserverWarning')
+    hasWarned = true
+  }
   const attempt = <Value>(call: () => Value): Value | undefined => {
     try {
-      return call()
+      const value = call()
+      // An async function fits the types: nobody else would handle its rejection, which would end the process.
+      if (value instanceof Promise) value.catch(warn)
+      return value
     } catch (error) {
-      if (!hasWarned)
-        emitWarning(`An observer of tokenlib failed: ${describe(error)}`, 'TokenObserverWarning')
-      hasWarned = true
+      warn(error)
       return undefined
     }
   }

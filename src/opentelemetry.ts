@@ -10,9 +10,9 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api'
-import { createErrorTypes, type ErrorTypes, OTHER } from './error-type.js'
 import type { TokenManager } from './manager/token-manager.js'
 import type { CheckKind, StoreCall, StoreCallObserver, TokenCheck } from './observer.js'
+import { createErrorTypes, type ErrorTypes, OTHER } from './opentelemetry/error-types.js'
 import { assertOptions, type OptionNames } from './options.js'
 
 /** What is exported, and through which providers. */
@@ -76,6 +76,8 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
     instruments.watchCollections(() => tokens.readReplica()),
   ]
   const stop = (): void => {
+    // The second call must not let go of somebody else's.
+    if (stops.length === 0) return
     for (const end of stops.splice(0)) end()
     instrumented.get(tokens)?.delete(meterProvider)
   }

@@ -356,3 +356,26 @@ test('readReplica shows the replica without a call of the store', async () => {
   expect(calls.map(({ operation }) => operation)).toEqual(['revoke'])
   await store.close()
 })
+
+test('an async observer that rejects has no effect on a request, nor on the process', async () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  const rejections: unknown[] = []
+  const note = (reason: unknown): void => void rejections.push(reason)
+  process.on('unhandledRejection', note)
+  try {
+    const { tokens } = createRevocable()
+    const fail = async (): Promise<never> => {
+      throw new Error('an observer that fails')
+    }
+    tokens.observe({ onStoreCall: fail as never })
+    tokens.observe({ onCheck: fail })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(rejections).toEqual([])
+    expect(warn).toHaveBeenCalledTimes(2)
+  } finally {
+    process.off('unhandledRejection', note)
+    warn.mockRestore()
+  }
+})

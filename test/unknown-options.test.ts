@@ -340,11 +340,7 @@ const CALLS: readonly (readonly [
     'instrument',
     'includeSubjects',
     'includeSubject',
-    (given) =>
-      instrument(
-        new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) }),
-        given as object,
-      )(),
+    (given) => instrument(new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) }), given)(),
   ],
   [
     'createBackChannelLogout',

@@ -69,7 +69,7 @@ export async function inTime<Value>(
 }
 
 /** Waits for a connection to close, but not for one that is gone. */
-export async function closeInTime(close: () => PromiseLike<unknown> | unknown): Promise<void> {
+export async function closeInTime(close: () => unknown): Promise<void> {
   try {
     await withDeadline(Promise.resolve(close()), CLOSE_TIMEOUT_MS, () => new Error('Not closed in time'))
   } catch {

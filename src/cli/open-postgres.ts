@@ -60,7 +60,7 @@ function withPg({ exports }: Driver, url: string, timeoutMs: number): Connection
   // An idle connection that breaks; the next call says so.
   pool.on('error', () => undefined)
   return {
-    client: pool as unknown as PostgresClient,
+    client: pool,
     query: async (sql, values) => (await pool.query(sql, values)).rows,
     close: () => pool.end(),
   }
@@ -74,7 +74,7 @@ function withPostgresJs({ exports }: Driver, url: string, timeoutMs: number): Co
     onnotice: () => undefined,
   })
   return {
-    client: sql as unknown as PostgresClient,
+    client: sql,
     query: (text, values) => sql.unsafe(text, values),
     close: () => sql.end({ timeout: 0 }),
   }

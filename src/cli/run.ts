@@ -83,7 +83,7 @@ function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'po
   }
   try {
     const { positionals, values } = parseArgs(config)
-    return { positionals, values: values as CommandCall['values'] }
+    return { positionals, values }
   } catch (cause) {
     throw new CommandError(cause instanceof Error ? cause.message : String(cause), EXIT.usage, { cause })
   }

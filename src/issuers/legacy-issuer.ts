@@ -175,6 +175,11 @@ function toLegacyPayload(
   // RFC 7519 §4.1.3: a token for somebody else is not for us, and nobody has said who we are.
   if (rules.audience.length === 0 && draft['aud'] !== undefined) throw new TokenAudienceError()
   const { exp = acceptUntil, iat } = draft as { readonly exp?: number; readonly iat?: number }
+  if (iat === undefined && mapping.access === undefined && !rules.onlyAccessTokens) {
+    throw new TokenDecodeError(
+      'Token has no "iat", so it may be a refresh token: declare mapping.access, or onlyAccessTokens if there are no others',
+    )
+  }
   // Refresh tokens of the same key live longer, and often look the same. A second: some round only one of the two.
   if (draft['exp'] !== undefined && iat !== undefined && exp - iat > maxAge + 1) {
     throw new TokenDecodeError('Token lives longer than maxTokenAge: it is not an access token')
@@ -196,11 +201,15 @@ function assertAccess(
     if (claims[declared.claim] === declared.value) return
     throw new TokenDecodeError('Token is not an access token')
   }
-  const name = KIND_CLAIMS.find((claim) => claims[claim] !== undefined && !ACCESS.test(String(claims[claim])))
+  const name = KIND_CLAIMS.find((claim) => claims[claim] !== undefined && !isAccess(claims[claim]))
   if (name === undefined) return
   throw new TokenDecodeError(
     `Token may not be an access token: declare in mapping.access what the claim "${name}" of one has`,
   )
+}
+
+function isAccess(kind: unknown): boolean {
+  return typeof kind === 'string' && ACCESS.test(kind)
 }
 
 // Ids of users are often numbers, from a column that counts.

@@ -31,6 +31,11 @@ export interface LegacyIssuerOptions {
   readonly acceptUntil: Date | string
   /** How long its access tokens live. A token that was made for longer is none of them. */
   readonly maxTokenAge: Duration
+  /**
+   * Whether its keys sign nothing but access tokens. Needed for tokens without `iat`, unless `mapping.access` tells them
+   * apart: when such a refresh token is about to expire, it cannot be told from an access token.
+   */
+  readonly onlyAccessTokens?: boolean | undefined
   /** Whom its tokens must be for. Left out, a token must have no `aud`. */
   readonly audience?: string | readonly string[] | undefined
   /** Which of its claims have the meaning of ours; `user.id` is the member `id` of the claim `user`. */
@@ -51,6 +56,7 @@ const LEGACY_OPTIONS: OptionNames<LegacyIssuerOptions> = {
   allowWeakSecret: true,
   acceptUntil: true,
   maxTokenAge: true,
+  onlyAccessTokens: true,
   audience: true,
   mapping: true,
   requiredClaims: true,
@@ -79,6 +85,7 @@ export interface LegacySettings {
   readonly allowWeakSecret: boolean
   /** Epoch seconds. */
   readonly acceptUntil: number
+  readonly onlyAccessTokens: boolean
   readonly audience: readonly string[]
   readonly mapping: ClaimMapping
   readonly requiredClaims: readonly string[]
@@ -96,9 +103,11 @@ export function parseLegacyOptions(options: LegacyIssuerOptions, now: number): L
     throw new ConfigurationError('An issuer needs `issuer`: the text of "iss" in its tokens, or a name')
   }
   if (issuer === 'own') fail("issuer must not be 'own', which is the name of our own tokens")
-  const { withoutIss = false, allowWeakSecret = false, audience, mapping, requiredClaims = [] } = options
+  const { withoutIss = false, allowWeakSecret = false, onlyAccessTokens = false } = options
+  const { audience, mapping, requiredClaims = [] } = options
   if (typeof withoutIss !== 'boolean') fail('withoutIss must be true or false')
   if (typeof allowWeakSecret !== 'boolean') fail('allowWeakSecret must be true or false')
+  if (typeof onlyAccessTokens !== 'boolean') fail('onlyAccessTokens must be true or false')
   if (audience !== undefined && !isTextOrList(audience)) {
     fail('audience must be a non-empty string, or a list of at least one')
   }
@@ -118,6 +127,7 @@ export function parseLegacyOptions(options: LegacyIssuerOptions, now: number): L
     publicKeys,
     algorithm: parseAlgorithm(options.algorithm, secrets.length > 0, fail),
     allowWeakSecret,
+    onlyAccessTokens,
     acceptUntil: parseAcceptUntil(options.acceptUntil, now, fail),
     audience: audience === undefined ? [] : [audience].flat(),
     // A copy: the application may still hold, and change, its own.
@@ -153,7 +163,9 @@ const MAX_ACCEPTANCE_DAYS = 400
 function parseAcceptUntil(given: unknown, now: number, fail: (problem: string) => never): number {
   const isMoment = given instanceof Date || (typeof given === 'string' && ISO_MOMENT.test(given))
   const moment = isMoment ? new Date(given).getTime() : Number.NaN
-  if (!Number.isFinite(moment)) {
+  // Date turns 30 February into 2 March.
+  const isDay = typeof given !== 'string' || isDayOfCalendar(given.slice(0, 10))
+  if (!Number.isFinite(moment) || !isDay) {
     fail("needs acceptUntil: a Date, or ISO 8601 with a time zone ('2027-01-31' or '2027-01-31T12:00:00Z')")
   }
   // Workers have no time while a module is loaded.
@@ -161,4 +173,9 @@ function parseAcceptUntil(given: unknown, now: number, fail: (problem: string) =
     fail(`acceptUntil must be at most ${MAX_ACCEPTANCE_DAYS} days ahead`)
   }
   return moment / 1000
+}
+
+function isDayOfCalendar(day: string): boolean {
+  const start = Date.parse(day)
+  return Number.isFinite(start) && new Date(start).toISOString().startsWith(day)
 }

@@ -5,6 +5,8 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
+import { systemClock } from '../../src/time.js'
+import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { runCommand, type TestOutside } from './test-terminal.js'
 
@@ -166,6 +168,26 @@ describe('revoke', () => {
     await tokens.verifyToken(accessToken)
   })
 
+  test.each<[kind: string, ...args: string[]]>([
+    ['token', '--jti', 'a', '--expires', 'never'],
+    ['session', 'b'],
+    ['user', 'c'],
+    ['key', 'd'],
+    ['all'],
+  ])('tokens of another issuer, by %s, and none of another one', async (...args) => {
+    const foreign = createForeign(`https://${args[0]}.example`, { kid: 'd' })
+    const other = createForeign('https://other.example', { kid: 'd' })
+    const seconds = Math.floor(systemClock() / 1000)
+    const claims = { jti: 'a', sid: 'b', sub: 'c', iat: seconds - 300, exp: seconds + 600 }
+    const issuers = [foreign.options(), other.options({ subjectPrefix: 'other:' })]
+    const receiver = new TokenManager({ config, revocation: createSqliteStore(database), issuers })
+    const tokensOf = [foreign.sign(claims), other.sign(claims)] as const
+    for (const token of tokensOf) await receiver.verifyToken(token)
+    expect((await revoke([...args, '--issuer', foreign.issuer, '--yes'])).exitCode).toBe(0)
+    await expect(receiver.verifyToken(tokensOf[0])).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await receiver.verifyToken(tokensOf[1])
+  })
+
   test('--json has the event for the audit log, with its actor and note', async () => {
     const user = newUser()
     const { json } = await revoke(['user', user, '--yes', '--json', '--note', 'laptop stolen'])
@@ -188,10 +210,20 @@ describe('revoke', () => {
   })
 })
 
-test('prune says how many rows went', async () => {
-  const { exitCode, json } = await runCommand(['prune', '--json'], { env: withoutKey })
-  expect(exitCode).toBe(0)
-  expect(json()).toMatchObject({ dropped: 0 })
+test('prune drops what has ended step by step, and nothing else', async () => {
+  const user = newUser()
+  const { accessToken } = await logIn(user)
+  // As in a file that has been in use for a day: a new one trusts no clock yet.
+  database.exec(`REPLACE INTO tokenlib_clock (id, trusted) VALUES (1, ${systemClock()})`)
+  const insert = database.prepare('INSERT INTO tokenlib_sessions VALUES (?, ?, 0, 1, 1, 1, 1, NULL, NULL)')
+  for (const sid of ['one', 'two', 'three']) insert.run(sid, user)
+  const { exitCode, stderr, json } = await runCommand(['prune', '--batch', '2', '--json'], {
+    env: withoutKey,
+  })
+  expect([exitCode, stderr]).toEqual([0, '2 rows dropped\n'])
+  expect(json()).toMatchObject({ dropped: 3 })
+  await tokens.verifyToken(accessToken)
+  expect((await runCommand(['prune'], { env: withoutKey })).stdout).toContain('0 rows')
 })
 
 test('a database that no application has used is taken for a mistake, and stays empty', async () => {

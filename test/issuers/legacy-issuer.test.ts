@@ -186,20 +186,30 @@ describe('how long they are accepted', () => {
   })
 
   test('a token without iat until its exp, and revoking its user revokes it', async () => {
-    const { tokens } = createSuccessor()
+    const { tokens } = createSuccessor({ onlyAccessTokens: true })
     const token = old({ iat: undefined })
     expect(await tokens.verifyToken(token)).toMatchObject({ exp: NOW + 600, iat: NOW + 600 - 3600 })
     await tokens.revokeUser('ada')
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
   })
 
+  test('a token without iat only if it cannot be a refresh token that is about to expire', async () => {
+    const claims = { iat: undefined, exp: NOW + 600, type: 'access' }
+    expect(await outcomeOf(createSuccessor().tokens.verifyToken(old(claims)))).toBe('TOKEN_INVALID')
+    const declared = createSuccessor({ mapping: { access: { claim: 'type', value: 'access' } } })
+    expect(await outcomeOf(declared.tokens.verifyToken(old(claims)))).toBe('ok')
+    expect(await outcomeOf(createSuccessor({ onlyAccessTokens: true }).tokens.verifyToken(old(claims)))).toBe(
+      'ok',
+    )
+  })
+
   test('a token without both as long as maxTokenAge reaches back from acceptUntil', async () => {
     const token = old({ iat: undefined, exp: undefined })
-    const { tokens } = createSuccessor({ maxTokenAge: '30d' })
+    const { tokens } = createSuccessor({ maxTokenAge: '30d', onlyAccessTokens: true })
     expect((await tokens.verifyToken(token)).exp).toBe(NOW + DAY)
     await tokens.revokeUser('ada')
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-    const { tokens: short } = createSuccessor({ maxTokenAge: '1h' })
+    const { tokens: short } = createSuccessor({ maxTokenAge: '1h', onlyAccessTokens: true })
     expect(await outcomeOf(short.verifyToken(token))).toBe('TOKEN_NOT_YET_VALID')
   })
 

@@ -1,15 +1,16 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export const SITE = join(root, 'build/site')
 
 /** Builds the site as `npm run site:build` does. */
-export function buildSite(): void {
-  execFileSync(process.execPath, [join(root, 'site/main.js'), 'build'], { cwd: root, stdio: 'pipe' })
+export async function buildSite(): Promise<void> {
+  await promisify(execFile)(process.execPath, [join(root, 'site/main.js'), 'build'], { cwd: root })
 }
 
 /** The HTML files of the built site, as paths in it. */

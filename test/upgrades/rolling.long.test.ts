@@ -16,15 +16,14 @@ interface Client {
 /** Clients that go through the processes in turn, and check every answer. */
 function startLoad(applications: () => readonly Application[]) {
   const wrong: string[] = []
-  let answers = 0
-  let isRunning = true
+  const state = { answers: 0, isRunning: true }
 
   const expectCode = async (what: string, call: Promise<unknown>, code: string | null): Promise<void> => {
     const found = await call.then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     )
-    answers++
+    state.answers++
     if (found !== code) wrong.push(`${what}: ${String(found)} instead of ${String(code)}`)
   }
 
@@ -34,7 +33,7 @@ function startLoad(applications: () => readonly Application[]) {
       const list = applications()
       return list[turn++ % list.length] as Application
     }
-    for (let round = 0; isRunning; round++) {
+    for (let round = 0; state.isRunning; round++) {
       const client: Client = {
         uid: `user-${lane}-${round}`,
         pair: await next().logIn(`user-${lane}-${round}`),
@@ -68,11 +67,12 @@ function startLoad(applications: () => readonly Application[]) {
     wrong,
     /** Resolves after so many more answers. */
     async progress(count: number): Promise<void> {
-      const target = answers + count
-      while (answers < target && wrong.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      const target = state.answers + count
+      while (state.answers < target && wrong.length === 0)
+        await new Promise((resolve) => setImmediate(resolve))
     },
     async stop(): Promise<void> {
-      isRunning = false
+      state.isRunning = false
       await Promise.all(lanes)
     },
   }

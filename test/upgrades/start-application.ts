@@ -85,7 +85,8 @@ function useRelease(dist: string): Plugin {
 function startApplication(release: Release, path: string, options: ApplicationOptions): Application {
   const child = fork(path, [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const waiting = new Map<number, (reply: Reply) => void>()
-  const ended = once(child, 'exit').then(() => {
+  const ended = once(child, 'exit')
+  child.on('exit', () => {
     for (const [id, settle] of waiting) settle({ id, error: 'The process ended' })
     waiting.clear()
   })

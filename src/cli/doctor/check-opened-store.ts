@@ -15,7 +15,7 @@ export interface StoreCheckOptions {
   readonly address: string
   readonly revocationTimeoutMs: number
   readonly withReplica: boolean
-  progress(text: string): void
+  readonly progress: (text: string) => void
 }
 
 /** What was found in a store. */
@@ -118,7 +118,11 @@ function readHost(address: string): string | null {
   if (address.startsWith('sqlite:')) return null
   // Several hosts, as PostgreSQL allows, are no URL: the first one stands for all.
   const host = /^[a-z]+:\/\/(?:.*@)?(\[[^\]]*\]|[^:/?,@]*)/.exec(address)?.[1] ?? ''
-  return host === '' ? null : decodeURIComponent(host)
+  if (host !== '') return decodeURIComponent(host)
+  // PostgreSQL takes the host from a parameter or the environment too.
+  if (!address.startsWith('postgres')) return null
+  const named = /[?&]host=([^&]+)/.exec(address)?.[1]
+  return named === undefined ? (process.env['PGHOST'] ?? null) : decodeURIComponent(named)
 }
 
 function hasPassword(address: string): boolean {

@@ -2,7 +2,8 @@ import { TABLES_VERSION } from '../../stores/postgres/tables.js'
 import { checkPruning } from './check-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { IndexFacts, PostgresFacts, TableName } from './read-postgres.js'
-import { toCountText, toListText } from './texts.js'
+import { toCount } from '../words.js'
+import { toListText } from './texts.js'
 
 const MIGRATE = 'Run the SQL of migrationSql() as the owner of the tables, or await store.migrate().'
 
@@ -57,7 +58,7 @@ const checkFailover: Check<PostgresFacts> = ({ server }) => {
   const isSafe = server.synchronousStandbys !== '' && !['local', 'off'].includes(server.synchronousCommit)
   if (isSafe) return ok('postgres-failover', 'A synchronous standby has every acknowledged revocation.')
   return createFinding('postgres-failover', 'note', {
-    title: `The server has ${toCountText(server.standbys, 'standby')}, and waits for none: a failover may lose revocations.`,
+    title: `The server has ${toCount(server.standbys, 'standby')}, and waits for none: a failover may lose revocations.`,
     detail: 'A standby may be behind when it is promoted.',
     fix: "Run: ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (<names>)'; SELECT pg_reload_conf()",
   })

@@ -1,7 +1,8 @@
 import { isLocal } from './check-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { RedisFacts } from './read-redis.js'
-import { toBytesText, toCountText, toListText } from './texts.js'
+import { toCount } from '../words.js'
+import { toBytesText, toListText } from './texts.js'
 
 const ALLOW_INFO = 'Allow it with: redis-cli ACL SETUSER <user> +info'
 
@@ -130,7 +131,7 @@ const checkFailover: Check<RedisFacts> = ({ info, minReplicas }) => {
   const replicas = Number(info?.get('connected_slaves') ?? 0)
   if (info === null || replicas === 0) return null
   return createFinding('redis-failover', 'note', {
-    title: `The server has ${toCountText(replicas, 'replica')}: a failover may lose the last revocations.`,
+    title: `The server has ${toCount(replicas, 'replica')}: a failover may lose the last revocations.`,
     detail: 'Replication is asynchronous. Processes that saw the lost ones revoke everything from before.',
     fix:
       minReplicas === 0
@@ -185,7 +186,7 @@ const checkChannel: Check<RedisFacts> = ({ write }) => {
 
 const checkHistory: Check<RedisFacts> = ({ history, entries }) => {
   if (history === 'whole') {
-    return ok('store-history', `The namespace has ${toCountText(entries ?? 0, 'revocation')}.`)
+    return ok('store-history', `The namespace has ${toCount(entries ?? 0, 'revocation')}.`)
   }
   if (history === 'absent') {
     return createFinding('store-history', 'note', {

@@ -5,7 +5,8 @@ import { replicate } from '../../stores/replica.js'
 import { monotonicNow } from '../../time.js'
 import type { OpenedStore } from '../opened-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
-import { toBytesText, toCountText, toMillisecondsText } from './texts.js'
+import { toCount } from '../words.js'
+import { toBytesText, toMillisecondsText } from './texts.js'
 
 /** What `doctor` saw of a replica of its own. */
 export interface ReplicaFacts {
@@ -49,7 +50,7 @@ export async function readReplica(
   if (replica === undefined) throw new TypeError('replicate() returns a store with a replica')
   const start = monotonicNow()
   const timer = setInterval(() => {
-    progress(`read so far: ${toCountText(replica.readState().entries, 'revocation')}`)
+    progress(`read so far: ${toCount(replica.readState().entries, 'revocation')}`)
   }, PROGRESS_MS)
   try {
     // Asks for no lifetime, so that nothing of the application changes.
@@ -83,21 +84,21 @@ export async function readReplica(
 async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
   const publish = toPublish(opened)
   if (publish === null || opened.store.watch === undefined) return null
-  let calls = 0
-  const stop = opened.store.watch(() => calls++)
   // PostgreSQL calls once when it begins to listen, also behind a pooler that delivers nothing.
   const wanted = opened.kind === 'postgres' ? 2 : 1
+  const seen = { calls: 0 }
+  const stop = opened.store.watch(() => seen.calls++)
   try {
-    for (const end = monotonicNow() + WAKE_TIMEOUT_MS; calls < wanted && monotonicNow() < end;) {
-      if (calls === wanted - 1) await publish()
-      await sleep(WAKE_INTERVAL_MS)
+    for (const end = monotonicNow() + WAKE_TIMEOUT_MS; monotonicNow() < end; await sleep(WAKE_INTERVAL_MS)) {
+      if (seen.calls >= wanted) return true
+      if (seen.calls === wanted - 1) await publish()
     }
   } catch {
     // A user that may not publish; there is a finding for that.
   } finally {
     stop()
   }
-  return calls >= wanted
+  return seen.calls >= wanted
 }
 
 function toPublish(opened: OpenedStore): (() => Promise<unknown>) | null {
@@ -135,7 +136,7 @@ const BYTES_PER_ENTRY = 32
 
 const checkMemory: Check<ReplicaFacts> = ({ isTried, error, entries }) => {
   if (!isTried || error !== null) return null
-  const text = `${toCountText(entries, 'revocation')}, about ${toBytesText(entries * BYTES_PER_ENTRY)} in each process`
+  const text = `${toCount(entries, 'revocation')}, about ${toBytesText(entries * BYTES_PER_ENTRY)} in each process`
   if (entries < 5_000_000) return ok('replica-memory', `A replica has ${text}.`)
   return createFinding('replica-memory', 'warning', {
     title: `A replica has ${text}.`,

@@ -2,7 +2,8 @@ import { SCHEMA_VERSION } from '../../stores/sqlite/schema.js'
 import { checkPruning, checkSpace } from './check-store.js'
 import { type Check, createFinding, ok } from './findings.js'
 import type { SqliteFacts } from './read-sqlite.js'
-import { toCountText, toDurationText } from './texts.js'
+import { toCount } from '../words.js'
+import { toDurationText } from './texts.js'
 
 const checkFileSystem: Check<SqliteFacts> = ({ isOnNetwork, links, path }) => {
   if (isOnNetwork) {
@@ -32,8 +33,9 @@ const checkJournal: Check<SqliteFacts> = ({ journalMode, tablesVersion }) => {
   })
 }
 
-const checkTables: Check<SqliteFacts> = ({ tablesVersion }) => {
-  if (tablesVersion === SCHEMA_VERSION)
+const checkTables: Check<SqliteFacts> = ({ tablesVersion, oldestVersion }) => {
+  // As the store decides: a later release may say that this one can use its tables.
+  if (tablesVersion !== null && (oldestVersion ?? tablesVersion) <= SCHEMA_VERSION)
     return ok('sqlite-tables', `The tables have version ${tablesVersion}.`)
   if (tablesVersion === null) {
     return createFinding('sqlite-tables', 'note', {
@@ -95,7 +97,7 @@ const checkTrustedTime: Check<SqliteFacts> = ({ trustedLeadMs }) => {
 }
 
 const checkHistory: Check<SqliteFacts> = ({ entries }) =>
-  entries === null ? null : ok('store-history', `The file has ${toCountText(entries, 'revocation')}.`)
+  entries === null ? null : ok('store-history', `The file has ${toCount(entries, 'revocation')}.`)
 
 /** The checks of a SQLite file. */
 export const SQLITE_CHECKS: readonly Check<SqliteFacts>[] = [

@@ -85,7 +85,8 @@ const checkTls: Check<StoreFacts> = ({ host, isTls, kind }) => {
 
 /** Whether a host is this machine itself. */
 export function isLocal(host: string | null): boolean {
-  return host === null || /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/i.test(host)
+  // One that begins with a slash is the folder of a socket.
+  return host === null || /^(?:\/.*|localhost|127(?:\.\d+){3}|\[?::1\]?)$/i.test(host)
 }
 
 /** The checks of every store. */

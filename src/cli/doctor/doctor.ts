@@ -1,5 +1,6 @@
-import { type Duration, parseDuration, systemClock } from '../../time.js'
+import { parseDuration, systemClock } from '../../time.js'
 import { type Command, type CommandCall, readText, STORE_OPTIONS, writeJson } from '../command.js'
+import { parseTimeout, readStoreUrl } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
 import { openStore } from '../open-store.js'
 import { checkConfiguration } from './check-configuration.js'
@@ -78,13 +79,13 @@ const NOTHING: StoreOutcome = {
 async function checkStore(call: CommandCall, { config }: ConfigurationFacts): Promise<StoreOutcome> {
   const { terminal, values, env } = call
   const withReplica = values['replica'] === true
-  const address = readText(call, 'store') ?? env['TOKENLIB_STORE'] ?? ''
-  if (address === '') {
+  const address = readStoreUrl(call)
+  if (address === null) {
     if (withReplica) throw new CommandError('--replica needs --store or TOKENLIB_STORE', EXIT.usage)
     return { ...NOTHING, findings: [STORE_MISSING] }
   }
   const namespace = readText(call, 'namespace') ?? env['TOKENLIB_NAMESPACE'] ?? null
-  const timeoutMs = parseTimeout(readText(call, 'timeout') ?? '5s')
+  const timeoutMs = parseTimeout(call)
   let url: string | null = null
   try {
     const opened = await openStore(address, { namespace, timeoutMs })
@@ -120,18 +121,6 @@ function toUnreachable(error: CommandError): Finding {
     fix: 'Check the address, the password, the firewall and that the server runs.',
   })
 }
-
-function parseTimeout(text: Duration): number {
-  try {
-    const milliseconds = parseDuration(text) * 1000
-    if (milliseconds > 0 && milliseconds <= MAX_TIMEOUT_MS) return milliseconds
-  } catch {
-    // Reported below, like every other bad value.
-  }
-  throw new CommandError('--timeout must be a duration above zero, at most one hour: 5s', EXIT.usage)
-}
-
-const MAX_TIMEOUT_MS = 3_600_000
 
 function toDocument(
   findings: readonly Finding[],

@@ -1,4 +1,4 @@
-import { toPlainText } from './texts.js'
+import { toPrintable } from '../words.js'
 
 /** How much a finding matters: an `error` must be mended, a `warning` should be, a `note` is worth knowing. */
 export type Level = 'error' | 'warning' | 'note' | 'ok'
@@ -108,9 +108,9 @@ export function createFinding(
   return {
     id,
     level,
-    title: toPlainText(title),
-    detail: toPlainText(detail),
-    fix: toPlainText(fix),
+    title: toPrintable(title),
+    detail: toPrintable(detail),
+    fix: toPrintable(fix),
     docs: DOCS + CHECKS[id],
   }
 }

@@ -80,9 +80,12 @@ export function readConfiguration(env: Environment, keysInCode: boolean): Config
   }
 }
 
+function isOfKeys(name: string): boolean {
+  return [...KEY_FIELDS, ...KEY_OPTIONS].includes(name as FieldName)
+}
+
 // Keys and everything else by themselves, so that a mistake of one does not hide that of the other.
 function readRuleErrors(valid: Environment, hasKeys: boolean): string[] {
-  const isOfKeys = (name: string): boolean => [...KEY_FIELDS, ...KEY_OPTIONS].includes(name as FieldName)
   const pick = (test: (name: string) => boolean): Environment =>
     Object.fromEntries(Object.entries(valid).filter(([name]) => test(name)))
   const others = TokenConfig.fromEnv(

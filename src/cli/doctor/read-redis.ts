@@ -1,10 +1,10 @@
 import { CommandError } from '../exit.js'
 import type { RedisProbe } from '../opened-store.js'
-import { createLossReporter } from '../../revocation/store-rules.js'
+import { assertKnownLayout, createLossReporter } from '../../revocation/store-rules.js'
 import { checkServer, createScript, createSend, type Reply, runScript } from '../../stores/redis/client.js'
 import { HEAD } from '../../stores/redis/lua.js'
 import { createNamespace } from '../../stores/redis/namespace.js'
-import { READ } from '../../stores/redis/revocation-scripts.js'
+import { LAYOUT_VERSION, READ } from '../../stores/redis/revocation-scripts.js'
 import { isConfigurationError } from '../../errors.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
@@ -48,7 +48,8 @@ export async function readRedis(
     call: (command, args) => probe.command(command, ...args).catch(unwrap),
   })
   const losses = createLossReporter('Redis', () => undefined)
-  const { key } = createNamespace(send, namespace, { clock: undefined, losses })
+  const names = createNamespace(send, namespace, { clock: undefined, losses })
+  const key = (name: string): string => names.key(name)
   const keys = ['meta', 'epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)
   const lookupKeys = ['epoch', 'count', 'r:t:doctor', 'r:s:doctor', 'r:u:doctor', 'r:k:doctor', 'r:a:'].map(
     key,
@@ -65,7 +66,12 @@ export async function readRedis(
   }
 
   const info = await attempt(() => send('', ['INFO']))
-  const refusal = await readRefusal(() => checkServer(send, key('meta'), false, () => undefined))
+  const refusal = await readRefusal(async () => {
+    await checkServer(send, key('meta'), false, () => undefined)
+    const layout = await send(key('meta'), ['HMGET', key('meta'), 'version', 'oldest'])
+    const [version, oldest] = isList(layout) ? layout.map(toNumber) : []
+    assertKnownLayout('Redis', { version: version ?? LAYOUT_VERSION, oldest: oldest ?? null }, LAYOUT_VERSION)
+  })
   const history = await attempt(() => runScript(send, HISTORY, keys, ['', '']))
   const [state, entries] = isList(history) ? history : [null, null]
   return {
@@ -95,13 +101,12 @@ return { 'absent', '0' }
 )
 
 // Every command of the store's scripts, with arguments that a server can find the keys in.
-const COMMANDS = [
-  ...['TIME', 'SCAN 0', 'GET key', 'SET key 1', 'MGET key', 'DEL key', 'EXISTS key'],
-  ...['HMGET key f', 'HSET key f v', 'HDEL key f', 'RPUSH key v', 'LTRIM key 0 1', 'LINDEX key 0'],
-  ...['ZADD key 0 m', 'ZREM key m', 'ZSCORE key m', 'ZCARD key', 'ZCOUNT key 0 1', 'ZREVRANK key m'],
-  ...['ZRANGE key 0 1', 'ZREVRANGE key 0 1', 'ZRANGEBYSCORE key 0 1', 'ZREVRANGEBYSCORE key 1 0'],
-  ...['ZREMRANGEBYSCORE key 0 0', 'PTTL key', 'PEXPIRE key 1', 'PERSIST key'],
-]
+const COMMANDS =
+  'TIME;SCAN 0;GET key;SET key 1;MGET key;DEL key;EXISTS key;' +
+  'HMGET key f;HSET key f v;HDEL key f;RPUSH key v;LTRIM key 0 1;LINDEX key 0;' +
+  'ZADD key 0 m;ZREM key m;ZSCORE key m;ZCARD key;ZCOUNT key 0 1;ZREVRANK key m;' +
+  'ZRANGE key 0 1;ZREVRANGE key 0 1;ZRANGEBYSCORE key 0 1;ZREVRANGEBYSCORE key 1 0;' +
+  'ZREMRANGEBYSCORE key 0 0;PTTL key;PEXPIRE key 1;PERSIST key'
 
 /** KEYS[1] never exists: SET … XX writes nothing, and fails like every write of a user or a server that may not. */
 const WRITE = createScript(`
@@ -109,7 +114,7 @@ local answer = redis.pcall('SET', KEYS[1], '', 'XX')
 local failure, denied, mayPublish = '', {}, '1'
 if type(answer) == 'table' and answer.err then failure = answer.err end
 if redis.acl_check_cmd then
-  for command in string.gmatch('${COMMANDS.join(';')}', '[^;]+') do
+  for command in string.gmatch('${COMMANDS}', '[^;]+') do
     local words = {}
     for word in string.gmatch(command, '%S+') do words[#words + 1] = word == 'key' and KEYS[1] or word end
     if not redis.acl_check_cmd(unpack(words)) then denied[#denied + 1] = words[1] end

@@ -21,6 +21,8 @@ export interface SqliteFacts {
   readonly integrity: string
   /** `null` where there are no tables. */
   readonly tablesVersion: number | null
+  /** The oldest version whose releases can use them, if a later release has written one. */
+  readonly oldestVersion: number | null
   readonly entries: number | null
   /** Why the file cannot be written, or `null`. */
   readonly writeError: string | null
@@ -41,7 +43,8 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
       return null
     }
   }
-  const version = first(`SELECT version FROM ${tables.meta} WHERE id = 1`)
+  // All columns: a later release has one more, `oldest`.
+  const version = first(`SELECT * FROM ${tables.meta} WHERE id = 1`)
   const now = Math.floor(systemClock())
   const ended = first(`SELECT count(*) AS ended, min(until) AS oldest FROM (
     SELECT until FROM ${tables.revocations} WHERE until <= ${now}
@@ -59,6 +62,7 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
     journalMode: toText(first('PRAGMA journal_mode')?.['journal_mode']),
     integrity: readIntegrity(probe),
     tablesVersion: version === null ? null : Number(version['version']),
+    oldestVersion: toNumber(version?.['oldest']),
     entries: toNumber(first(`SELECT count(*) AS entries FROM ${tables.revocations}`)?.['entries']),
     writeError: readWriteError(probe, path, version === null ? null : tables.meta),
     pruning: ended && {
@@ -113,5 +117,5 @@ function toText(value: unknown): string | null {
 }
 
 function toNumber(value: unknown): number | null {
-  return value === undefined ? null : Number(value)
+  return value === undefined || value === null ? null : Number(value)
 }

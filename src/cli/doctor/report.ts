@@ -1,6 +1,6 @@
 import type { Terminal, TextFormat } from '../terminal.js'
 import { countLevel, type Finding, type Level, sortFindings } from './findings.js'
-import { toCountText, toPlainText } from './texts.js'
+import { toCount, toPrintable } from '../words.js'
 
 /** How the screen is written. */
 export interface ReportOptions {
@@ -17,13 +17,13 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width))
   const screen = { terminal, width, findings: sortFindings(findings) }
   const head = options.subjects.flatMap(([name, text]) =>
-    wrap(name, toPlainText(text), width).map((line) => terminal.style('dim', line)),
+    wrap(name, toPrintable(text), width).map((line) => terminal.style('dim', line)),
   )
   const body = options.isVerbose
     ? screen.findings.flatMap((finding) => toLines(screen, finding, ['detail', 'fix']))
     : toScreen(screen, SCREEN_LINES - head.length - FOOT_LINES)
   const counts = (['error', 'warning', 'note'] as const).map((level) =>
-    toCountText(countLevel(findings, level), level),
+    toCount(countLevel(findings, level), level),
   )
   const more = options.isVerbose ? '' : ' All reasons: npx tokenlib doctor --verbose'
   const foot = [`${counts.join(', ')}.${more}`, `What each means: ${DOCS}`].flatMap((text) =>
@@ -59,7 +59,7 @@ function toFine({ terminal, width, findings }: Screen, isListed: boolean): strin
   const problems = new Set(findings.filter(({ level }) => level !== 'ok').map(({ id }) => id))
   const ids = [...new Set(findings.map(({ id }) => id))].filter((id) => !problems.has(id))
   if (ids.length === 0) return []
-  const text = isListed ? ids.join(' ') : `${toCountText(ids.length, 'other check')}`
+  const text = isListed ? ids.join(' ') : toCount(ids.length, 'other check')
   return colour(terminal, 'ok', wrap('ok', text, width))
 }
 

@@ -26,17 +26,7 @@ export function toBytesText(bytes: number): string {
   return `${Math.round((bytes / 1000 ** at) * 10) / 10} ${units[at]}`
 }
 
-/** A count with its noun: `1 row`, `2 rows`. */
-export function toCountText(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
-}
-
 /** Names in a sentence: `a, b and c`. */
 export function toListText(names: readonly string[]): string {
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-}
-
-/** A text without control characters: what a server answers must not write to a terminal by itself. */
-export function toPlainText(text: string): string {
-  return text.replaceAll(/\p{Cc}+/gu, ' ')
 }

@@ -192,6 +192,7 @@ const SQLITE: SqliteFacts = {
   journalMode: 'wal',
   integrity: 'ok',
   tablesVersion: 1,
+  oldestVersion: null,
   entries: 0,
   writeError: null,
   pruning: { ended: 0, oldestMs: 0 },

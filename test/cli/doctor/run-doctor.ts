@@ -55,8 +55,10 @@ export async function runDoctor(
   }
   const exitCode = await run(['doctor', ...args], { terminal, env })
   const text = output.join('')
-  const document = (args.includes('--json') ? JSON.parse(text) : { findings: [] }) as DoctorDocument
-  const { findings = [] } = document
+  // Wrong usage is answered with `error` instead of findings.
+  const printed = args.includes('--json') ? (JSON.parse(text) as object) : {}
+  const document = { findings: [], ...printed } as unknown as DoctorDocument
+  const { findings } = document
   return {
     exitCode,
     output: text,

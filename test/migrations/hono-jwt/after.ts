@@ -24,6 +24,8 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
         mapping: { scopes: 'role' },
         // The tokens have no `iat`: one that expires at 10:00 counts as made at 9:00.
         maxTokenAge: '1h',
+        // Refused otherwise: without `iat`, a refresh token that is about to expire would look the same.
+        onlyAccessTokens: true,
         acceptUntil,
       },
     ],

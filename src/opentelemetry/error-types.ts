@@ -1,6 +1,6 @@
-import { isTokenError } from './errors.js'
+import { isTokenError } from '../errors.js'
 
-/** Of the semantic conventions: the value where there is none of low cardinality. */
+/** Semantic conventions: the value where there is none of low cardinality. */
 export const OTHER: string = '_OTHER'
 // Ours, and those of Node, PostgreSQL and most drivers.
 const CODE = /^[A-Z0-9][A-Z0-9_]{1,39}$/
@@ -12,7 +12,7 @@ const MAX_CAUSES = 4
 /** The value of `error.type` for an error; never a text that a client can choose. */
 export type ErrorTypes = (error: unknown) => string
 
-/** For one place that reports errors. */
+/** Values of `error.type`, of which there are only so many. */
 export function createErrorTypes(): ErrorTypes {
   const known = new Set<string>()
   const toBounded = (code: string): string => {
