@@ -63,17 +63,17 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
   const tracer = tracerProvider.getTracer(SCOPE)
   const toErrorType = createErrorTypes()
 
-  const { recordCheck, recordStoreCall } = instruments
   const stops = [
     tokens.observe({
       onCheck(check) {
-        recordCheck(check)
+        instruments.recordCheck(check)
         if (includeSubject) setUser(check)
       },
-      onStoreCall: (call) => followStoreCall(tracer, call, { own, toErrorType, record: recordStoreCall }),
+      onStoreCall: (call) =>
+        followStoreCall(tracer, call, { own, toErrorType, record: instruments.recordStoreCall }),
     }),
     ...countEvents(tokens, instruments, toErrorType),
-    instruments.watchReplica(() => tokens.readReplica()),
+    instruments.watchCollections(() => tokens.readReplica()),
   ]
   const stop = (): void => {
     // The second call must not let go of somebody else's.
@@ -139,15 +139,17 @@ function createInstruments(meter: Meter, own: Attributes) {
   const age = gauge('tokenlib.replica.age', 's', 'Time since the last complete read of the replica was sent')
   const bound = gauge('tokenlib.replica.bound', 's', 'Age up to which the replica is fresh')
   const entries = gauge('tokenlib.replica.entries', '{revocation}', 'Revocations in the replica')
-  // One object for most checks of a busy process: the SDK makes a copy of its own.
-  const passed = {
-    ...own,
-    ...toCheckAttributes({ kind: 'request', lane: 'fast', outcome: 'accepted', code: null }),
+  const passed = toCheckAttributes({ kind: 'request', lane: 'fast', outcome: 'accepted', code: null })
+  // To add to a counter takes longer than the fast lane does: those are added when metrics are collected.
+  let uncounted = 0
+  const countPassed = (): void => {
+    if (uncounted > 0) checks.add(uncounted, { ...own, ...passed })
+    uncounted = 0
   }
 
   return {
     recordCheck(check: TokenCheck): void {
-      if (check.lane === 'fast') return checks.add(1, passed)
+      if (check.lane === 'fast') return void uncounted++
       const attributes = toCheckAttributes(check)
       checks.add(1, { ...own, ...attributes })
       const { 'tokenlib.check.lane': _, ...timed } = attributes
@@ -171,10 +173,11 @@ function createInstruments(meter: Meter, own: Attributes) {
     ),
     countReplicaChange: count('tokenlib.replica.changes', '{change}', 'Changes of the state of the replica'),
     countKeyLoad: count('tokenlib.key.loads', '{load}', 'Loads of the keys of an issuer'),
-    /** Reads a replica whenever metrics are collected; returns a function that ends that. */
-    watchReplica(read: ObservableManager['readReplica']): () => void {
+    /** Reads what is not recorded at once whenever metrics are collected; returns a function that ends that. */
+    watchCollections(read: ObservableManager['readReplica']): () => void {
       const gauges = [fresh, age, bound, entries]
       const observe: Parameters<Meter['addBatchObservableCallback']>[0] = (result) => {
+        countPassed()
         const state = read()
         if (state === null) return
         result.observe(fresh, state.isFresh ? 1 : 0, own)
@@ -183,7 +186,10 @@ function createInstruments(meter: Meter, own: Attributes) {
         result.observe(entries, state.entries, own)
       }
       meter.addBatchObservableCallback(observe, gauges)
-      return () => meter.removeBatchObservableCallback(observe, gauges)
+      return () => {
+        countPassed()
+        meter.removeBatchObservableCallback(observe, gauges)
+      }
     },
   }
 }

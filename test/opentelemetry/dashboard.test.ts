@@ -145,7 +145,7 @@ describe('the dashboard', () => {
     const alerts = Array.from(page.matchAll(/^\| `([^`]*tokenlib_[^`]*)` /gm), ([, query]) => query as string)
     expect(alerts.length).toBeGreaterThan(4)
     const variables = dashboard.templating.list.map(({ query }) => JSON.stringify(query)).join(' ')
-    const names = [...alerts.flatMap((query) => readSelectors(query).map(({ name }) => name))]
+    const names = alerts.flatMap((query) => readSelectors(query).map(({ name }) => name))
     names.push(...Array.from(variables.matchAll(/label_values\((\w+)/g), ([, name]) => name as string))
     for (const name of names) expect([...labelsOf.keys()]).toContain(name)
   })

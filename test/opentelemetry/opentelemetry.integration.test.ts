@@ -5,7 +5,7 @@ import { Hono } from 'hono'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as forFastify from '../../src/adapters/fastify.js'
 import { enforce, handleErrors } from '../../src/adapters/hono.js'
-import { type RevocationStore, TokenManager } from '../../src/index.js'
+import type { RevocationStore, TokenManager } from '../../src/index.js'
 import { instrument } from '../../src/opentelemetry.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
@@ -140,6 +140,18 @@ describe('checks', () => {
     })
     // Only what took the recipe is timed.
     expect(Object.values(readPoints(metrics, 'tokenlib.check.duration'))).toEqual([2, 3])
+  })
+
+  test('of the fast lane that were not collected before it was stopped are counted', async () => {
+    const { tokens } = createManager()
+    const stop = instrument(tokens, providers())
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    const send = createHono(tokens)
+    for (let at = 0; at < 5; at++) await send(token)
+    stop()
+    await send(token)
+    const points = readPoints(await telemetry.flush(), 'tokenlib.checks')
+    expect(points[count('request', 'fast', 'accepted')]).toBe(3)
   })
 
   test('of several managers add up, or are told apart by a name', async () => {

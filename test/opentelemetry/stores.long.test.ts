@@ -88,9 +88,9 @@ describeWithRedis('Redis', (url) => {
       host: '127.0.0.1',
       port: 1,
       lazyConnect: true,
-      retryStrategy: null,
+      retryStrategy: () => null,
       maxRetriesPerRequest: 0,
-    } as never)
+    })
     gone.on('error', () => undefined)
     const tokens = createTokens(createRedisStore(gone))
     const token = tokens.createAccessToken({ uid: 'ada' })
