@@ -31,7 +31,7 @@ const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
 
 function layerOf(path: string): string {
   const entries = ['index.ts', 'store-kit.ts', 'adapter-kit.ts', 'providers.ts', 'opentelemetry.ts']
-  if (entries.includes(path)) return 'index'
+  if (entries.includes(path) || path.startsWith(`opentelemetry${sep}`)) return 'index'
   return path.includes(sep) ? (path.split(sep)[0] as string) : 'base'
 }
 
