@@ -368,7 +368,8 @@ test('an async observer that rejects has no effect on a request, nor on the proc
       throw new Error('an observer that fails')
     }
     tokens.observe({ onStoreCall: fail as never })
-    tokens.observe({ onCheck: fail })
+    const failing = { onCheck: fail }
+    tokens.observe(failing)
     const token = tokens.createAccessToken({ uid: 'ada' })
     expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
     await new Promise((resolve) => setImmediate(resolve))
