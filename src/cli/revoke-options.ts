@@ -6,6 +6,7 @@ import { toPrintable } from './words.js'
 /** What can be revoked. */
 export const TARGET_KINDS = ['token', 'session', 'user', 'key', 'all'] as const
 
+/** What a revocation concerns. */
 export type TargetKind = (typeof TARGET_KINDS)[number]
 
 /** Throws `CommandError` for arguments and options that do not fit the kind, before anything is opened. */
