@@ -28,7 +28,7 @@ export function createIssuers(
   list: readonly AnyIssuerOptions[],
   context: Omit<IssuerContext, 'prefixes'>,
   own: OwnTokens,
-  now: number,
+  now: () => number,
 ): Issuers {
   if (!Array.isArray(list)) throw new ConfigurationError('issuers must be a list')
   const issuers = new Map<string, Issuer>()
@@ -40,7 +40,7 @@ export function createIssuers(
   for (const options of list as readonly AnyIssuerOptions[]) {
     let issuer: Issuer
     if (isLegacy(options)) {
-      const added = createLegacyIssuer(options, { ...context, prefixes }, now)
+      const added = createLegacyIssuer(options, { ...context, prefixes }, now())
       assertSeparateKeys(added, own.keys)
       assertSeparateIssuers(added, legacy)
       legacy.push(added)

@@ -49,7 +49,7 @@ export function resolveSettings(
   if (keys.verifying.length === 0) assertNoOwnRules(config)
   const { JWT_IDENTITY_CLAIM: identityClaim } = config
   const own = { keys: keys.verifying, issuers: ownIssuers }
-  const issuers = createIssuers(list, { emit, leeway, identityClaim }, own, keyOptions.now?.() ?? 0)
+  const issuers = createIssuers(list, { emit, leeway, identityClaim }, own, () => keyOptions.now?.() ?? 0)
   const settings: Settings = {
     keys,
     setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => assertOwnKeys(issuers, added))),
