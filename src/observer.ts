@@ -1,6 +1,7 @@
 import { type AnyTokenError, isTokenError } from './errors.js'
 import type { OptionNames } from './options.js'
 import { emitWarning } from './runtime.js'
+import { isPromise } from './promises.js'
 import { monotonicNow } from './time.js'
 
 /**
@@ -152,7 +153,7 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
     try {
       const value = call()
       // An async function fits the types: nobody else would handle its rejection, which would end the process.
-      if (value instanceof Promise) value.catch(warn)
+      if (isPromise(value)) Promise.resolve(value).then(undefined, warn)
       return value
     } catch (error) {
       warn(error)

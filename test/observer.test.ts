@@ -180,7 +180,7 @@ test('each of the other calls that check a token has a kind of its own', async (
 })
 
 test('a socket is checked again, and so is each of its messages', async () => {
-  const { tokens } = createRevocable({}, { store: replicate(createMemoryStore()) })
+  const { tokens, store } = createRevocable({}, { store: replicate(createMemoryStore()) })
   const { read } = record(tokens)
   const token = tokens.createAccessToken({ uid: 'ada' })
   const upgrade = await tokens.authenticateUpgrade(withBearer(token))
@@ -192,6 +192,7 @@ test('a socket is checked again, and so is each of its messages', async () => {
     )
   })
   expect(read()).toEqual(['upgrade recipe accepted', 'recheck recipe accepted'])
+  await store.close()
 })
 
 test('a check has the user of an accepted token, and how long the recipe took', async () => {
