@@ -8,7 +8,7 @@ import { readCpu, serveParent } from './child.js'
 
 const TOKENS = 1000
 
-serveParent(async ({ build, hasCheck, isInstrumented, isAwaited, collector }) => {
+serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, collector }) => {
   const { TokenConfig, TokenManager } = await import(`${build}index.js`)
   const { createMemoryStore } = await import(`${build}stores/memory.js`)
   const { enforce, handleErrors } = await import(`${build}adapters/fastify.js`)
@@ -17,7 +17,8 @@ serveParent(async ({ build, hasCheck, isInstrumented, isAwaited, collector }) =>
   const revocation = isAwaited ? { ...memory, lookup: (keys) => memory.lookup(keys) } : memory
   const tokens = new TokenManager({ config, revocation })
   await tokens.ready()
-  if (isInstrumented) await instrument(build, tokens, collector)
+  const providers = hasSdk ? startSdk(collector) : null
+  if (isInstrumented) (await import(`${build}opentelemetry.js`)).instrument(tokens, providers)
 
   const app = fastify()
   app.setErrorHandler(handleErrors())
@@ -60,8 +61,7 @@ async function createLoop(build, tokens, list) {
   }
 }
 
-async function instrument(build, tokens, collector) {
-  const opentelemetry = await import(`${build}opentelemetry.js`)
+function startSdk(collector) {
   const exporter = new OTLPMetricExporter({ url: `${collector}/v1/metrics` })
   const meterProvider = new MeterProvider({
     readers: [
@@ -71,7 +71,7 @@ async function instrument(build, tokens, collector) {
   const processor = new BatchSpanProcessor(new OTLPTraceExporter({ url: `${collector}/v1/traces` }))
   const tracerProvider = new NodeTracerProvider({ spanProcessors: [processor] })
   tracerProvider.register()
-  opentelemetry.instrument(tokens, { meterProvider, tracerProvider })
+  return { meterProvider, tracerProvider }
 }
 
 // Throws unless the route is guarded, and lets a good token pass.

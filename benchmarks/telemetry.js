@@ -1,5 +1,6 @@
 // What telemetry costs: the CPU time of a server for each request, in Fastify. Without a check, with a check of a build
-// before there were observers (if one is given), with a check that nobody observes, and with the SDK of OpenTelemetry.
+// before there were observers (if one is given), with a check that nobody observes, with the SDK of OpenTelemetry beside
+// it, and instrumented.
 // npm run build && node benchmarks/telemetry.js [--before <folder of another build>] [--processes 7] [--quick]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -18,18 +19,23 @@ const { values } = parseArgs({
   },
 })
 const PROCESSES = Number(values.processes)
-const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick ? [4000, 3000, 2, 200_000] : [8000, 4000, 3, 300_000]
+const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick
+  ? [4000, 3000, 2, 200_000]
+  : [15_000, 5000, 8, 300_000]
 const SERVER = new URL('telemetry-server.js', import.meta.url)
 const NOW = toUrl('dist')
 const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']
 
+const CHECKED = { build: NOW, hasCheck: true, hasSdk: false, isInstrumented: false }
 const CONTESTANTS = [
-  { name: 'no check', build: NOW, hasCheck: false, isInstrumented: false },
+  { ...CHECKED, name: 'no check', hasCheck: false },
   ...(values.before === undefined
     ? []
-    : [{ name: 'before observers', build: toUrl(values.before), hasCheck: true, isInstrumented: false }]),
-  { name: 'not instrumented', build: NOW, hasCheck: true, isInstrumented: false },
-  { name: 'instrumented', build: NOW, hasCheck: true, isInstrumented: true },
+    : [{ ...CHECKED, name: 'before observers', build: toUrl(values.before) }]),
+  { ...CHECKED, name: 'not instrumented' },
+  // What the SDK itself costs: its context manager follows every promise of the process.
+  { ...CHECKED, name: 'SDK alone', hasSdk: true },
+  { ...CHECKED, name: 'instrumented', hasSdk: true, isInstrumented: true },
 ]
 const PARTS = [
   { title: 'the check alone, in a loop', isAwaited: false, isLoop: true },
@@ -42,15 +48,15 @@ const sink = await startSink()
 try {
   for (const { title, ...part } of PARTS) {
     const costs = await measure(part)
-    // The build before observers, if there is one.
-    const reference = median(costs.get(values.before === undefined ? 'not instrumented' : 'before observers'))
+    // The build before observers, if there is one. Ratios are those of processes that were measured side by side: a busy
+    // machine changes all of them alike.
+    const reference = costs.get(values.before === undefined ? 'not instrumented' : 'before observers')
     console.log(`\n${title}; ${PROCESSES} processes each, in turn`)
     for (const [name, all] of costs) {
-      const cost = median(all)
-      const range = `${toText(Math.min(...all))} to ${toText(Math.max(...all))}`
-      console.log(
-        `  ${name.padEnd(18)} ${toText(cost).padStart(6)} µs (${range})  × ${(cost / reference).toFixed(3)}`,
-      )
+      const ratios = all.map((cost, at) => cost / reference[at])
+      const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
+      const ratio = `× ${median(ratios).toFixed(2)} (${range})`
+      console.log(`  ${name.padEnd(18)} ${toText(median(all)).padStart(6)} µs  ${ratio}`)
     }
   }
 } finally {
