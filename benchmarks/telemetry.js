@@ -1,7 +1,8 @@
 // What telemetry costs: the CPU time of a server for each request, in Fastify. Without a check, with a check of a build
 // before there were observers (if one is given), with a check that nobody observes, with the SDK of OpenTelemetry beside
 // it, and instrumented.
-// npm run build && node benchmarks/telemetry.js [--before <folder of another build>] [--processes 7] [--quick]
+// npm run build && node benchmarks/telemetry.js [--before <folder of another build>] [--processes 7]
+//   [--part <start of a title>] [--quick]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -15,13 +16,14 @@ const { values } = parseArgs({
   options: {
     before: { type: 'string' },
     processes: { type: 'string', default: '7' },
+    part: { type: 'string', default: '' },
     quick: { type: 'boolean', default: false },
   },
 })
 const PROCESSES = Number(values.processes)
 const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick
   ? [4000, 3000, 2, 200_000]
-  : [15_000, 5000, 8, 300_000]
+  : [10_000, 5000, 5, 300_000]
 const SERVER = new URL('telemetry-server.js', import.meta.url)
 const NOW = toUrl('dist')
 const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']
@@ -46,7 +48,7 @@ const PARTS = [
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-telemetry-'))
 const sink = await startSink()
 try {
-  for (const { title, ...part } of PARTS) {
+  for (const { title, ...part } of PARTS.filter((each) => each.title.startsWith(values.part))) {
     const costs = await measure(part)
     // The build before observers, if there is one. Ratios are those of processes that were measured side by side: a busy
     // machine changes all of them alike.
