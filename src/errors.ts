@@ -177,6 +177,16 @@ export class CsrfError extends TokenError {
   }
 }
 
+/** The token is bound to a key by its `cnf` claim (DPoP, mutual TLS), so it is not a bearer token. */
+export class ProofRequiredError extends TokenError {
+  override readonly name = 'ProofRequiredError'
+  readonly code = 'PROOF_REQUIRED'
+
+  constructor() {
+    super('Token is bound to a key and is not accepted as a bearer token')
+  }
+}
+
 /** The token is genuine, but it was revoked. */
 export class RevokedTokenError extends TokenError {
   override readonly name: string = 'RevokedTokenError'
@@ -276,6 +286,7 @@ export type AnyTokenError =
   | FreshTokenRequiredError
   | InsufficientScopeError
   | CsrfError
+  | ProofRequiredError
   | (RevokedTokenError & { readonly code: 'TOKEN_REVOKED' })
   | RefreshTokenReusedError
   | SessionLimitError

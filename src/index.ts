@@ -29,6 +29,7 @@ export {
   KeysUnavailableError,
   MissingCsrfTokenError,
   MissingTokenError,
+  ProofRequiredError,
   RefreshTokenRequiredError,
   RefreshTokenReusedError,
   RevocationUnavailableError,

@@ -54,6 +54,7 @@ test('the hierarchy is the documented one', () => {
     FreshTokenRequiredError: 'TokenError',
     InsufficientScopeError: 'TokenError',
     CsrfError: 'TokenError',
+    ProofRequiredError: 'TokenError',
     RevokedTokenError: 'TokenError',
     RefreshTokenReusedError: 'RevokedTokenError',
     SessionLimitError: 'TokenError',

@@ -1,5 +1,6 @@
 import { type JsonValue, readJsonObject } from '../json.js'
 import {
+  ProofRequiredError,
   TokenAudienceError,
   TokenDecodeError,
   TokenExpiredError,
@@ -82,8 +83,8 @@ const STANDARD_CLAIMS: Readonly<Record<keyof StandardClaims, true>> = {
   remember: true,
 }
 
-/** The names that cannot be extra claims. */
-export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(STANDARD_CLAIMS))
+/** The names that cannot be extra claims; `cnf` would make a token that nobody accepts. */
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([...Object.keys(STANDARD_CLAIMS), 'cnf'])
 
 /**
  * The prototype of claims: without members, so that an absent claim reads as `undefined`, whatever its name. V8 makes
@@ -182,6 +183,14 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
   if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
   if (invalid === 'iss') throw new TokenIssuerError()
   if (invalid === 'aud') throw new TokenAudienceError()
+}
+
+/**
+ * Throws `ProofRequiredError` for a token that is bound to a key (RFC 7800 §3.1), whatever its `cnf` is: without a proof of
+ * possession, whoever has stolen the token could use it.
+ */
+export function assertUnbound(claims: TokenPayload): void {
+  if (claims['cnf'] !== undefined) throw new ProofRequiredError()
 }
 
 /** Whether `assertClaims` would pass; allocates nothing. */

@@ -117,6 +117,9 @@ function listClaims({ claims }: UnverifiedToken, rules: InspectRules): Finding[]
   if (audience.length > 0 && !named.some((name) => audience.includes(name))) {
     found.push(objection('wrong-audience', '"aud" is not in JWT_DECODE_AUDIENCE'))
   }
+  if (claims['cnf'] !== undefined) {
+    found.push(objection('bound-to-key', 'the claim "cnf" binds it to a key: it is not a bearer token'))
+  }
   const missing = readMissingClaim(claims, requiredClaims)
   if (missing !== null)
     found.push(objection('missing-claim', `the claim "${missing}" is required, and missing`))

@@ -1,5 +1,12 @@
 import { readForeignStart, readTokenStart, toForeignLead } from '../claims/ids.js'
-import { assertClaims, type ClaimRules, parseClaims, readEnd, type TokenPayload } from '../claims/payload.js'
+import {
+  assertClaims,
+  assertUnbound,
+  type ClaimRules,
+  parseClaims,
+  readEnd,
+  type TokenPayload,
+} from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { copyText } from '../encoding.js'
 import { MAX_JSON_DEPTH } from '../json.js'
@@ -157,6 +164,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
       const opened = known ?? open(token, now)
       const { rules, lenientRules } = opened.source
       assertClaims(opened.claims, allowExpired ? lenientRules : rules, now / 1000)
+      // Before the token is remembered: the fast lane must never see a bound one.
+      assertUnbound(opened.claims)
       const verified =
         schema === null || (known !== undefined && isFinal(known))
           ? opened

@@ -90,7 +90,8 @@ describe('claims of the wrong type', () => {
     },
   )
 
-  test.each([...RESERVED_CLAIMS])('an object as %s is a decode error that names the claim', (name) => {
+  const standard = [...RESERVED_CLAIMS].filter((name) => name !== 'cnf')
+  test.each(standard)('an object as %s is a decode error that names the claim', (name) => {
     expect(() => parseClaims(JSON.stringify({ sub: 'u', type: 'access', [name]: {} }), 'sub')).toThrow(
       new TokenDecodeError(`Token claim "${name}" is missing or has the wrong type`),
     )

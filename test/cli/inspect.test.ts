@@ -73,6 +73,8 @@ describe('what a verifier would object to', () => {
     ['missing-subject', HEADER, { sub: undefined }],
     ['missing-type', HEADER, { type: undefined }],
     ['mistyped-claim', HEADER, { exp: 'tomorrow' }],
+    ['bound-to-key', HEADER, { cnf: { jkt: 'x' } }],
+    ['bound-to-key', HEADER, { cnf: null }],
     ['expired', HEADER, { exp: 1_000_000_000 }],
     ['not-yet-valid', HEADER, { nbf: 9_000_000_000 }],
     ['issued-in-future', HEADER, { iat: 9_000_000_000 }],

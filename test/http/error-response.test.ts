@@ -9,6 +9,7 @@ import {
   isTokenError,
   MissingCsrfTokenError,
   MissingTokenError,
+  ProofRequiredError,
   RefreshTokenRequiredError,
   RevocationUnavailableError,
   RevokedTokenError,
@@ -54,6 +55,7 @@ const ERRORS: readonly Case[] = [
     401,
     'invalid_token',
   ],
+  ['ProofRequiredError', new ProofRequiredError(), 'PROOF_REQUIRED', 401, 'invalid_token'],
   ['RevokedTokenError', new RevokedTokenError({}, {}), 'TOKEN_REVOKED', 401, 'invalid_token'],
   ['SubjectNotFoundError', new SubjectNotFoundError(), 'SUBJECT_NOT_FOUND', 401, 'invalid_token'],
   [

@@ -523,7 +523,7 @@ export const PROVIDERS: readonly ProviderShapes[] = [
         title: 'token bound to a DPoP key, which a bearer cannot prove',
         header: RS256,
         claims: { ...KEYCLOAK_ACCESS, typ: 'DPoP', cnf: { jkt: 'aaaa' } },
-        code: 'TOKEN_INVALID',
+        code: 'PROOF_REQUIRED',
       },
       {
         title: 'token without typ',

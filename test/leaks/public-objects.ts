@@ -240,6 +240,7 @@ function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly E
     KeysUnavailableError: [new tokenlib.KeysUnavailableError(new Error('no answer'))],
     RevokedTokenError: [new tokenlib.RevokedTokenError(payload, header)],
     SessionLimitError: [new tokenlib.SessionLimitError(3)],
+    ProofRequiredError: [new tokenlib.ProofRequiredError()],
     SubjectNotFoundError: [new tokenlib.SubjectNotFoundError()],
     TokenAudienceError: [new tokenlib.TokenAudienceError()],
     TokenDecodeError: [new tokenlib.TokenDecodeError('Token is not a string')],
