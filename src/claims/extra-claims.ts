@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { MAX_JSON_DEPTH } from '../json.js'
-import { type ClaimsIssue, ClaimsValidationError } from '../errors.js'
+import { type ClaimsIssue, ClaimsValidationError, ConfigurationError } from '../errors.js'
 import { EMPTY_PROTOTYPE, extraClaims, RESERVED_CLAIMS, type TokenPayload, toPayload } from './payload.js'
 
 /** A schema for extra claims: zod, valibot, arktype, or any other that implements Standard Schema. */
@@ -8,6 +8,17 @@ export type ClaimsSchema<Input extends object = object, Output extends object = 
   Input,
   Output
 >
+
+/** Throws `ConfigurationError` unless a value can be used as a schema. */
+export function assertSchema(value: unknown): void {
+  // Not only objects: a schema of arktype is a function.
+  const { version, validate: check } = (value as Partial<ClaimsSchema> | null)?.['~standard'] ?? {}
+  if ((version as unknown) === 1 && typeof check === 'function') return
+  throw new ConfigurationError(
+    'claims must be a Standard Schema, version 1: a schema of zod 3.24 or later, valibot 1, arktype 2 or another library ' +
+      'of https://standardschema.dev',
+  )
+}
 
 /** Throws a `TypeError` that names each problem unless the schema accepts the extra claims of a new token. */
 export function assertExtraClaims(schema: ClaimsSchema, claims: object, identityClaim: string): void {

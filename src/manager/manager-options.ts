@@ -1,5 +1,5 @@
 import type { RandomBytes } from '../claims/ids.js'
-import type { ClaimsSchema } from '../claims/extra-claims.js'
+import { assertSchema, type ClaimsSchema } from '../claims/extra-claims.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
 import type { JsonValue } from '../json.js'
@@ -49,9 +49,12 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
 }
 const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
 
-/** Throws `TypeError` for options that a manager does not have, and `ConfigurationError` unless there is a configuration. */
-export function assertManagerOptions(options: { readonly config?: TokenConfig } | undefined): void {
+/** Throws `TypeError` for unknown options, and `ConfigurationError` unless there is a configuration and `claims` is a schema. */
+export function assertManagerOptions(
+  options: { readonly config?: TokenConfig; readonly claims?: unknown } | undefined,
+): void {
   // First what does not exist: it is often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
+  if (options?.claims !== undefined) assertSchema(options.claims)
 }

@@ -69,7 +69,12 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
   const revocation = openStore?.(clock)
-  const tokens = new TokenManager<Input, Output>({ config, clock, revocation, ...(claims && { claims }) })
+  const tokens = new TokenManager<Input, Output>({
+    config,
+    clock,
+    revocation,
+    ...(claims !== undefined && { claims }),
+  })
   const revoked = new Set<string>()
   tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
 
