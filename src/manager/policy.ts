@@ -75,35 +75,42 @@ export function toPolicyValue<Payload>(
   return policy.withHeader === true ? Object.freeze({ payload, header }) : payload
 }
 
+/** A policy that was checked. Its lists are lists: `includes` of a text would find a part of it. */
+export interface ParsedPolicy extends Omit<RequirePolicy, 'issuer' | 'locations'> {
+  readonly issuer?: readonly string[]
+  readonly locations?: readonly TokenLocation[]
+}
+
 /**
  * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
  *
  * `names` are the fields that `owner` takes.
  */
-export function parsePolicy<Policy extends RequirePolicy>(
-  policy: Policy,
+export function parsePolicy(
+  given: RequirePolicy,
   owner = 'require()',
   names: Readonly<Partial<Record<keyof RequirePolicy, unknown>>> = POLICY_FIELDS,
-): Policy {
-  assertOptions(owner, policy, names)
-  for (const name of Object.keys(policy) as (keyof RequirePolicy)[]) {
+): ParsedPolicy {
+  assertOptions(owner, given, names)
+  for (const name of Object.keys(given) as (keyof RequirePolicy)[]) {
     const field = POLICY_FIELDS[name]
-    if (policy[name] !== undefined && !field.isValid(policy[name])) {
+    if (given[name] !== undefined && !field.isValid(given[name])) {
       throw new TypeError(`${name} must be ${field.expected}`)
     }
   }
+  const { issuer, locations, scopes, anyScope, ...others } = given
   // Lists are copied too: the application may still hold, and change, its own.
   return {
-    ...policy,
-    ...(policy.scopes && { scopes: [...policy.scopes] }),
-    ...(policy.anyScope && { anyScope: [...policy.anyScope] }),
-    ...(policy.issuer !== undefined && { issuer: [policy.issuer].flat() }),
-    ...(policy.locations && { locations: [policy.locations].flat() }),
+    ...others,
+    ...(scopes && { scopes: [...scopes] }),
+    ...(anyScope && { anyScope: [...anyScope] }),
+    ...(issuer !== undefined && { issuer: [issuer].flat() }),
+    ...(locations && { locations: [locations].flat() }),
   }
 }
 
 /** A policy with the places that it looks in; made once, so that no request has to. */
-export interface CompiledPolicy extends RequirePolicy {
+export interface CompiledPolicy extends ParsedPolicy {
   readonly locationsOf: PerType<readonly TokenLocation[]>
   readonly places: readonly TokenPlace[]
   /** Whether the caller presents a refresh token to its session itself, by rotating it. */
@@ -114,11 +121,11 @@ export interface CompiledPolicy extends RequirePolicy {
 
 /** A parsed policy, compiled; `configured` are the locations for policies that name none. */
 export function compilePolicy(
-  policy: RequirePolicy,
+  policy: ParsedPolicy,
   configured: PerType<readonly TokenLocation[]>,
 ): CompiledPolicy {
   const { type = 'access' } = policy
-  const own = policy.locations && [policy.locations].flat()
+  const own = policy.locations
   const locationsOf = own ? { access: own, refresh: own } : configured
   const types: readonly TokenType[] = type === 'any' ? ['access', 'refresh'] : [type]
   return { ...policy, locationsOf, places: toPlaces(types, locationsOf) }
@@ -159,9 +166,10 @@ export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
 }
 
 /** The options of `getTokenFromRequest`, checked. */
-export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions {
+export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions & ParsedPolicy {
   if ((options?.type as unknown) === 'any') throw new TypeError('type must be access or refresh')
-  return parsePolicy(options, 'getTokenFromRequest()', { type: true, locations: true })
+  const parsed = parsePolicy(options, 'getTokenFromRequest()', { type: true, locations: true })
+  return { ...parsed, type: options.type ?? 'access' }
 }
 
 const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
@@ -198,7 +206,7 @@ const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown
 }
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
-export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: number): boolean {
+export function satisfies(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
   return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
 }
 
@@ -206,27 +214,27 @@ export function satisfies(claims: StandardClaims, policy: TokenPolicy, now: numb
 export const OWN = 'own'
 
 /** Whether a token of this issuer, `null` for our own, is accepted by the policy. */
-export function isFrom(issuer: string | null, policy: TokenPolicy): boolean {
+export function isFrom(issuer: string | null, policy: ParsedPolicy): boolean {
   return policy.issuer === undefined || policy.issuer.includes(issuer ?? OWN)
 }
 
 /** Throws unless a token of this issuer, `null` for our own, is accepted by the policy. */
-export function assertIssuer(issuer: string | null, policy: TokenPolicy): void {
+export function assertIssuer(issuer: string | null, policy: ParsedPolicy): void {
   if (!isFrom(issuer, policy)) throw new TokenIssuerError()
 }
 
 /** Throws unless the token has the type that the policy demands. */
-export function assertType(claims: StandardClaims, policy: TokenPolicy): void {
+export function assertType(claims: StandardClaims, policy: ParsedPolicy): void {
   if (!hasType(claims, policy)) throw wrongType(claims.type)
 }
 
 /** Throws unless the token is as fresh, at `now` in epoch milliseconds, as the policy demands. */
-export function assertFresh(claims: StandardClaims, policy: TokenPolicy, now: number): void {
+export function assertFresh(claims: StandardClaims, policy: ParsedPolicy, now: number): void {
   if (!isFresh(claims, policy, now)) throw new FreshTokenRequiredError()
 }
 
 /** Throws unless the token carries the scopes that the policy demands. */
-export function assertScopes(claims: StandardClaims, policy: TokenPolicy): void {
+export function assertScopes(claims: StandardClaims, policy: ParsedPolicy): void {
   if (hasPolicyScopes(claims, policy)) return
   throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes, policy.anyScope)
 }
@@ -242,16 +250,16 @@ export function assertPlace(
   if (!isInPlace) throw wrongType(type)
 }
 
-function hasType(claims: StandardClaims, { type = 'access' }: TokenPolicy): boolean {
+function hasType(claims: StandardClaims, { type = 'access' }: ParsedPolicy): boolean {
   return type === 'any' || claims.type === type
 }
 
-function isFresh({ fresh }: StandardClaims, policy: TokenPolicy, now: number): boolean {
+function isFresh({ fresh }: StandardClaims, policy: ParsedPolicy, now: number): boolean {
   if (policy.fresh !== true || fresh === true) return true
   return typeof fresh === 'number' && now / 1000 < fresh
 }
 
-function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: TokenPolicy): boolean {
+function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: ParsedPolicy): boolean {
   return (
     (scopes === undefined || hasScopes(claims, ...scopes)) &&
     (anyScope === undefined || anyScope.some((scope) => hasScopes(claims, scope)))

@@ -1,7 +1,7 @@
 import type { TokenPayload } from '../claims/payload.js'
 import type { Issuers } from '../issuers/issuers.js'
 import type { RevokedIssuers, RevokedUser } from '../revocation/revoker.js'
-import { OWN, type TokenPolicy } from './policy.js'
+import { OWN, type ParsedPolicy } from './policy.js'
 import type { Settings } from './settings.js'
 
 /**
@@ -71,8 +71,8 @@ export function toKeyIssuers({ issuers, keys }: IssuerSettings, given: string | 
 }
 
 /** Throws `TypeError` for a policy that names an issuer which the manager does not have: it would refuse every token. */
-export function assertKnownIssuers(issuers: Issuers, { issuer = [] }: Pick<TokenPolicy, 'issuer'>): void {
-  for (const name of [issuer].flat()) parseIssuer(issuers, name)
+export function assertKnownIssuers(issuers: Issuers, { issuer = [] }: Pick<ParsedPolicy, 'issuer'>): void {
+  for (const name of issuer) parseIssuer(issuers, name)
 }
 
 /** The issuer, `null` for our own tokens, or `TypeError` for one that this manager does not have. */

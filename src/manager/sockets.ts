@@ -21,6 +21,7 @@ import {
   assertType,
   compilePolicy,
   OWN,
+  type ParsedPolicy,
   parsePolicy,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
@@ -53,7 +54,7 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
 }
 
 /** A policy that was checked, with what was left out. */
-export type ParsedUpgradePolicy = UpgradePolicy & Required<Pick<UpgradePolicy, 'type' | 'origins' | 'until'>>
+export type ParsedUpgradePolicy = ParsedPolicy & Required<Pick<UpgradePolicy, 'type' | 'origins' | 'until'>>
 
 const UPGRADE_NAMES: OptionNames<UpgradePolicy> = {
   ...TOKEN_POLICY_NAMES,
@@ -64,20 +65,21 @@ const UPGRADE_NAMES: OptionNames<UpgradePolicy> = {
 /** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
 export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
   assertOptions('authenticateUpgrade()', given, UPGRADE_NAMES)
-  const { origins = [], until = 'token', ...policy } = given
+  const { origins = [], until = 'token', ...demands } = given
   if (!Array.isArray(origins) || !origins.every(isOrigin)) {
     throw new TypeError('origins must be a list, each an origin like https://app.example')
   }
-  const { type = 'access' } = policy
+  const { type = 'access' } = demands
   if (type !== 'access' && type !== 'refresh') throw new TypeError('type must be access or refresh')
   if (until !== 'token' && until !== 'session') throw new TypeError('until must be token or session')
+  const policy = parsePolicy(demands)
   if (until === 'session' && policy.skipRevocation === true) {
     throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
   }
-  if (until === 'session' && policy.issuer !== undefined && ![policy.issuer].flat().includes(OWN)) {
+  if (until === 'session' && policy.issuer !== undefined && !policy.issuer.includes(OWN)) {
     throw new TypeError("until: 'session' takes our own tokens only: leave issuer out, or add 'own'")
   }
-  return { ...parsePolicy(policy), type, origins: origins.slice() as string[], until }
+  return { ...policy, type, origins: origins.slice() as string[], until }
 }
 
 /** Checks the token of a WebSocket handshake like that of any request. */
@@ -218,7 +220,7 @@ export function readUpgrade(authenticator: Authenticator, view: RequestView): Au
  */
 export function checkMessage(
   authenticator: Authenticator,
-  policy: TokenPolicy,
+  policy: ParsedPolicy,
   upgrade: AuthenticatedUpgrade,
 ): VerifiedToken {
   const { token, location } = upgrade.token

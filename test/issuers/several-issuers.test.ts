@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { chooseManager, TokenConfig, TokenManager } from '../../src/index.js'
+import { createEnforcer } from '../../src/manager/dependencies.js'
+import { fetchRequestReader } from '../../src/request/request-source.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createForeign, createReceiver, AUDIENCE } from '../helpers/foreign.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
@@ -88,6 +90,31 @@ describe('own tokens beside those of two issuers', () => {
       ['a', no, no],
       ['b', 'ok', 'ok'],
     ])
+  })
+
+  test('a policy does not accept an issuer whose name is a part of the one that it names', async () => {
+    const tenant = createForeign(`${A.issuer}/tenant`)
+    const { tokens } = createReceiver([
+      A.options({ subjectPrefix: 'a:' }),
+      tenant.options({ subjectPrefix: 'tenant:' }),
+    ])
+    const issuer = tenant.issuer
+    const upgrade = (token: string) =>
+      new Request('http://x/', { headers: { upgrade: 'websocket', authorization: `Bearer ${token}` } })
+    const enforcer = createEnforcer([tokens.require({ issuer })], fetchRequestReader)
+    const chosen = chooseManager(() => tokens)
+    for (const [token, expected] of [
+      [tenant.sign(), 'ok'],
+      [A.sign(), 'TOKEN_ISSUER_INVALID'],
+      [tokens.createAccessToken({ uid: 'ada' }), 'TOKEN_ISSUER_INVALID'],
+    ] as const) {
+      expect(await outcomeOf(tokens.verifyToken(token, { issuer }))).toBe(expected)
+      expect(await outcomeOf(tokens.require({ issuer })(withBearer(token)))).toBe(expected)
+      expect(await outcomeOf(chosen.require({ issuer })(withBearer(token)))).toBe(expected)
+      expect(await outcomeOf(tokens.authenticateUpgrade(upgrade(token), { issuer }))).toBe(expected)
+      // The token is known by now.
+      expect(enforcer.passesNow(withBearer(token))).toBe(expected === 'ok')
+    }
   })
 
   test('a policy with an unknown issuer is a mistake, wherever it is given', async () => {

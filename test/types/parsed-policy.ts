@@ -1,0 +1,14 @@
+// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+import { isFrom, parsePolicy } from '../../src/manager/policy.js'
+import type { TokenLocation } from '../../src/request/read-token.js'
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+declare function same<A, B>(...differ: Equal<A, B> extends true ? [] : ['types differ']): void
+
+// `'https://a.example'.includes('a')` is true: what a policy is compared with must be a list.
+const parsed = parsePolicy({ issuer: 'https://a.example', locations: 'headers' })
+same<typeof parsed.issuer, readonly string[] | undefined>()
+same<typeof parsed.locations, readonly TokenLocation[] | undefined>()
+isFrom('a', parsed)
+// @ts-expect-error a policy that was not parsed
+isFrom('a', { issuer: 'https://a.example' })
