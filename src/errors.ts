@@ -1,6 +1,8 @@
 /** The base of every error a request can cause; `code` is for programs, `message` for people. */
 export abstract class TokenError extends Error {
   abstract readonly code: string
+  /** The scopes that the route demands, whatever was wrong with the request: the challenge names them (RFC 6750 §3). */
+  declare readonly routeScopes?: readonly string[]
 
   /** Marks our errors across duplicate installs of this package; read it through `isTokenError`. */
   declare readonly isTokenError: true

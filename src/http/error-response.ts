@@ -122,21 +122,30 @@ function createHeaders(
   return isFinal === true ? {} : { 'www-authenticate': createChallenge(error, message, options) }
 }
 
+type ScopeError = Partial<Pick<InsufficientScopeError, 'required' | 'anyOf'>>
+
 function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
   const parameters = [`realm=${toQuotedString(options.realm ?? 'api')}`]
   const { error: code } = answerTo(error)
   if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
-  if (error.code === 'INSUFFICIENT_SCOPE') {
-    // RFC 6750 §3: the scopes that give access. The attribute has no word for "one of": a token with all of them passes.
-    // An error of an older copy of this package has no `anyOf`.
-    const { required = [], anyOf = [] } = error as Partial<InsufficientScopeError>
-    parameters.push(`scope=${quote([...new Set([...required, ...anyOf])].join(' '))}`)
-  }
+  const scopes = listScopes(error)
+  if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`)
   // RFC 9728 §5.1
   if (options.resourceMetadata !== undefined) {
     parameters.push(`resource_metadata="${options.resourceMetadata}"`)
   }
   return `${options.config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
+}
+
+// RFC 6749 §3.3: what the attribute can carry. Another spelling of a scope would be another scope.
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+// RFC 6750 §3: the scopes that give access. The attribute has no word for "one of": a token with all of them passes.
+function listScopes(error: TokenError): readonly string[] {
+  // An error of an older copy of this package has no `anyOf`.
+  const { required = [], anyOf = [] } = error.code === 'INSUFFICIENT_SCOPE' ? (error as ScopeError) : {}
+  const scopes = new Set([...required, ...anyOf, ...(error.routeScopes ?? [])])
+  return [...scopes].filter((scope) => SCOPE_TOKEN.test(scope))
 }
 
 // RFC 9110 §5.6.4: quotes and backslashes are escaped.

@@ -3,9 +3,22 @@ import type { Position } from '../revocation/store.js'
 import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
 import { type FastLane, passView } from './fast-lane.js'
 import { observeCheck, reportOnce } from './observe-check.js'
-import { type CompiledPolicy, toPolicyValue } from './policy.js'
+import { type CompiledPolicy, compilePolicy, parsePolicy, toPolicyValue } from './policy.js'
+import { assertKnownIssuers } from './revoked-issuers.js'
+import { nameScopes } from './route-scopes.js'
+import type { Settings } from './settings.js'
 import { checkMessage, readUpgrade } from './sockets.js'
 import type { VerifiedToken } from './verified-tokens.js'
+
+/** A policy, checked and compiled, or `TypeError`; for `owner` and `names` see `parsePolicy`. */
+export function preparePolicy(
+  { reading, issuers }: Settings,
+  ...given: Parameters<typeof parsePolicy>
+): CompiledPolicy {
+  const parsed = parsePolicy(...given)
+  assertKnownIssuers(issuers, parsed)
+  return compilePolicy(parsed, reading.locations)
+}
 
 /** What a dependency does for a request, or for a message of a socket; `lane` is `null` where it was tried already. */
 export async function checkRequest<Value>(
@@ -21,10 +34,12 @@ export async function checkRequest<Value>(
     if (observers.current !== null) lane?.report(view, known)
     return known as Value
   }
-  const run = async (): Promise<VerifiedToken | null> =>
-    upgrade === null
-      ? authenticate(authenticator, view, policy)
-      : checkMessage(authenticator, policy, upgrade)
+  const run = (): Promise<VerifiedToken | null> =>
+    nameScopes(policy.routeScopes, async () =>
+      upgrade === null
+        ? authenticate(authenticator, view, policy)
+        : checkMessage(authenticator, policy, upgrade),
+    )
   const verified =
     observers.current === null
       ? await run()
@@ -47,8 +62,10 @@ export function checkToken(
   const { observers, settings } = authenticator
   return observeCheck(observers, {
     kind: policy.isInspection === true ? 'inspection' : 'token',
-    run: async () =>
-      authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null, atLeast),
+    run: () =>
+      nameScopes(policy.routeScopes, async () =>
+        authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null, atLeast),
+      ),
     readSubject,
   })
 }

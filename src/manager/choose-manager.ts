@@ -17,6 +17,7 @@ import {
   type TokenWithHeader,
   type WithHeader,
 } from './policy.js'
+import { toRouteScopes } from './route-scopes.js'
 import type { TokenManager } from './token-manager.js'
 
 /** What is needed of a manager that is chosen: its dependencies. */
@@ -90,11 +91,13 @@ export function chooseManager<Manager extends ChoosableManager>(
   const createChoice = (
     type: TokenType | 'any' | null,
     read: (manager: ChoosableManager) => Dependency<unknown>,
+    scopes: readonly string[] = [],
   ): TokenDependency<unknown> =>
     createDependency({
       // Which manager it is has to be waited for. The manager's own dependency has a fast lane.
       lane: null,
       type,
+      scopes,
       run: async (view) => read(await choose(view))(view),
     })
 
@@ -102,13 +105,14 @@ export function chooseManager<Manager extends ChoosableManager>(
     // A misspelled demand is an error now, and not with the first request.
     const checked = parsePolicy(policy)
     const made = new WeakMap<ChoosableManager, Dependency<unknown>>()
-    return createChoice(checked.type ?? 'access', (manager) => {
+    const choose = (manager: ChoosableManager): Dependency<unknown> => {
       const known = made.get(manager)
       if (known !== undefined) return known
       const dependency = manager.require(checked)
       made.set(manager, dependency)
       return dependency
-    })
+    }
+    return createChoice(checked.type ?? 'access', choose, toRouteScopes(checked))
   }
 
   const choice: ManagerChoice<unknown> = {

@@ -3,6 +3,7 @@ import { isPromise, settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import { attach, readAttached, type RequestReader, type RequestView } from '../request/view.js'
 import type { FastLane } from './fast-lane.js'
+import { nameScopes } from './route-scopes.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
@@ -48,12 +49,14 @@ export interface DependencyParts<Value> {
   readonly lane: FastLane | null
   /** The type of token it needs; `null` where that is not its own demand. */
   readonly type: TokenType | 'any' | null
+  /** The scopes that give access to what it guards. */
+  readonly scopes: readonly string[]
   /** Finds its value; `lane` is `null` where an adapter has tried that already. */
   run(view: RequestView, lane: FastLane | null): Promise<Value>
 }
 
 /** What is known of a dependency of this library. */
-interface OwnDependency extends Pick<DependencyParts<unknown>, 'lane' | 'type'> {
+interface OwnDependency extends Pick<DependencyParts<unknown>, 'lane' | 'type' | 'scopes'> {
   /** Its value, found without the fast lane. */
   readonly resolve: Dependency<unknown>
 }
@@ -74,9 +77,9 @@ export function createDependency<Value>(parts: DependencyParts<Value>): TokenDep
     started?.push(result)
     return result
   }
-  const { lane, type } = parts
+  const { lane, type, scopes } = parts
   const resolve = (request: RequestSource): Promise<Value> => runOnce(toRequestView(request), null)
-  ownDependencies.set(dependency, { lane, type, resolve })
+  ownDependencies.set(dependency, { lane, type, scopes, resolve })
   return dependency
 }
 
@@ -87,6 +90,11 @@ export function requiredTokenType(dependencies: readonly Dependency<unknown>[]):
     if (type !== null) return type
   }
   return 'access'
+}
+
+/** The scopes that dependencies of this library demand together. */
+export function requiredScopes(dependencies: readonly Dependency<unknown>[]): readonly string[] {
+  return dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.scopes ?? [])
 }
 
 /** Several dependencies that a request must pass. */
@@ -104,12 +112,15 @@ export function createEnforcer<Source>(
 ): Enforcer<Source> {
   const calls = toCalls(dependencies)
   const lanes = toLanes(dependencies)
+  const scopes = requiredScopes(dependencies)
   return {
     passesNow: (source) => passLanes(lanes, source, reader, null),
-    async enforce(source) {
-      const view = reader.toView(source)
-      for (const call of calls) assertPassed(await call(view))
-    },
+    enforce: (source) =>
+      // The dependency that refuses a request may not be the one that demands scopes.
+      nameScopes(scopes, async () => {
+        const view = reader.toView(source)
+        for (const call of calls) assertPassed(await call(view))
+      }),
   }
 }
 
@@ -129,6 +140,7 @@ export function createInjector<Source, Named extends NamedDependencies>(
   const names = Object.keys(dependencies)
   const calls = toCalls(Object.values(dependencies))
   const lanes = toLanes(Object.values(dependencies))
+  const scopes = requiredScopes(Object.values(dependencies))
   const toValues = (found: readonly unknown[]): DependencyValues<Named> => {
     const values: Record<string, unknown> = {}
     for (const [at, name] of names.entries()) values[name] = found[at]
@@ -139,12 +151,13 @@ export function createInjector<Source, Named extends NamedDependencies>(
       const found: unknown[] = []
       return passLanes(lanes, source, reader, found) ? toValues(found) : null
     },
-    async resolve(source) {
-      const view = reader.toView(source)
-      const found: unknown[] = []
-      for (const call of calls) found.push(await call(view))
-      return toValues(found)
-    },
+    resolve: (source) =>
+      nameScopes(scopes, async () => {
+        const view = reader.toView(source)
+        const found: unknown[] = []
+        for (const call of calls) found.push(await call(view))
+        return toValues(found)
+      }),
   }
 }
 

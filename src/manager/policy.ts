@@ -25,6 +25,7 @@ import {
 } from '../request/read-token.js'
 import { type FieldKind, flag } from './config-table.js'
 import type { Position } from '../revocation/store.js'
+import { toRouteScopes } from './route-scopes.js'
 
 /** What a route demands of a token. */
 export interface TokenPolicy {
@@ -113,6 +114,8 @@ export function parsePolicy(
 export interface CompiledPolicy extends ParsedPolicy {
   readonly locationsOf: PerType<readonly TokenLocation[]>
   readonly places: readonly TokenPlace[]
+  /** All scopes of the policy, for the challenge. */
+  readonly routeScopes: readonly string[]
   /** Whether the caller presents a refresh token to its session itself, by rotating it. */
   readonly isRotation?: boolean
   /** Whether a token is only looked at: a used refresh token is refused, and its session goes on. */
@@ -128,7 +131,12 @@ export function compilePolicy(
   const own = policy.locations
   const locationsOf = own ? { access: own, refresh: own } : configured
   const types: readonly TokenType[] = type === 'any' ? ['access', 'refresh'] : [type]
-  return { ...policy, locationsOf, places: toPlaces(types, locationsOf) }
+  return {
+    ...policy,
+    locationsOf,
+    places: toPlaces(types, locationsOf),
+    routeScopes: toRouteScopes(policy),
+  }
 }
 
 /** The fields of a policy for a token that did not come from a request. */

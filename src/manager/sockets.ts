@@ -27,6 +27,7 @@ import {
   type TokenPolicy,
 } from './policy.js'
 import { assertKnownIssuers } from './revoked-issuers.js'
+import { nameScopes, toRouteScopes } from './route-scopes.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** What a WebSocket handshake must bring. */
@@ -90,7 +91,7 @@ export function authenticateUpgrade(
 ): Promise<AuthenticatedUpgrade> {
   return observeCheck(authenticator.observers, {
     kind: 'upgrade',
-    run: () => checkUpgrade(authenticator, view, policy),
+    run: () => nameScopes(toRouteScopes(policy), () => checkUpgrade(authenticator, view, policy)),
     readSubject: ({ payload }) => payload.sub,
   })
 }

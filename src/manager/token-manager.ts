@@ -37,7 +37,7 @@ import {
 import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import type { Authenticator } from './authenticate.js'
-import { checkRequest, checkToken } from './check-request.js'
+import { checkRequest, checkToken, preparePolicy } from './check-request.js'
 import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
@@ -68,13 +68,7 @@ import {
   type WithHeader,
 } from './policy.js'
 import { refreshPair } from './refresh.js'
-import {
-  assertKnownIssuers,
-  parseIssuer,
-  toKeyIssuers,
-  toRevokedIssuers,
-  toRevokedUsers,
-} from './revoked-issuers.js'
+import { parseIssuer, toKeyIssuers, toRevokedIssuers, toRevokedUsers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
 import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
@@ -172,6 +166,7 @@ export class TokenManager<
     this.getCurrentSubject = createDependency({
       lane: null,
       type: null,
+      scopes: [],
       run: async (view) => this.#findSubject(await this.accessTokenRequired(view)),
     })
     this.setCallbackTokenBlocklist = blocklist.register as unknown as RegisterTokenBlocklist<
@@ -291,12 +286,11 @@ export class TokenManager<
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: RequirePolicy = {}): TokenDependency<PolicyValue<TokenPayload<Output>> | null> {
     const authenticator = this.#authenticator
-    const parsed = parsePolicy(policy)
-    assertKnownIssuers(authenticator.settings.issuers, parsed)
-    const compiled = compilePolicy(parsed, authenticator.settings.reading.locations)
+    const compiled = preparePolicy(authenticator.settings, policy)
     return createDependency({
       lane: createFastLane(authenticator, compiled),
       type: compiled.type ?? 'access',
+      scopes: compiled.routeScopes,
       run: (view, lane) =>
         checkRequest<PolicyValue<TokenPayload<Output>>>(authenticator, compiled, view, lane),
     })
@@ -328,10 +322,8 @@ export class TokenManager<
     assertOptions('verifyToken()', options, VERIFY_OPTIONS)
     const { atLeast, ...policy } = options
     if (atLeast !== undefined) parseText('atLeast', atLeast)
-    const { reading, issuers } = this.#authenticator.settings
-    const parsed = parsePolicy(policy, 'verifyToken()', VERIFY_POLICY_NAMES)
-    assertKnownIssuers(issuers, parsed)
-    const compiled = compilePolicy(parsed, reading.locations)
+    const { settings } = this.#authenticator
+    const compiled = preparePolicy(settings, policy, 'verifyToken()', VERIFY_POLICY_NAMES)
     const verified = await checkToken(this.#authenticator, compiled, token, atLeast)
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }

@@ -1,4 +1,5 @@
 import { Controller, type ExecutionContext, Get, Param, Post, Req, UseGuards } from '@nestjs/common'
+import { APP_GUARD } from '@nestjs/core'
 import { describe, expect, test, vi } from 'vitest'
 import {
   AccessTokenGuard,
@@ -12,6 +13,7 @@ import {
   RequireScopes,
   Token,
   TokenExceptionFilter,
+  TokenGuard,
   TokenModule,
 } from '../../src/adapters/nest/index.js'
 import { type Dependency, type RequestToken, type TokenPayload } from '../../src/index.js'
@@ -64,6 +66,52 @@ test('a guard takes the request from switchToHttp, as the context of a unit test
 })
 
 describe.each(PLATFORMS)('on %s', (platform) => {
+  test('the first guard names the scopes that the others of the route demand', async () => {
+    @Controller('scoped')
+    @RequireScopes('read')
+    class Scoped {
+      @Get('any')
+      @RequireAnyScope('write', 'admin')
+      any() {
+        return 'ran'
+      }
+
+      @Get('own')
+      @UseGuards(enforce(tokens.scopesRequired('own')))
+      own() {
+        return 'ran'
+      }
+    }
+    @Controller('plain')
+    class Plain {
+      @Get()
+      get() {
+        return 'ran'
+      }
+    }
+    const guards = [
+      { provide: APP_GUARD, useClass: TokenGuard },
+      { provide: APP_GUARD, useValue: enforce(tokens.accessTokenRequired) },
+    ]
+    for (const guard of guards) {
+      const { send } = await serve([Scoped, Plain], { platform, ...handled, imports, providers: [guard] })
+      const readScope = async (path: string, token?: string): Promise<string | undefined> => {
+        const response = await send(path, token === undefined ? {} : { token })
+        expect(response.status).toBe(401)
+        return /, scope="([^"]*)"/.exec(response.headers.get('www-authenticate') ?? '')?.[1]
+      }
+      for (const token of [undefined, 'bad', REFRESH]) {
+        expect((await readScope('/scoped/any', token))?.split(' ').toSorted()).toEqual([
+          'admin',
+          'read',
+          'write',
+        ])
+        expect((await readScope('/scoped/own', token))?.split(' ').toSorted()).toEqual(['own', 'read'])
+        expect(await readScope('/plain', token)).toBeUndefined()
+      }
+    }
+  })
+
   test('RefreshTokenGuard refuses a refresh token that was used before, and its session ends', async () => {
     @Controller()
     class Routes {
@@ -187,7 +235,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect((await send('/write', { token: FRESH })).status).toBe(200)
     const refused = await send('/write', { token: TOKEN })
     expect(refused.status).toBe(403)
-    expect(refused.headers.get('www-authenticate')).toContain('scope="write"')
+    expect(refused.headers.get('www-authenticate')).toContain('scope="write read"')
     expect((await send('/read')).status).toBe(401)
   })
 

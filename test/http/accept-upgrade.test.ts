@@ -53,6 +53,13 @@ test('a handshake without a good token is answered as HTTP, and the connection i
   expect(await accepted[0]).toBeNull()
 })
 
+test('a refused handshake names the scopes that the socket demands', async () => {
+  policy = { scopes: ['read'], anyScope: ['write', 'read'] }
+  for (const token of [null, 'bad', tokens.createAccessToken({ uid: 'ada' })]) {
+    expect(await read(await send(token))).toMatch(/\r\nwww-authenticate: [^\r]*, scope="read write"\r\n/)
+  }
+})
+
 test('an unavailable store is a 503', async () => {
   tokens.setTokenBlocklist(() => Promise.reject(new Error('ECONNREFUSED')))
   const answer = await read(await send(tokens.createAccessToken({ uid: 'ada' })))

@@ -217,6 +217,15 @@ describe('a challenge is never broken by what it says', () => {
   test.each(NASTY)('ERR-08 in a scope: %j', (text) => {
     const { headers } = toErrorResponse(new InsufficientScopeError(['read'], [], [text]))
     expect(headers['www-authenticate']).toMatch(CHALLENGE)
-    expect(headers['www-authenticate']).toMatch(/, scope="read /)
+    // RFC 6749 §3.3: a scope that the attribute cannot carry is left out, not replaced by another one.
+    expect(headers['www-authenticate']).toMatch(/, scope="read"$/)
+    const alone = toErrorResponse(new InsufficientScopeError([text], []))
+    expect(alone.headers['www-authenticate']).not.toContain('scope=')
+  })
+
+  test('ERR-08 every character of a scope-token is kept', () => {
+    const scope = "!#$%&'()*+,-./0:;<=>?@AZ[]^_`az{|}~"
+    const { headers } = toErrorResponse(new InsufficientScopeError([scope], []))
+    expect(headers['www-authenticate']).toContain(`, scope="${scope}"`)
   })
 })

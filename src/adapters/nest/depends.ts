@@ -7,9 +7,11 @@ import {
   type Dependencies,
   type Dependency,
   type Enforcer,
+  requiredScopes,
   requiredTokenType,
 } from '../../manager/dependencies.js'
 import { markGuard } from './guard-kind.js'
+import { addHandlerScopes, markGuardScopes, nameHandlerScopes } from './handler-scopes.js'
 import { contextReader, toView } from './request-view.js'
 
 /** A decorator for parameters that can hold `Value`; at any other it does not compile. */
@@ -32,7 +34,14 @@ export function enforce<Values extends readonly unknown[]>(
 
 /** A parameter with the value of a dependency; the route does not run when that throws. */
 export function Depends<Value>(dependency: Dependency<Value> & Answering<Value>): ParameterFor<Value> {
-  return resolve(callDependency<unknown>(dependency)) as unknown as ParameterFor<Value>
+  const decorate = resolve(callDependency<unknown>(dependency))
+  const scopes = requiredScopes([dependency])
+  const decorateParameter: ParameterDecorator = (target, key, index) => {
+    const handler = (target as Record<PropertyKey, object | undefined>)[key ?? '']
+    if (handler !== undefined) addHandlerScopes(handler, scopes)
+    decorate(target, key, index)
+  }
+  return decorateParameter as unknown as ParameterFor<Value>
 }
 
 /** What `enforce` gives to Nest. */
@@ -44,13 +53,18 @@ export class DependencyGuard implements CanActivate {
   constructor(dependencies: readonly Dependency<unknown>[]) {
     this.type = requiredTokenType(dependencies)
     this.#enforcer = createEnforcer(dependencies, contextReader)
+    markGuardScopes(this, requiredScopes(dependencies))
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    if (!this.#enforcer.passesNow(context)) await this.#enforcer.enforce(context)
+    if (!this.#enforcer.passesNow(context)) {
+      await nameHandlerScopes(context, () => this.#enforcer.enforce(context))
+    }
     return true
   }
 }
 markGuard(DependencyGuard, 'dependency')
 
-const resolve = createParamDecorator((call: Dependency<unknown>, context) => call(toView(context)))
+const resolve = createParamDecorator((call: ReturnType<typeof callDependency>, context) =>
+  nameHandlerScopes(context, () => call(toView(context))),
+)

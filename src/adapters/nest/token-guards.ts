@@ -12,6 +12,7 @@ import { TokenManager } from '../../manager/token-manager.js'
 import { attach, readAttached } from '../../request/view.js'
 import { readAccess } from './access.js'
 import { markGuard } from './guard-kind.js'
+import { markGuardScopes, nameHandlerScopes } from './handler-scopes.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
 import { contextReader, readNodeRequest, toView } from './request-view.js'
 
@@ -63,7 +64,8 @@ export abstract class ManagerGuard implements CanActivate {
       injector = createInjector({ payload: chosen }, contextReader)
       injectors.set(chosen, injector)
     }
-    const { payload } = injector.resolveNow(context) ?? (await injector.resolve(context))
+    const { payload } =
+      injector.resolveNow(context) ?? (await nameHandlerScopes(context, () => injector.resolve(context)))
     // By handler: one GraphQL request runs several, each behind guards of its own.
     attach(toOwner(context), context.getHandler(), { tokens: this.#tokens, payload })
     return true
@@ -111,13 +113,13 @@ markGuard(TokenGuard, 'token')
 /** Guards a route or a controller: the access token must carry every one of the scopes. */
 export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
   assertScopeNames('@RequireScopes', scopes)
-  return UseGuards(createScopesGuard((tokens) => tokens.scopesRequired(...scopes)))
+  return UseGuards(createScopesGuard(scopes, (tokens) => tokens.scopesRequired(...scopes)))
 }
 
 /** Guards a route or a controller: the access token must carry at least one of the scopes. */
 export function RequireAnyScope(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
   assertScopeNames('@RequireAnyScope', scopes)
-  return UseGuards(createScopesGuard((tokens) => tokens.anyScopeRequired(...scopes)))
+  return UseGuards(createScopesGuard(scopes, (tokens) => tokens.anyScopeRequired(...scopes)))
 }
 
 function assertScopeNames(decorator: string, scopes: readonly string[]): void {
@@ -125,12 +127,17 @@ function assertScopeNames(decorator: string, scopes: readonly string[]): void {
   throw new TypeError(`${decorator} takes at least one scope, each a non-empty string without spaces`)
 }
 
-function createScopesGuard(create: (tokens: AnyManager) => PayloadDependency): Type<CanActivate> {
-  return class ScopesGuard extends ManagerGuard {
+function createScopesGuard(
+  scopes: readonly string[],
+  create: (tokens: AnyManager) => PayloadDependency,
+): Type<CanActivate> {
+  class ScopesGuard extends ManagerGuard {
     #scoped: PayloadDependency | undefined
 
     protected override choose(tokens: AnyManager): PayloadDependency {
       return (this.#scoped ??= create(tokens))
     }
   }
+  markGuardScopes(ScopesGuard, scopes)
+  return ScopesGuard
 }

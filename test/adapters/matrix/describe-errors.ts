@@ -86,6 +86,34 @@ export function describeErrors(frameworks: readonly Framework[]): void {
       expect(response.headers.get('www-authenticate')).toContain('scope="write"')
     })
 
+    test('ERR-08 handled: 401 names the scopes that the route demands, whatever is wrong with the token', async () => {
+      const send = await start(
+        {
+          '/scopes/all': { enforce: [tokens.scopesRequired('read', 'write')] },
+          '/scopes/any': { enforce: [tokens.anyScopeRequired('read', 'write')] },
+          '/scopes/both': { enforce: [tokens.require({ scopes: ['read'], anyScope: ['write', 'read'] })] },
+          '/scopes/later': { enforce: [tokens.accessTokenRequired, tokens.scopesRequired('read', 'write')] },
+          '/scopes/value': {
+            inject: {
+              user: tokens.accessTokenRequired,
+              reader: tokens.scopesRequired('read'),
+              writer: tokens.scopesRequired('write'),
+            },
+          },
+          '/scopes/none': guarded,
+        },
+        { handleErrors: true },
+      )
+      for (const path of ['all', 'any', 'both', 'later', 'value', 'none']) {
+        for (const token of [undefined, 'bad', OLD]) {
+          const response = await get(send, `/scopes/${path}`, token)
+          const challenge = response.headers.get('www-authenticate') ?? ''
+          expect(response.status).toBe(401)
+          expect(/, scope="([^"]*)"/.exec(challenge)?.[1]).toBe(path === 'none' ? undefined : 'read write')
+        }
+      }
+    })
+
     test('ERR-03 handled: 503 for a revocation check that fails', async () => {
       const { tokens } = createManager()
       tokens.setCallbackTokenBlocklist(() => Promise.reject(new Error('ECONNREFUSED')))

@@ -1,0 +1,102 @@
+import { copyText } from '../encoding.js'
+
+/** Values by token, at most a fixed number of them; those not used for long are forgotten first. */
+export interface RecentTokens<Value> {
+  get(token: string): Value | undefined
+  /** By the whole value of the header that brings the token: its scheme, a space and the token. */
+  getByHeader(header: string): Value | undefined
+  set(token: string, value: Value): void
+}
+
+interface Entry<Value> {
+  readonly token: string
+  readonly header: string
+  readonly value: Value
+}
+
+/**
+ * A bounded map in two generations, each of half the size; `prefix` stands before a token in its header.
+ *
+ * What is used moves to the young one; when that is full it becomes the old one, and the old one is dropped whole.
+ * So a hit costs one look-up and moves nothing, and nothing is ever scanned or timed.
+ *
+ * An entry is found by a few characters at the end, which a token and its header share, and then compared in full: to
+ * hash a whole token takes longer than all else. The end of a signature that held is as good as random. A forged token
+ * with the same end finds nothing, and of two genuine ones the younger takes the place.
+ */
+export function createRecentTokens<Value>(size: number, prefix: string): RecentTokens<Value> {
+  const half = Math.max(1, Math.floor(size / 2))
+  let young = new Map<number, Entry<Value>>()
+  let old = new Map<number, Entry<Value>>()
+
+  const add = (key: number, entry: Entry<Value>): void => {
+    if (young.size >= half && !young.has(key)) {
+      old = size > 1 ? young : new Map<number, Entry<Value>>()
+      young = new Map()
+    }
+    young.set(key, entry)
+  }
+
+  const find = (text: string, name: 'token' | 'header'): Value | undefined => {
+    const key = toKey(text)
+    const recent = young.get(key)
+    if (recent !== undefined) return recent[name] === text ? recent.value : undefined
+    const known = old.get(key)
+    if (known?.[name] !== text) return undefined
+    old.delete(key)
+    add(key, known)
+    return known.value
+  }
+
+  return {
+    get: (token) => find(token, 'token'),
+    getByHeader: (header) => find(header, 'header'),
+    set(token, value) {
+      // Flat copies: a token is a part of a header, with cookies one of kilobytes, and a flat text compares fastest.
+      add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })
+    },
+  }
+}
+
+// A word of 32 bits for each token, so that hardly any two share a bit; but no more than four mebibytes, however many
+// tokens are to be remembered: that number may be meant as "no limit".
+const MAX_WORDS = 2 ** 20
+
+/**
+ * A function that says whether a token was verified before, recently; it is sometimes `true` for a token that was not.
+ *
+ * To remember a token costs more than to verify it, so only a token that comes a second time is remembered. One that is
+ * never sent again costs a single bit, and does not displace one that is. The bits are kept in two generations, like
+ * the tokens: a token that comes again after its bit was dropped counts as new.
+ */
+export function createSightings(size: number): (token: string) => boolean {
+  const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))
+  const words = 2 ** Math.ceil(Math.log2(half))
+  let young = new Int32Array(words)
+  let old = new Int32Array(words)
+  let count = 0
+  return (token) => {
+    const hash = Math.imul(toKey(token), 0x9e3779b1)
+    const word = (hash >>> 5) & (words - 1)
+    const bit = 1 << (hash & 31)
+    if ((((young[word] as number) | (old[word] as number)) & bit) !== 0) return true
+    if (count === half) {
+      ;[young, old] = [old.fill(0), young]
+      count = 0
+    }
+    young[word] = (young[word] as number) | bit
+    count++
+    return false
+  }
+}
+
+// 28 bits. Not the last character, of which two or four bits are always zero.
+function toKey(text: string): number {
+  const end = text.length - 2
+  return (
+    text.charCodeAt(end) ^
+    (text.charCodeAt(end - 1) << 7) ^
+    (text.charCodeAt(end - 2) << 14) ^
+    (text.charCodeAt(end - 3) << 21)
+  )
+}
