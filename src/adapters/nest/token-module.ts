@@ -14,7 +14,7 @@ import type { TokenConfig } from '../../manager/config.js'
 import type { JsonClaims, TokenManagerOptions } from '../../manager/manager-options.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { assertOptions } from '../../options.js'
-import { assertGateways } from './protect-sockets.js'
+import { assertGuarded } from './assert-guarded.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
 
@@ -80,7 +80,7 @@ export class TokenModule implements OnModuleInit {
 
   /** By now Nest has connected the gateways, and knows the global guards. */
   onModuleInit(): void {
-    assertGateways(this.#modules, this.#application)
+    assertGuarded(this.#modules, this.#application)
   }
 
   /** Registers a manager whose configuration is known. */
