@@ -4,6 +4,7 @@ import type { TokenPayload } from '../claims/payload.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
 import type { JsonValue } from '../json.js'
 import type { OwnKey } from '../jws/own-key.js'
+import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
 import type { Clock, Duration } from '../time.js'
@@ -54,4 +55,19 @@ export function assertManagerOptions(options: { readonly config?: TokenConfig } 
   // First what does not exist: it is often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
+}
+
+/** What the subject getter of a manager finds for a payload. */
+export async function findSubject<Subject, Payload extends TokenPayload<object>>(
+  getter: SubjectGetter<Subject, Payload> | null,
+  payload: Payload,
+): Promise<NonNullable<Subject>> {
+  if (getter === null) {
+    throw new ConfigurationError(
+      'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
+    )
+  }
+  const subject = await getter(payload.sub, payload)
+  if (subject === null || subject === undefined) throw new SubjectNotFoundError()
+  return subject
 }
