@@ -9,6 +9,7 @@ import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
 import type { Clock, Duration } from '../time.js'
 import { assertConfig, type TokenConfig } from './config.js'
+import { assertFormatError, type FormatError } from './format-error.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
@@ -33,6 +34,8 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly signTimeout?: Duration | undefined
   /** Others whose tokens are accepted: identity providers, other applications, and the one that this application replaces. */
   readonly issuers?: readonly AnyIssuerOptions[] | undefined
+  /** The JSON body of every refusal: by `TokenExceptionFilter`, the session routes, and refused handshakes. */
+  readonly formatError?: FormatError | undefined
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
 }
@@ -45,16 +48,20 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   keys: true,
   signTimeout: true,
   issuers: true,
+  formatError: true,
   clock: true,
   randomBytes: true,
 }
 const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
 
 /** Throws `TypeError` for options that a manager does not have, and `ConfigurationError` unless there is a configuration. */
-export function assertManagerOptions(options: { readonly config?: TokenConfig } | undefined): void {
+export function assertManagerOptions(
+  options: { readonly config?: TokenConfig; readonly formatError?: FormatError | undefined } | undefined,
+): void {
   // First what does not exist: it is often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
+  assertFormatError(options?.formatError)
 }
 
 /** What the subject getter of a manager finds for a payload. */

@@ -42,6 +42,7 @@ import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane } from './fast-lane.js'
+import type { FormatError } from './format-error.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
@@ -102,6 +103,8 @@ export class TokenManager<
   readonly config: TokenConfig
   /** The clock that every check reads. */
   readonly clock: Clock
+  /** What turns refusals into the bodies of responses; `null` for the standard bodies. */
+  readonly formatError: FormatError | null
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
   readonly #maker: TokenMaker
@@ -153,6 +156,7 @@ export class TokenManager<
     const parts = { now, random: randomBytes, emit: this.#emitter.emit, observers }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
+    this.formatError = options.formatError ?? null
     this.clock = now
     this.#store = store
     this.#maker = createTokenMaker({
