@@ -47,6 +47,7 @@ export {
   TokenTypeError,
 } from './errors.js'
 export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from './http/accept-upgrade.js'
+export type { ErrorBody, FormatError, RefusalDetails } from './manager/format-error.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
 export {
   type ImplicitRefresh,

@@ -1,9 +1,10 @@
 import { isTokenError } from '../errors.js'
 import { type AuthenticatedUpgrade, parseUpgradePolicy, type UpgradePolicy } from '../manager/sockets.js'
 import type { TokenConfig } from '../manager/config.js'
+import { formatBody, type FormatError } from '../manager/format-error.js'
 import type { RequestSource } from '../request/request-source.js'
 import { emitWarning } from '../runtime.js'
-import { toErrorResponse } from './error-response.js'
+import { type ErrorResponse, toErrorResponse } from './error-response.js'
 
 /** What a refused handshake is answered with. */
 export interface Refusal {
@@ -23,6 +24,7 @@ export interface UpgradeConnection {
 /** A manager that authenticates handshakes. */
 export interface UpgradeAuthenticator<Upgrade> {
   readonly config: TokenConfig
+  readonly formatError?: FormatError | null
   authenticateUpgrade(request: RequestSource, policy?: UpgradePolicy): Promise<Upgrade>
 }
 
@@ -54,21 +56,32 @@ export async function acceptUpgrade<Upgrade extends AuthenticatedUpgrade>(
     if (!isTokenError(error)) {
       emitWarning(`A WebSocket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
     }
-    writeRefusal(connection, createRefusal(error, tokens.config))
+    writeRefusal(connection, createRefusal(error, tokens))
     return null
   }
 }
 
 /** The answer to a handshake that failed: that of its token error, or 500. */
-export function createRefusal(error: unknown, config: TokenConfig): Refusal {
+export function createRefusal(error: unknown, { config, formatError = null }: Formatting): Refusal {
   const { status, headers, body } = isTokenError(error)
-    ? toErrorResponse(error, { config })
-    : { status: 500, headers: {}, body: { message: 'Internal server error' } }
+    ? toErrorResponse(error, { config, formatError })
+    : createFault(formatError)
   return {
     status,
-    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+    // In this spelling: `ws` has a default of its own under the same name, and would send both.
+    headers: { ...headers, 'Content-Type': 'application/json; charset=utf-8' },
     body: JSON.stringify(body),
   }
+}
+
+type Formatting = Pick<UpgradeAuthenticator<never>, 'config' | 'formatError'>
+
+function createFault(
+  formatError: FormatError | null,
+): Pick<ErrorResponse, 'headers' | 'body'> & { status: 500 } {
+  const message = 'Internal server error'
+  const fault = { status: 500, code: 'INTERNAL_ERROR', message, body: { message }, error: null } as const
+  return { status: 500, headers: {}, body: formatBody(formatError, fault) }
 }
 
 /** Writes an HTTP response to a connection that is not that of a server response, and closes it. */

@@ -1,5 +1,6 @@
 import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
+import { assertFormatError, type ErrorBody, formatBody, type FormatError } from '../manager/format-error.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isEndpointUrl } from './endpoint-url.js'
 
@@ -13,28 +14,29 @@ export interface ErrorResponseOptions {
   readonly resourceMetadata?: string
   /** Texts of your own, by error code. */
   readonly messages?: { readonly [Code in TokenErrorCode]?: string }
+  /** The JSON body; `tokens.formatError`, for example. */
+  readonly formatError?: FormatError | null
 }
 
 /** An HTTP answer that every framework can send. */
 export interface ErrorResponse {
   readonly status: 401 | 403 | 503
   readonly headers: Readonly<Record<string, string>>
-  readonly body: Readonly<Record<string, string>>
+  readonly body: ErrorBody
 }
 
 /** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
 export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
   assertErrorOptions(options, 'toErrorResponse()')
   const { status } = answerTo(error)
-  const message = options.messages?.[error.code as TokenErrorCode] ?? error.message
+  const { code } = error
+  const message = options.messages?.[code as TokenErrorCode] ?? error.message
+  const key = options.config?.JWT_ERROR_MESSAGE_KEY ?? 'message'
+  const body = { [key]: message, error_type: error.name, code }
   return {
     status,
     headers: { 'cache-control': 'no-store', ...createHeaders(error, message, options) },
-    body: {
-      [options.config?.JWT_ERROR_MESSAGE_KEY ?? 'message']: message,
-      error_type: error.name,
-      code: error.code,
-    },
+    body: formatBody(options.formatError, { status, code, message, body, error }),
   }
 }
 
@@ -49,6 +51,7 @@ const OPTIONS: OptionNames<ErrorResponseOptions> = {
   realm: true,
   resourceMetadata: true,
   messages: true,
+  formatError: true,
 }
 
 /** Throws `TypeError` for options that no answer can be made with; `owner` is what they were given to. */
@@ -61,6 +64,7 @@ export function assertErrorOptions(options: ErrorResponseOptions = {}, owner = '
   if (resourceMetadata !== undefined && !isEndpointUrl(resourceMetadata)) {
     throw new TypeError('resourceMetadata must be an https URL without a fragment')
   }
+  assertFormatError(options.formatError)
   assertOptions('messages', messages, ANSWERS)
   for (const [code, message] of Object.entries(messages)) {
     if (message !== undefined && typeof message !== 'string') {

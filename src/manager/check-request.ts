@@ -1,9 +1,11 @@
+import type { TokenPayload, TokenType } from '../claims/payload.js'
+import { assertOptions } from '../options.js'
 import type { RequestView } from '../request/view.js'
 import type { Position } from '../revocation/store.js'
 import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
 import { type FastLane, passView } from './fast-lane.js'
 import { observeCheck, reportOnce } from './observe-check.js'
-import { type CompiledPolicy, compilePolicy, parsePolicy, toPolicyValue } from './policy.js'
+import { assertType, type CompiledPolicy, compilePolicy, parsePolicy, toPolicyValue } from './policy.js'
 import { assertKnownIssuers } from './revoked-issuers.js'
 import { nameScopes } from './route-scopes.js'
 import type { Settings } from './settings.js'
@@ -68,6 +70,27 @@ export function checkToken(
       ),
     readSubject,
   })
+}
+
+/** What `verifyTokenWithoutRevocation` asks of a token. */
+export interface UnrevokedOptions {
+  readonly type?: TokenType | 'any'
+  readonly allowExpired?: boolean
+}
+
+/** The payload of a token that has passed the standard checks alone. */
+export function verifyWithoutRevocation(
+  { verifier, now, settings }: Authenticator,
+  token: string,
+  options: UnrevokedOptions,
+): TokenPayload {
+  assertOptions('verifyTokenWithoutRevocation()', options, { type: true, allowExpired: true })
+  const { allowExpired = false, ...policy } = options
+  if (typeof allowExpired !== 'boolean') throw new TypeError('allowExpired must be true or false')
+  const checked = parsePolicy(policy)
+  const { payload } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
+  assertType(payload, checked)
+  return payload
 }
 
 function readSubject({ payload }: VerifiedToken): string {

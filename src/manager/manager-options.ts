@@ -4,10 +4,12 @@ import type { TokenPayload } from '../claims/payload.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
 import type { JsonValue } from '../json.js'
 import type { OwnKey } from '../jws/own-key.js'
+import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
 import type { Clock, Duration } from '../time.js'
 import { assertConfig, type TokenConfig } from './config.js'
+import { assertFormatError, type FormatError } from './format-error.js'
 
 /** Extra claims of a new token, for a manager without a schema. */
 export type JsonClaims = { readonly [claim: string]: JsonValue }
@@ -32,6 +34,8 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly signTimeout?: Duration | undefined
   /** Others whose tokens are accepted: identity providers, other applications, and the one that this application replaces. */
   readonly issuers?: readonly AnyIssuerOptions[] | undefined
+  /** The JSON body of every refusal: by `TokenExceptionFilter`, the session routes, and refused handshakes. */
+  readonly formatError?: FormatError | undefined
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes
 }
@@ -44,17 +48,40 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   keys: true,
   signTimeout: true,
   issuers: true,
+  formatError: true,
   clock: true,
   randomBytes: true,
 }
 const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
 
-/** Throws `TypeError` for unknown options, and `ConfigurationError` unless there is a configuration and `claims` is a schema. */
+/** Throws `TypeError` for unknown options, and `ConfigurationError` for what no manager can be built with. */
 export function assertManagerOptions(
-  options: { readonly config?: TokenConfig; readonly claims?: unknown } | undefined,
+  options:
+    | {
+        readonly config?: TokenConfig
+        readonly claims?: unknown
+        readonly formatError?: FormatError | undefined
+      }
+    | undefined,
 ): void {
   // First what does not exist: it is often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
   if (options?.claims !== undefined) assertSchema(options.claims)
+  assertFormatError(options?.formatError)
+}
+
+/** What the subject getter of a manager finds for a payload. */
+export async function findSubject<Subject, Payload extends TokenPayload<object>>(
+  getter: SubjectGetter<Subject, Payload> | null,
+  payload: Payload,
+): Promise<NonNullable<Subject>> {
+  if (getter === null) {
+    throw new ConfigurationError(
+      'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
+    )
+  }
+  const subject = await getter(payload.sub, payload)
+  if (subject === null || subject === undefined) throw new SubjectNotFoundError()
+  return subject
 }

@@ -1,7 +1,7 @@
-import { isTokenError, ConfigurationError, SubjectNotFoundError } from '../errors.js'
+import { isTokenError, ConfigurationError } from '../errors.js'
 import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
 import { systemRandom } from '../claims/ids.js'
-import type { AnyClaims, StandardClaims, TokenPayload, TokenType } from '../claims/payload.js'
+import type { AnyClaims, StandardClaims, TokenPayload } from '../claims/payload.js'
 import {
   createEmitter,
   type EventOrigin,
@@ -37,22 +37,29 @@ import {
 import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import type { Authenticator } from './authenticate.js'
-import { checkRequest, checkToken, preparePolicy } from './check-request.js'
+import {
+  checkRequest,
+  checkToken,
+  preparePolicy,
+  type UnrevokedOptions,
+  verifyWithoutRevocation,
+} from './check-request.js'
 import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane } from './fast-lane.js'
+import type { FormatError } from './format-error.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
 import {
   assertManagerOptions,
+  findSubject,
   type JsonClaims,
   type SubjectGetter,
   type TokenManagerOptions,
 } from './manager-options.js'
 import {
-  assertType,
   compilePolicy,
   parsePolicy,
   parseReadOptions,
@@ -96,6 +103,8 @@ export class TokenManager<
   readonly config: TokenConfig
   /** The clock that every check reads. */
   readonly clock: Clock
+  /** What turns refusals into the bodies of responses; `null` for the standard bodies. */
+  readonly formatError: FormatError | null
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
   readonly #maker: TokenMaker
@@ -147,6 +156,7 @@ export class TokenManager<
     const parts = { now, random: randomBytes, emit: this.#emitter.emit, observers }
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
+    this.formatError = options.formatError ?? null
     this.clock = now
     this.#store = store
     this.#maker = createTokenMaker({
@@ -167,7 +177,7 @@ export class TokenManager<
       lane: null,
       type: null,
       scopes: [],
-      run: async (view) => this.#findSubject(await this.accessTokenRequired(view)),
+      run: async (view) => findSubject(this.#subjectGetter, await this.accessTokenRequired(view)),
     })
     this.setCallbackTokenBlocklist = blocklist.register as unknown as RegisterTokenBlocklist<
       TokenPayload<Output>
@@ -340,18 +350,8 @@ export class TokenManager<
   }
 
   /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
-  verifyTokenWithoutRevocation(
-    token: string,
-    options: { readonly type?: TokenType | 'any'; readonly allowExpired?: boolean } = {},
-  ): TokenPayload<Output> {
-    const { verifier, now, settings } = this.#authenticator
-    assertOptions('verifyTokenWithoutRevocation()', options, { type: true, allowExpired: true })
-    const { allowExpired = false, ...policy } = options
-    if (typeof allowExpired !== 'boolean') throw new TypeError('allowExpired must be true or false')
-    const checked = parsePolicy(policy)
-    const { payload } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
-    assertType(payload, checked)
-    return payload as TokenPayload<Output>
+  verifyTokenWithoutRevocation(token: string, options: UnrevokedOptions = {}): TokenPayload<Output> {
+    return verifyWithoutRevocation(this.#authenticator, token, options) as TokenPayload<Output>
   }
 
   /** Checks a JWT of an issuer that is no access token, such as a logout token or a security event token. */
@@ -417,6 +417,19 @@ export class TokenManager<
   /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
   async health(): Promise<StoreHealth> {
     return this.#store?.health() ?? { status: 'up', responseTimeMs: null, error: null, replica: null }
+  }
+
+  /**
+   * Ends all work in the background and closes the store. Clients that you passed to the store stay open. From then on,
+   * everything that needs the store rejects with `RevocationUnavailableError`. Without a store there is nothing to close.
+   */
+  async close(): Promise<void> {
+    await this.#store?.close()
+  }
+
+  /** Whether `close` was called. Always `false` for a manager without a store. */
+  get isClosed(): boolean {
+    return this.#store?.isClosed ?? false
   }
 
   /** Calls a listener at every event of a kind; returns a function that ends that. */
@@ -565,17 +578,6 @@ export class TokenManager<
     const answer = await revoke(revoker, origin)
     if (options.everywhere === true) await waitForOthers?.()
     return answer
-  }
-
-  async #findSubject(payload: TokenPayload<Output>): Promise<NonNullable<Subject>> {
-    if (this.#subjectGetter === null) {
-      throw new ConfigurationError(
-        'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
-      )
-    }
-    const subject = await this.#subjectGetter(payload.sub, payload)
-    if (subject === null || subject === undefined) throw new SubjectNotFoundError()
-    return subject
   }
 
   #requireStore(method: string): StoreConnection {

@@ -38,6 +38,9 @@ export interface StoreClient {
   keepUnsent(batch: readonly Revocation[]): void
   /** Resolves when the store is there and fit for use; waits a few seconds for it, and then rejects with the reason. */
   ready(): Promise<void>
+  /** Closes the store, once: from then on every call is refused. Rejects if the store cannot be closed in time. */
+  close(): Promise<void>
+  readonly isClosed: boolean
   /** The longest lifetime the store is to know of, in milliseconds. */
   readonly longestLifetime: number
   /** How long the store may take to answer a call. */
@@ -88,6 +91,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   let announceAt = 0
   let announceInterval = 0
   let preparing: Preparation | null = null
+  let closing: Promise<void> | null = null
   const createTooLate = (): Error =>
     new StoreCallError(
       'STORE_TIMEOUT',
@@ -96,6 +100,10 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   const limit = createCallLimit(createTooLate, () => {
     if (isUnannounced) announce()
   })
+
+  const assertOpen = (): void => {
+    if (closing !== null) throw new Error('The token manager is closed')
+  }
 
   // One function for all calls of `prepare`: the store keeps each listener once.
   const onLostData = (loss: LostData): void => emit('storeLostData', () => ({ ...loss }))
@@ -106,6 +114,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   }
 
   const callInTime = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
+    assertOpen()
     limit.assertAnswering()
     // Once: a thenable may do its work anew each time it is asked.
     const answer = Promise.resolve(run(store))
@@ -115,6 +124,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   // One at a time. What succeeds after its deadline is good for the calls that follow.
   const prepare = async (): Promise<void> => {
     if (prepared >= longestLifetime) return
+    assertOpen()
     const attempt = findPreparing() ?? startPreparing(longestLifetime)
     preparing = attempt
     try {
@@ -136,6 +146,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
       await observe('prepare', () =>
         store.prepare({ longestLifetime: lifetime, onLostData, onReplicaChange }),
       )
+      assertOpen()
       prepared = Math.max(prepared, lifetime)
       isUnannounced = prepared < longestLifetime
       announceInterval = 0
@@ -147,7 +158,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
 
   // In the background. While the store is down, tokens that are made and calls that fail must not add to its load.
   const announce = (): void => {
-    isUnannounced = prepared < longestLifetime
+    isUnannounced = prepared < longestLifetime && closing === null
     if (!isUnannounced || findPreparing() !== null || monotonicNow() < announceAt) return
     prepare().catch((cause: unknown) => {
       announceAt = monotonicNow() + announceInterval
@@ -198,9 +209,25 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     }
   }
 
+  const closeStore = async (): Promise<void> => {
+    try {
+      await withDeadline(Promise.resolve(store.close()), timeoutMs, createTooLate)
+    } catch (cause) {
+      throw unavailable('close', cause)
+    }
+  }
+
   return {
     get longestLifetime() {
       return longestLifetime
+    },
+    get isClosed() {
+      return closing !== null
+    },
+    close() {
+      // Nothing is prepared any more, so that no check is answered from memory.
+      prepared = -1
+      return (closing ??= closeStore())
     },
     timeoutMs,
     call,
@@ -224,7 +251,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
           return await prepare()
         } catch (cause) {
           if (isConfigurationError(cause)) throw cause
-          if (monotonicNow() >= deadline) throw unavailable('prepare', cause)
+          if (closing !== null || monotonicNow() >= deadline) throw unavailable('prepare', cause)
         }
         await sleep(READY_INTERVAL_MS)
       }

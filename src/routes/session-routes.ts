@@ -113,9 +113,7 @@ export function createSessionRoutes<Input extends object, Output extends object,
       const methods = findRoute(pathname.slice(path.length + 1))
       if (methods === null) return null
       const route = methods[request.method === 'HEAD' ? 'GET' : request.method]
-      return route === undefined
-        ? methodNotAllowed(Object.keys(methods)).toResponse(tokens.config)
-        : route(request)
+      return route === undefined ? methodNotAllowed(Object.keys(methods)).toResponse(tokens) : route(request)
     },
   })
 }

@@ -44,6 +44,9 @@ export interface StoreConnection {
   watchToken(token: RevocableToken, listener: () => void): () => void
   /** Announces a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
   expect(expiresAt: number | null): void
+  /** Closes the store, once: from then on every call is refused. */
+  close(): Promise<void>
+  readonly isClosed: boolean
 }
 
 /** What the revocation of a token depends on. */
@@ -154,6 +157,10 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     watchToken: (token, listener) => watchers.add((token.lookup ??= toLookup(token)).keys, listener),
     expect: (expiresAt) =>
       client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),
+    close: () => client.close(),
+    get isClosed() {
+      return client.isClosed
+    },
   }
 }
 

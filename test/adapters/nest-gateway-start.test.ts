@@ -1,7 +1,16 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type INestApplication, Injectable, Module, Scope, type Type, UseGuards } from '@nestjs/common'
+import {
+  type CanActivate,
+  type INestApplication,
+  Injectable,
+  Module,
+  type Provider,
+  Scope,
+  type Type,
+  UseGuards,
+} from '@nestjs/common'
 import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { IoAdapter } from '@nestjs/platform-socket.io'
 import { WsAdapter } from '@nestjs/platform-ws'
@@ -11,15 +20,23 @@ import { WebSocket } from 'ws'
 import {
   AccessTokenGuard,
   enforce,
+  ManagerGuard,
   protectSockets,
   Public,
+  RefreshTokenGuard,
   TokenGuard,
   TokenModule,
 } from '../../src/adapters/nest/index.js'
+import { TokenManager } from '../../src/index.js'
+import { GATEWAY_PLATFORMS } from '../helpers/gateway-clients.js'
 import { createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'
 
 const { tokens } = createManager()
+const UNPROTECTED = {
+  code: 'CONFIGURATION_INVALID',
+  message: expect.stringContaining('protectSockets') as string,
+}
 const appGuard = { provide: APP_GUARD, useClass: TokenGuard }
 
 @WebSocketGateway()
@@ -85,6 +102,92 @@ describe('an application does not start', () => {
     class ScopedGuard extends TokenGuard {}
     const scoped = { provide: APP_GUARD, useClass: ScopedGuard }
     await expect(start([PlainGateway, scoped])).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+  })
+
+  @Injectable()
+  class AdultGuard extends ManagerGuard {
+    protected override choose(manager: typeof tokens) {
+      return manager.accessTokenRequired
+    }
+  }
+  @Injectable({ scope: Scope.REQUEST })
+  class ScopedAccessGuard extends AccessTokenGuard {}
+
+  const injecting = { inject: [TokenManager], scope: Scope.REQUEST }
+  const globalGuards: [string, Provider[]][] = [
+    ['useClass: AccessTokenGuard', [{ provide: APP_GUARD, useClass: AccessTokenGuard }]],
+    ['useClass: RefreshTokenGuard', [{ provide: APP_GUARD, useClass: RefreshTokenGuard }]],
+    ['useClass with a subclass of ManagerGuard', [{ provide: APP_GUARD, useClass: AdultGuard }]],
+    ['useClass with scope REQUEST', [{ provide: APP_GUARD, useClass: ScopedAccessGuard }]],
+    ['useExisting', [AccessTokenGuard, { provide: APP_GUARD, useExisting: AccessTokenGuard }]],
+    [
+      'useExisting with scope REQUEST',
+      [ScopedAccessGuard, { provide: APP_GUARD, useExisting: ScopedAccessGuard, scope: Scope.REQUEST }],
+    ],
+    [
+      'useExisting with a class of scope REQUEST',
+      [ScopedAccessGuard, { provide: APP_GUARD, useExisting: ScopedAccessGuard }],
+    ],
+    [
+      'useExisting with a name and scope REQUEST',
+      [
+        { provide: 'guard', useClass: ScopedAccessGuard },
+        { provide: APP_GUARD, useExisting: 'guard', scope: Scope.REQUEST },
+      ],
+    ],
+    ['useValue: enforce()', [{ provide: APP_GUARD, useValue: enforce(tokens.accessTokenRequired) }]],
+    ['useFactory', [{ provide: APP_GUARD, useFactory: () => enforce(tokens.accessTokenRequired) }]],
+    [
+      'useFactory with scope REQUEST',
+      [{ provide: APP_GUARD, useFactory: (manager) => new AccessTokenGuard(manager), ...injecting }],
+    ],
+  ]
+
+  describe.each(globalGuards)('with the global guard %s', (_, guards) => {
+    test.each(GATEWAY_PLATFORMS)('and a gateway on $name', async ({ createAdapter }) => {
+      const setUp: ServeOptions['setUp'] = (app) => void app.useWebSocketAdapter(createAdapter(app))
+      await expect(start([PlainGateway, ...guards], setUp)).rejects.toMatchObject(UNPROTECTED)
+    })
+
+    test('and a public gateway, because @Public() is for TokenGuard', async () => {
+      await expect(start([PublicGateway, ...guards])).rejects.toMatchObject(UNPROTECTED)
+      await expect(start([PublicGateway, appGuard, ...guards])).rejects.toMatchObject(UNPROTECTED)
+    })
+
+    test('in another module than the gateway', async () => {
+      @Module({ providers: guards })
+      class GuardModule {}
+      @Module({ providers: [PlainGateway] })
+      class GatewayModule {}
+      @Module({ imports: [GatewayModule, GuardModule] })
+      class FeatureModule {}
+      const starting = serve([], {
+        imports: [TokenModule.forRoot({ tokens }), FeatureModule],
+        setUp: (app) => void app.useWebSocketAdapter(new WsAdapter(app)),
+      })
+      await expect(starting).rejects.toMatchObject(UNPROTECTED)
+    })
+  })
+
+  test.each([
+    ['enforce()', () => enforce(tokens.accessTokenRequired)],
+    ['AccessTokenGuard', () => new AccessTokenGuard(tokens)],
+    ['a subclass of ManagerGuard', () => new AdultGuard(tokens)],
+  ])('with app.useGlobalGuards() and %s', async (_, createGuard) => {
+    const setUp: ServeOptions['setUp'] = (app) =>
+      void app.useWebSocketAdapter(new WsAdapter(app)).useGlobalGuards(createGuard())
+    await expect(start([PlainGateway], setUp)).rejects.toMatchObject(UNPROTECTED)
+    await expect(start([PublicGateway], setUp)).rejects.toMatchObject(UNPROTECTED)
+  })
+
+  test('and the error says what helps', async () => {
+    const withGuard = (useClass: Type<CanActivate>) => start([PlainGateway, { provide: APP_GUARD, useClass }])
+    const remedy = 'app.useWebSocketAdapter(protectSockets(new WsAdapter(app), tokens))'
+    await expect(withGuard(TokenGuard)).rejects.toThrow(`${remedy}, or mark the gateway with @Public()`)
+    await expect(withGuard(AccessTokenGuard)).rejects.toThrow(
+      `${remedy}, or make TokenGuard the global guard and mark the gateway with @Public()`,
+    )
+    await expect(start([GuardedGateway])).rejects.toThrow(remedy)
   })
 
   test.each<Type<object>>([GuardedGateway, EnforcedGateway])(

@@ -18,6 +18,8 @@ export interface ServeOptions extends Omit<ModuleMetadata, 'controllers'> {
   readonly bodyParser?: boolean
   /** Whether requests have their bodies as they came. */
   readonly rawBody?: boolean
+  /** Whether `close` ends open connections. Default `true`. */
+  readonly forceCloseConnections?: boolean
   /** Runs before the application listens. */
   readonly setUp?: (app: INestApplication) => void
 }
@@ -48,12 +50,12 @@ export async function serve(
 /** The same, until it is closed. */
 export async function start(controllers: Type<object>[], options: ServeOptions) {
   const { platform = 'Express', override = (builder) => builder, setUp, ...rest } = options
-  const { bodyParser = true, rawBody = false, ...metadata } = rest
+  const { bodyParser = true, rawBody = false, forceCloseConnections = true, ...metadata } = rest
   const module = await override(Test.createTestingModule({ ...metadata, controllers })).compile()
   const adapter = platform === 'Express' ? new ExpressAdapter() : new FastifyAdapter()
   const app = module.createNestApplication(adapter, {
     logger: false,
-    forceCloseConnections: true,
+    forceCloseConnections,
     bodyParser,
     rawBody,
   })

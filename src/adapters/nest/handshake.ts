@@ -96,7 +96,7 @@ export class Handshakes {
       return null
     } catch (error) {
       if (!isTokenError(error)) this.#logger.error(error)
-      return createRefusal(error, this.#tokens.config)
+      return createRefusal(error, this.#tokens)
     }
   }
 }

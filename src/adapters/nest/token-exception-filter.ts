@@ -13,10 +13,15 @@ import type { AnyManager } from './manager-token.js'
 export class TokenExceptionFilter implements ExceptionFilter<TokenError> {
   readonly #options: ErrorResponseOptions
 
-  /** The container has no options to pass, but its manager, whose configuration counts where they have none. */
+  /** The container passes no options, but its manager: what they leave out comes from there. */
   constructor(options: ErrorResponseOptions = {}, tokens?: Partial<AnyManager>) {
     assertErrorOptions(options, 'new TokenExceptionFilter()')
-    this.#options = tokens?.config === undefined ? options : { config: tokens.config, ...options }
+    const { config, formatError } = tokens ?? {}
+    this.#options = {
+      ...(config !== undefined && { config }),
+      ...(formatError !== undefined && { formatError }),
+      ...options,
+    }
   }
 
   catch(error: TokenError, host: ArgumentsHost): void {

@@ -2,19 +2,21 @@ import {
   type DynamicModule,
   type FactoryProvider,
   Inject,
+  Logger,
   Module,
   type ModuleMetadata,
+  type OnApplicationShutdown,
   type OnModuleInit,
   type Type,
 } from '@nestjs/common'
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import type { AnyClaims } from '../../claims/payload.js'
 import type { ManagerChoice } from '../../manager/choose-manager.js'
-import type { TokenConfig } from '../../manager/config.js'
 import type { JsonClaims, TokenManagerOptions } from '../../manager/manager-options.js'
 import { TokenManager } from '../../manager/token-manager.js'
+import { ConfigurationError } from '../../errors.js'
 import { assertOptions } from '../../options.js'
-import { assertGateways } from './protect-sockets.js'
+import { assertGuarded } from './assert-guarded.js'
 import { getTokenManagerToken } from './manager-token.js'
 import { markSecurity } from './mark-security.js'
 
@@ -68,19 +70,33 @@ export interface TokenOptionsFactory<
 type Eventual<Value> = Value | Promise<Value>
 
 /** Registers a `TokenManager` in Nest's container. */
-export class TokenModule implements OnModuleInit {
+export class TokenModule implements OnModuleInit, OnApplicationShutdown {
   readonly #modules: ModulesContainer
   readonly #application: ApplicationConfig
+  readonly #tokens: Partial<TokenManager>
 
-  constructor(modules: ModulesContainer, { config, name }: Registration, application: ApplicationConfig) {
-    if (config !== undefined) markSecurity(modules, config, name)
+  constructor(modules: ModulesContainer, { tokens, name }: Registration, application: ApplicationConfig) {
+    if (tokens.config !== undefined) markSecurity(modules, tokens.config, name)
     this.#modules = modules
     this.#application = application
+    this.#tokens = tokens
   }
 
   /** By now Nest has connected the gateways, and knows the global guards. */
   onModuleInit(): void {
-    assertGateways(this.#modules, this.#application)
+    assertGuarded(this.#modules, this.#application)
+    if (isBuiltHere(this.#tokens) && this.#tokens.isClosed === true) throw new ConfigurationError(CLOSED)
+  }
+
+  /** By now the servers have stopped. A manager that the application built itself may still be in use elsewhere. */
+  async onApplicationShutdown(): Promise<void> {
+    if (!isBuiltHere(this.#tokens)) return
+    try {
+      await this.#tokens.close?.()
+    } catch (error) {
+      // The hooks of the other modules must run all the same.
+      new Logger(TokenModule.name).error(error)
+    }
   }
 
   /** Registers a manager whose configuration is known. */
@@ -112,18 +128,30 @@ export class TokenModule implements OnModuleInit {
 Module({})(TokenModule)
 Inject(ModulesContainer)(TokenModule, undefined, 0)
 
-/** Tells the instance of a module which manager is its own; a manager of a test may have no configuration. */
+/** Tells the instance of a module which manager is its own; one of a test may be only a part of a manager. */
 interface Registration extends TokenModuleExtras {
-  readonly config?: TokenConfig
+  readonly tokens: Partial<TokenManager>
 }
 const REGISTRATION = Symbol('TokenModule')
 Inject(REGISTRATION)(TokenModule, undefined, 1)
 Inject(ApplicationConfig)(TokenModule, undefined, 2)
 
+// Managers that were built from options. They are closed with the application.
+const built = new WeakSet<object>()
+const isBuiltHere = (tokens: object): boolean => built.has(tokens)
+
+const CLOSED =
+  'The manager of TokenModule.forRoot() was closed together with an earlier application. To start several, build one ' +
+  'for each: TokenModule.forRootAsync({ useFactory: () => ({ config, revocation: createStore() }) })'
+
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,
 ): TokenManager<Input, Output, Subject> {
-  if (!('tokens' in source)) return new TokenManager(source)
+  if (!('tokens' in source)) {
+    const tokens = new TokenManager(source)
+    built.add(tokens)
+    return tokens
+  }
   assertOptions('TokenModule.forRoot()', source, { tokens: true })
   // A choice has the dependencies of a manager, which is what guards and parameters take from the container.
   return source.tokens as TokenManager<Input, Output, Subject>
@@ -134,7 +162,8 @@ function createModule(
   provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
 ): DynamicModule {
   const token = getTokenManagerToken(name)
-  const register = ({ config }: Registration): object => ({ config, name })
+  const register = (tokens: Partial<TokenManager>): Registration =>
+    name === undefined ? { tokens } : { tokens, name }
   const registration = { provide: REGISTRATION, inject: [token], useFactory: register }
   return {
     module: TokenModule,

@@ -33,7 +33,8 @@ export function readIp(parts: RouteParts, request: Request): string | null {
 
 /** The answer to an error of a request; any other error is thrown on. */
 export function toErrorAnswer({ tokens }: RouteParts, error: unknown): Response {
-  if (error instanceof RefusedRequest) return error.toResponse(tokens.config)
-  if (isTokenError(error)) return toFetchErrorResponse(error, { config: tokens.config })
+  if (error instanceof RefusedRequest) return error.toResponse(tokens)
+  if (isTokenError(error))
+    return toFetchErrorResponse(error, { config: tokens.config, formatError: tokens.formatError })
   throw error
 }

@@ -1,4 +1,5 @@
-import type { TokenConfig } from '../../manager/config.js'
+import { formatBody } from '../../manager/format-error.js'
+import type { TokenManager } from '../../manager/token-manager.js'
 
 /** The `code` of every answer of these routes that is not about a token. */
 export type SessionRouteErrorCode =
@@ -30,11 +31,12 @@ export class RefusedRequest extends Error {
   }
 
   /** The answer: a body like that of token errors, and no challenge, because no token would help. */
-  toResponse({ JWT_ERROR_MESSAGE_KEY: key }: TokenConfig): Response {
+  toResponse({ config, formatError }: Pick<TokenManager, 'config' | 'formatError'>): Response {
     const { status, headers, code, message } = this
-    return Response.json(
-      { [key]: message, code },
-      { status, headers: { 'cache-control': 'no-store', ...headers } },
-    )
+    const body = { [config.JWT_ERROR_MESSAGE_KEY]: message, code }
+    return Response.json(formatBody(formatError, { status, code, message, body, error: null }), {
+      status,
+      headers: { 'cache-control': 'no-store', ...headers },
+    })
   }
 }

@@ -4,6 +4,7 @@ import type { FeedPage, Position, RevocationStore } from '../../revocation/store
 import { type Clock, monotonicNow } from '../../time.js'
 import { runWithPauses } from '../memory/history.js'
 import type { RevocationCopy } from '../memory/revocations.js'
+import { callQuietly } from '../../revocation/store-rules.js'
 import type { Freshness } from './freshness.js'
 import { createRestorer } from './restore.js'
 import { nextTurn, startTimer, type Timer } from '../../runtime.js'
@@ -225,7 +226,8 @@ export function createFollower(options: FollowerOptions): Follower {
     stop() {
       isRunning = false
       clearTimeout(timer)
-      unwatch?.()
+      if (unwatch !== null) callQuietly(unwatch)
+      unwatch = null
     },
     readNow,
     async tryRead() {
