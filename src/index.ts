@@ -48,11 +48,11 @@ export {
 export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from './http/accept-upgrade.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
 export {
-  type ImplicitRefresh,
   type ImplicitRefreshOptions,
   refreshImplicitly,
   type RefreshingManager,
 } from './http/implicit-refresh.js'
+export type { ImplicitRefresh } from './http/refreshed-response.js'
 export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
 export {
   setAccessCookies,
