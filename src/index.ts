@@ -50,11 +50,11 @@ export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from
 export type { ErrorBody, FormatError, RefusalDetails } from './manager/format-error.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
 export {
-  type ImplicitRefresh,
   type ImplicitRefreshOptions,
   refreshImplicitly,
   type RefreshingManager,
 } from './http/implicit-refresh.js'
+export type { ImplicitRefresh } from './http/refreshed-response.js'
 export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
 export {
   setAccessCookies,

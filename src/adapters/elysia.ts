@@ -9,7 +9,6 @@ import {
 import {
   createImplicitRefresh,
   type ImplicitRefreshOptions,
-  PRIVATE,
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
 import {
@@ -19,6 +18,7 @@ import {
   type MountOptions,
   toRouterPaths,
 } from '../http/mountable-routes.js'
+import { type ImplicitRefresh, selectCookies, toRefreshedResponse } from '../http/refreshed-response.js'
 import {
   createEnforcer,
   createInjector,
@@ -28,7 +28,7 @@ import {
 } from '../manager/dependencies.js'
 import { parseBody } from '../request/body.js'
 import { FetchView } from '../request/fetch-view.js'
-import { rememberView, type RequestReader } from '../request/view.js'
+import { attach, readAttached, rememberView, type RequestReader } from '../request/view.js'
 
 /** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for `enforce`. */
 export interface RouteContext {
@@ -110,17 +110,45 @@ export function mount(
   }
 }
 
-/** A hook for `onTransform` that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+/**
+ * A plugin that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the
+ * response: `app.use(implicitRefresh(tokens))`, before the routes.
+ */
 export function implicitRefresh<Input extends object, Payload>(
   tokens: RefreshingManager<Input, Payload>,
   options: ImplicitRefreshOptions<RouteContext, Input, Payload> = {},
-): (context: RouteContext & Pick<Context, 'set'>) => Promise<void> {
+): <App extends AnyElysia>(app: App) => App {
   const refresh = createImplicitRefresh(tokens, options, () => null)
-  return async (context) => {
+  const transform = async (given: object): Promise<void> => {
+    const context = given as Context
+    const { request } = context
     const refreshed = await refresh(context, contextReader.toView(context))
     if (refreshed === null) return
-    sendCookies(context.set, refreshed.cookies)
-    context.set.headers['cache-control'] = PRIVATE
+    attach(request, implicitRefresh, refreshed)
+    // The response to an upgrade is made from these headers alone.
+    if (request.headers.has('upgrade')) sendCookies(context.set, selectCookies(refreshed, []))
+  }
+  return (app) => {
+    if (app.config.aot === false) {
+      throw new TypeError(
+        'implicitRefresh() of tokenlib/elysia does not work with `aot: false`: wrap app.handle in that of tokenlib/fetch',
+      )
+    }
+    app.onTransform(transform)
+    // Around everything: the headers of the context lose against those of a returned response, and hooks for responses
+    // do not run for every error.
+    app.wrap(sendRefreshed as never)
+    return app
+  }
+}
+
+type RequestHandler = (request: Request) => Response | Promise<Response>
+
+function sendRefreshed(handle: RequestHandler): RequestHandler {
+  return async (request) => {
+    const response = await handle(request)
+    const refreshed = readAttached(request, implicitRefresh) as ImplicitRefresh | undefined
+    return refreshed === undefined ? response : toRefreshedResponse(response, refreshed)
   }
 }
 

@@ -4,7 +4,8 @@ import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import type { ImplicitRefreshOptions, RefreshingManager } from '../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
-import { createNodeMount, createNodeRefresh } from '../http/node-bridge.js'
+import { createNodeMount } from '../http/node-bridge.js'
+import { createNodeRefresh } from '../http/node-refresh.js'
 import {
   createEnforcer,
   createInjector,

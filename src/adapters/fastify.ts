@@ -28,7 +28,8 @@ import {
   type MountOptions,
   toRouterPaths,
 } from '../http/mountable-routes.js'
-import { isMounted, keepRefreshed, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import { isMounted, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import { keepRefreshed } from '../http/node-refresh.js'
 import {
   createEnforcer,
   createInjector,

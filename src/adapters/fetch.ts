@@ -7,11 +7,10 @@ import {
 import {
   createImplicitRefresh,
   type ImplicitRefreshOptions,
-  PRIVATE,
   type RefreshingManager,
-  selectCookies,
 } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { toRefreshedResponse } from '../http/refreshed-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { fetchRequestReader, toRequestView } from '../request/request-source.js'
 
@@ -89,10 +88,7 @@ export function implicitRefresh<Input extends object, Payload>(
     async (request, ...rest) => {
       const refreshed = await refresh(request, toRequestView(request))
       const response = await handler(request, ...rest)
-      if (refreshed === null) return response
-      const sent = sendCookies(response, selectCookies(refreshed, response.headers.getSetCookie()))
-      sent.headers.set('cache-control', PRIVATE)
-      return sent
+      return refreshed === null ? response : toRefreshedResponse(response, refreshed)
     }
 }
 

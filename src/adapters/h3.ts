@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
 import { isTokenError } from '../errors.js'
 import {
@@ -7,13 +8,17 @@ import {
 } from '../http/error-response.js'
 import {
   createImplicitRefresh,
-  type ImplicitRefresh,
   type ImplicitRefreshOptions,
-  PRIVATE,
   type RefreshingManager,
-  selectCookies,
 } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { keepRefreshed } from '../http/node-refresh.js'
+import {
+  type ImplicitRefresh,
+  isCacheLifetime,
+  keepPrivate,
+  selectCookies,
+} from '../http/refreshed-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
 import { fetchRequestReader } from '../request/request-source.js'
@@ -83,24 +88,48 @@ export function implicitRefresh<Input extends object, Payload>(
   return async (event, next) => {
     const refreshed = await refresh(event, requestReader.toView(readRequest(event)))
     if (refreshed === null) return next()
+    const nodeResponse = event.runtime?.node?.res
+    // A handler of Node, or a hook for errors, may answer without the event.
+    if (nodeResponse !== undefined) keepRefreshed(nodeResponse as ServerResponse, refreshed)
     try {
       const answer = await next()
-      addRefreshed(event, refreshed, answer instanceof Response ? answer.headers.getSetCookie() : [])
-      return answer
+      addRefreshed(event, refreshed, answer)
+      return withoutLifetimes(answer)
     } catch (error) {
-      addRefreshed(event, refreshed, [])
+      addRefreshed(event, refreshed, error)
+      const { headers } = Object(error) as { readonly headers?: unknown }
+      if (headers instanceof Headers) removeLifetimes(headers)
       throw error
     }
   }
 }
 
-// h3 has headers of its own for errors. Both are put over those of a response that a handler returns.
-function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, own: readonly string[]): void {
+// The headers of the event, and others for errors, are put over those of what a handler returns or throws.
+function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, answer: unknown): void {
+  const { headers: given } = Object(answer) as { readonly headers?: unknown }
+  const own = given instanceof Headers ? given.getSetCookie() : []
   for (const headers of [event.res.headers, event.res.errHeaders]) {
+    keepPrivate(headers)
     const cookies = selectCookies(refreshed, [...own, ...headers.getSetCookie()])
     for (const cookie of cookies) headers.append('set-cookie', cookie)
-    headers.set('cache-control', PRIVATE)
   }
+}
+
+const HTTP_RESPONSE = Symbol.for('h3.HTTPResponse')
+
+// A copy: the application may return one response to many requests.
+function withoutLifetimes(answer: unknown): unknown {
+  const isResponse = answer instanceof Response && answer.status !== 101
+  if (!isResponse && (Object(answer) as Record<symbol, unknown>)[HTTP_RESPONSE] !== true) return answer
+  const { body, status, statusText, headers: given, constructor } = answer as Response
+  const headers = new Headers(given)
+  removeLifetimes(headers)
+  const Copy = isResponse ? Response : (constructor as typeof Response)
+  return new Copy(body, { status, statusText, headers })
+}
+
+function removeLifetimes(headers: Headers): void {
+  for (const name of [...headers.keys()].filter(isCacheLifetime)) headers.delete(name)
 }
 
 /** The request of an event, or `TypeError` for an event of h3 1: its requests, answers and middleware are others. */

@@ -4,9 +4,7 @@ import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '
 import {
   createImplicitRefresh,
   type ImplicitRefreshOptions,
-  PRIVATE,
   type RefreshingManager,
-  selectCookies,
 } from '../http/implicit-refresh.js'
 import {
   assertMount,
@@ -15,6 +13,7 @@ import {
   type MountableRoutes,
   type MountOptions,
 } from '../http/mountable-routes.js'
+import { toRefreshedResponse } from '../http/refreshed-response.js'
 import {
   createEnforcer,
   createInjector,
@@ -128,9 +127,10 @@ export function implicitRefresh<Input extends object, Payload>(
     const refreshed = await refresh(c, toView(c))
     await next()
     if (refreshed === null) return
-    // Afterwards: a route may answer with a response that the context has not made.
-    sendCookies(c, selectCookies(refreshed, c.res.headers.getSetCookie()))
-    c.header('cache-control', PRIVATE)
+    const response = toRefreshedResponse(c.res, refreshed)
+    // Hono adds the headers of the response before to the one that replaces it.
+    c.res = undefined
+    c.res = response
   }
 }
 

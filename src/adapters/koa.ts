@@ -7,7 +7,8 @@ import {
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
-import { isMounted, keepRefreshed, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import { isMounted, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
+import { keepRefreshed } from '../http/node-refresh.js'
 import {
   createEnforcer,
   createInjector,

@@ -6,6 +6,7 @@ import { readCookieHeader, type RequestToken, replaceCookies } from '../request/
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
 import type { RefreshOptions, TokenPair } from '../sessions/options.js'
+import { createRefreshed, type ImplicitRefresh, readCookieName } from './refreshed-response.js'
 import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
 
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
@@ -34,19 +35,11 @@ export interface ImplicitRefreshOptions<Source, Input extends object = object, P
   readonly ip?: (source: Source) => string | null | undefined
 }
 
-/** What an implicit refresh has changed. */
-export interface ImplicitRefresh {
-  /** The `Set-Cookie` values that the response must carry; deletions if the session is over. */
-  readonly cookies: readonly string[]
-  /** The `Cookie` header with the new tokens, for whoever handles the request next; dependencies find them by themselves. */
-  readonly cookieHeader: string
-}
-
 /**
  * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is good, so that the request
  * goes on with new tokens. `null` when there was nothing to do.
  *
- * A session that is over is not refreshed: the request goes on without it, and `cookies` delete what is left of it. A
+ * A session that is over is not refreshed: the request goes on without it, and the headers delete what is left of it. A
  * request whose refresh token is refused for another reason, a missing CSRF value for example, goes on as it came. Rejects
  * when the store or the signer is unavailable: a request must not count as logged out for that.
  */
@@ -72,15 +65,6 @@ export function createImplicitRefresh<Source, Input extends object, Payload>(
 }
 
 const OPTIONS: OptionNames<ImplicitRefreshOptions<never>> = { claimsOnRefresh: true, ip: true }
-
-/** What a response with new tokens is for: nobody but its client. */
-export const PRIVATE = 'private, no-store'
-
-/** The cookies of a refresh that a response does not set itself: those of a log-in or a log-out are newer. */
-export function selectCookies({ cookies }: ImplicitRefresh, own: readonly string[]): readonly string[] {
-  const names = new Set(own.map(readName))
-  return cookies.filter((cookie) => !names.has(readName(cookie)))
-}
 
 async function refreshView<Input extends object, Payload>(
   tokens: RefreshingManager<Input, Payload>,
@@ -181,14 +165,14 @@ function isOver(code: string): boolean {
 function replace(view: RequestView, header: string, cookies: readonly string[]): ImplicitRefresh {
   const cookieHeader = toCookieHeader(header, cookies)
   replaceCookies(view, cookieHeader)
-  return { cookies, cookieHeader }
+  return createRefreshed(cookies, cookieHeader)
 }
 
 // What a browser would send next: the cookies of the header, with those that are set and without those that are deleted.
 function toCookieHeader(header: string, setCookies: readonly string[]): string {
   const changed = new Map(
     setCookies.map((cookie) => {
-      const name = readName(cookie)
+      const name = readCookieName(cookie)
       return [name, (cookie.split(';', 1)[0] as string).slice(name.length + 1)]
     }),
   )
@@ -198,8 +182,4 @@ function toCookieHeader(header: string, setCookies: readonly string[]): string {
     .filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim() ?? ''))
   const added = [...changed].filter(([, value]) => value !== '').map(([name, value]) => `${name}=${value}`)
   return [...kept, ...added].join('; ')
-}
-
-function readName(cookie: string): string {
-  return cookie.slice(0, cookie.indexOf('='))
 }

@@ -4,16 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../request/body.js'
 import { AddressedView } from '../request/fetch-view.js'
 import { readReplacedCookies } from '../request/read-token.js'
-import { toRequestView } from '../request/request-source.js'
 import { rememberView } from '../request/view.js'
-import {
-  createImplicitRefresh,
-  type ImplicitRefresh,
-  type ImplicitRefreshOptions,
-  PRIVATE,
-  type RefreshingManager,
-  selectCookies,
-} from './implicit-refresh.js'
 import { isBelow, type MountableRoutes } from './mountable-routes.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
@@ -64,50 +55,6 @@ export async function sendFetchResponse(response: Response, res: ServerResponse)
   } catch (error) {
     // The client has left; an answer that is streamed ends with that.
     if (!res.destroyed) throw error
-  }
-}
-
-/**
- * Adds the headers of an implicit refresh to whatever a Node response will be: error handlers drop the headers that are set
- * before them, and some responses are written without the framework.
- */
-export function keepRefreshed(res: ServerResponse, refreshed: ImplicitRefresh): void {
-  const writeHead = res.writeHead.bind(res) as (status: number, ...rest: unknown[]) => ServerResponse
-  const writeRefreshed = (status: number, ...rest: unknown[]): ServerResponse => {
-    const given = rest.at(-1)
-    const isGiven = typeof given === 'object' && given !== null
-    // As Node does with headers that are given here, when others were set before.
-    if (isGiven) for (const [name, value] of toPairs(given)) res.setHeader(name, value)
-    const own = [res.getHeader('set-cookie') ?? []].flat().map(String)
-    res.setHeader('set-cookie', [...own, ...selectCookies(refreshed, own)])
-    res.setHeader('cache-control', PRIVATE)
-    return writeHead(status, ...(isGiven ? rest.slice(0, -1) : rest))
-  }
-  Object.assign(res, { writeHead: writeRefreshed })
-}
-
-// An object of headers, or the flat list of names and values that Node also takes.
-function toPairs(headers: object): [string, string | readonly string[]][] {
-  if (!Array.isArray(headers)) return Object.entries(headers) as [string, string | readonly string[]][]
-  const flat = headers.flat() as string[]
-  return flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1] ?? '']] : []))
-}
-
-/** Middleware of Node servers that refreshes implicitly. */
-export function createNodeRefresh<Req extends IncomingMessage, Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Req, Input, Payload>,
-  readIp: (req: Req) => string | null | undefined,
-): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
-  const refresh = createImplicitRefresh(tokens, options, readIp)
-  return async (req, res, next) => {
-    try {
-      const refreshed = await refresh(req, toRequestView(req))
-      if (refreshed !== null) keepRefreshed(res, refreshed)
-    } catch (error) {
-      return next(error)
-    }
-    next()
   }
 }
 

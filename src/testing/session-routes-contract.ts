@@ -48,7 +48,7 @@ function cookieCases({ test }: SessionCases): void {
   test('a log-in sets four cookies and answers with the session', async ({ browser, user }) => {
     const response = await browser.send('POST login', { body: { name: user, password: 'secret' } })
     equal(response.status, 200)
-    equal(response.headers.get('cache-control'), 'no-store')
+    equal(response.headers.get('cache-control'), 'private, no-store')
     equal(response.headers.getSetCookie().length, 4)
     deepEqual(browser.cookieNames().toSorted(), ALL_COOKIES)
     const { session, ...members } = (await response.json()) as SessionBody

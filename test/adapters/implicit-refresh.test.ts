@@ -1,49 +1,12 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { implicitRefresh as implicitExpress } from '../../src/adapters/express.js'
 import { implicitRefresh as implicitFetch } from '../../src/adapters/fetch.js'
-import {
-  ConfigurationError,
-  refreshImplicitly,
-  type RevocationStore,
-  setAccessCookies,
-  setRefreshCookies,
-  type TokenConfigOptions,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { createCookieJar } from '../helpers/cookie-jar.js'
-import { createClock } from '../helpers/manager.js'
+import { ConfigurationError, refreshImplicitly } from '../../src/index.js'
 import { csrfOf } from '../helpers/requests.js'
 import { createRevocable } from '../helpers/revocable.js'
+import { COOKIES, logIn, TOKEN_COOKIES } from './logged-in.js'
+import { PUBLIC, PUBLIC_ROUTES } from './public-routes.js'
 import { REFRESHING } from './refreshing.js'
-
-const COOKIES = {
-  JWT_TOKEN_LOCATION: ['headers', 'cookies'],
-  JWT_ACCESS_TOKEN_EXPIRES: '5m',
-  JWT_REFRESH_TOKEN_EXPIRES: '1d',
-} as const satisfies TokenConfigOptions
-
-/** A manager, a browser's cookies after a log-in, and a switch that takes the store away. */
-async function logIn() {
-  const clock = createClock()
-  const memory = createMemoryStore({ clock })
-  let isGone = false
-  const assertThere = (): void => {
-    if (isGone) throw new Error('connection refused')
-  }
-  const store: RevocationStore = {
-    ...memory,
-    createLookup: undefined as never,
-    async lookup(keys, options) {
-      assertThere()
-      return memory.lookup(keys, options)
-    },
-  }
-  const { tokens } = createRevocable(COOKIES, { clock, store })
-  const jar = createCookieJar()
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
-  jar.store([...setAccessCookies(tokens, pair.accessToken), ...setRefreshCookies(tokens, pair.refreshToken)])
-  return { tokens, clock, jar, pair, takeAway: () => (isGone = true) }
-}
 
 describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
   const open = async () => {
@@ -60,12 +23,6 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     }
     return { ...session, send }
   }
-  const TOKEN_COOKIES = [
-    'access_token_cookie',
-    'csrf_access_token',
-    'refresh_token_cookie',
-    'csrf_refresh_token',
-  ]
 
   test('an access cookie that has not expired is left alone', async () => {
     const { send } = await open()
@@ -116,6 +73,31 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     expect((await send('/open')).headers.get('cache-control')).toBe('private, no-store')
     expect((await send('/open')).headers.get('cache-control')).not.toBe('private, no-store')
   })
+
+  test.each(Object.entries({ ...PUBLIC_ROUTES, 'HEAD text': 200, metadata: 200 }))(
+    'no cache may keep new tokens, whatever the route allows: %s',
+    async (route, status) => {
+      const { send, clock } = await open()
+      const [kind = '', method = 'GET'] = route.split(' ').toReversed()
+      const path = kind === 'metadata' ? '/.well-known/oauth-protected-resource' : `/public/${kind}`
+      const before = await send(path, { method, redirect: 'manual' })
+      expect([before.status, before.headers.get('cache-control')]).toEqual([
+        status,
+        // Some frameworks drop the headers of a response when its route fails.
+        kind === 'error' ? before.headers.get('cache-control') : expect.stringContaining('public'),
+      ])
+      clock.seconds += 301
+      const { names, headers, ...answer } = await send(path, { method, redirect: 'manual' })
+      expect(answer.status).toBe(status)
+      expect(names.toSorted()).toEqual(
+        [...TOKEN_COOKIES, ...(kind === 'response' ? ['theme'] : [])].toSorted(),
+      )
+      expect(headers.get('cache-control')).toBe('private, no-store')
+      const kept = Object.keys(PUBLIC).filter((name) => name !== 'cache-control' && headers.has(name))
+      expect(kept).toEqual([])
+      expect((await send('/me')).status).toBe(200)
+    },
+  )
 
   test('requests at the same time get cookies of one generation', async () => {
     const { send, clock, tokens, jar } = await open()
@@ -190,7 +172,10 @@ describe('refreshImplicitly', () => {
 
   test('claimsOnRefresh changes the claims, as in the session routes', async () => {
     const { tokens, request, refreshed } = await ask(() => ({ role: 'reader' }))
-    expect(refreshed?.cookies.length).toBe(4)
+    expect(refreshed?.headers.map(([name]) => name)).toEqual([
+      ...Array(4).fill('set-cookie'),
+      'cache-control',
+    ])
     expect(await tokens.accessTokenRequired(request)).toMatchObject({ sub: 'ada', role: 'reader' })
     expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.7')
   })
@@ -199,7 +184,9 @@ describe('refreshImplicitly', () => {
     const kept = await ask(() => undefined)
     expect(await kept.tokens.accessTokenRequired(kept.request)).toMatchObject({ sub: 'ada' })
     const gone = await ask(() => null)
-    expect(gone.refreshed?.cookies.every((cookie) => cookie.includes('Max-Age=0'))).toBe(true)
+    const headers = new Headers()
+    gone.refreshed?.applyTo(headers)
+    expect(headers.getSetCookie().map((cookie) => cookie.includes('Max-Age=0'))).toEqual(Array(4).fill(true))
     await expect(gone.tokens.accessTokenRequired(gone.request)).rejects.toMatchObject({
       code: 'TOKEN_MISSING',
     })

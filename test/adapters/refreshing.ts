@@ -17,19 +17,37 @@ import * as hono from '../../src/adapters/hono.js'
 import * as koa from '../../src/adapters/koa.js'
 import * as nest from '../../src/adapters/nest/index.js'
 import type { TokenManager } from '../../src/index.js'
+import { createMetadataRoutes } from '../../src/routes/oauth-routes.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
+import {
+  addToElysia,
+  addToExpress,
+  addToFastify,
+  addToH3,
+  addToHono,
+  addToKoa,
+  answerPublicly,
+  PublicController,
+} from './public-routes.js'
 
 // What a log-in of the route's own would set.
 const OWN = 'access_token_cookie=own; Path=/'
 
+/** Routes of this package that let every cache keep their responses. */
+const createMetadata = (tokens: TokenManager): ReturnType<typeof createMetadataRoutes> =>
+  createMetadataRoutes(tokens, { resource: { resource: 'https://api.example' } })
+
 /**
  * Applications that refresh implicitly: `GET` and `POST /me` answer with the user, `GET /open` needs none, `GET /sets` sets an
- * access cookie itself, and `GET /fails` throws an error of its own. Most set a cookie `own` in `/me`.
+ * access cookie itself, and `GET /fails` throws an error of its own. Most set a cookie `own` in `/me`. All have the routes of
+ * `PUBLIC_ROUTES`, and metadata below `/.well-known`.
  */
 export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promise<RunningServer>>> = {
   Express(tokens) {
     const app = express()
     app.use(expressAdapter.implicitRefresh(tokens))
+    app.use(expressAdapter.mount(createMetadata(tokens)))
+    addToExpress(app)
     app.all(
       '/me',
       expressAdapter.inject({ payload: tokens.accessTokenRequired }, ({ payload }, _req, res) => {
@@ -50,6 +68,8 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
     const app = Fastify({ forceCloseConnections: true })
     app.setErrorHandler(fastify.handleErrors({ config: tokens.config }))
     app.addHook('onRequest', fastify.implicitRefresh(tokens))
+    app.register(fastify.mount(createMetadata(tokens)))
+    addToFastify(app)
     app.route({
       method: ['GET', 'POST'],
       url: '/me',
@@ -74,6 +94,8 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
     const app = new Hono()
     app.onError(hono.handleErrors({ config: tokens.config }))
     app.use(hono.implicitRefresh(tokens))
+    app.use(hono.mount(createMetadata(tokens)))
+    addToHono(app)
     app.on(['GET', 'POST'], '/me', hono.inject({ payload: tokens.accessTokenRequired }), (c) => {
       c.header('set-cookie', 'own=1', { append: true })
       return c.json(c.var.payload.sub)
@@ -91,7 +113,9 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
     app.silent = true
     app.use(koa.handleErrors({ config: tokens.config }))
     app.use(koa.implicitRefresh(tokens))
+    app.use(koa.mount(createMetadata(tokens)))
     const router = new Router()
+    addToKoa(router)
     const me = koa.inject({ payload: tokens.accessTokenRequired }, ({ payload }, ctx) => {
       ctx.cookies.set('own', '1')
       ctx.body = JSON.stringify(payload.sub)
@@ -114,6 +138,8 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
     const app = new H3({ silent: true })
     app.use(h3.handleErrors({ config: tokens.config }))
     app.use(h3.implicitRefresh(tokens))
+    app.use(h3.mount(createMetadata(tokens)))
+    addToH3(app)
     app.all(
       '/me',
       h3.inject({ payload: tokens.accessTokenRequired }, ({ payload }, event) => {
@@ -131,7 +157,8 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
   Elysia(tokens) {
     const app = new Elysia({ adapter: elysiaNode() })
       .onError(elysia.handleErrors({ config: tokens.config }))
-      .onTransform(elysia.implicitRefresh(tokens))
+      .use(elysia.implicitRefresh(tokens))
+      .use(elysia.mount(createMetadata(tokens)))
       .get('/open', () => Response.json('open'))
       .get('/sets', ({ cookie }) => {
         cookie['access_token_cookie']?.set({ value: 'own', path: '/' })
@@ -145,6 +172,7 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
         cookie['own']?.set({ value: '1' })
         return JSON.stringify(payload.sub)
       })
+    addToElysia(app as never)
     return serveFetch((request) => app.handle(request), 0)
   },
   Fetch(tokens) {
@@ -152,9 +180,12 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       fetchAdapter.sendCookies(Response.json(payload.sub), ['own=1']),
     )
     const wrap = fetchAdapter.implicitRefresh(tokens)
+    const metadata = createMetadata(tokens)
     const handler = wrap(
       fetchAdapter.handleErrors({ config: tokens.config })(async (request) => {
         const { pathname } = new URL(request.url)
+        const known = (await metadata.handle(request)) ?? answerPublicly(pathname)
+        if (known !== null) return known
         if (pathname === '/me') return me(request)
         if (pathname === '/sets') return Response.json('sets', { headers: { 'set-cookie': OWN } })
         return pathname === '/open' ? Response.json('open') : new Response(null, { status: 500 })
@@ -169,9 +200,10 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
       async (tokens: TokenManager): Promise<RunningServer> => {
         const setUp = (app: INestApplication): void => {
           app.use(nest.implicitRefresh(tokens))
+          app.use(nest.mount(createMetadata(tokens)))
           app.useGlobalFilters(new nest.TokenExceptionFilter({ config: tokens.config }))
         }
-        const { port } = await serve([OwnController], {
+        const { port } = await serve([OwnController, PublicController], {
           platform,
           setUp,
           imports: [nest.TokenModule.forRoot({ tokens })],

@@ -159,7 +159,9 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       ...keys.flatMap(({ privateKey }) => privateKeyTexts('privateKey', privateKey)),
       { kind: 'a passphrase', text: PASSPHRASE },
       ...[pair.accessToken, pair.refreshToken, minted].map((text) => ({ kind: 'a token', text })),
-      ...cookieValues(refreshed.cookies).map((text) => ({ kind: 'a value of a cookie', text })),
+      ...cookieValues(refreshed.headers.flatMap(([name, value]) => (name === 'set-cookie' ? value : []))).map(
+        (text) => ({ kind: 'a value of a cookie', text }),
+      ),
       { kind: 'a CSRF value', text: csrf },
       { kind: 'a password', text: PASSWORD },
     ],

@@ -7,7 +7,7 @@ describe('log-in', () => {
     const response = await createBrowser().logIn()
     expect(response.status).toBe(200)
     expect(response.headers.getSetCookie()).toHaveLength(4)
-    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(response.headers.get('cache-control')).toBe('private, no-store')
     expect(await response.json()).toEqual({
       session: {
         id: expect.any(String) as string,

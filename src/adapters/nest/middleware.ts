@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ImplicitRefreshOptions, RefreshingManager } from '../../http/implicit-refresh.js'
 import { assertMount, type MountableRoutes, type MountOptions } from '../../http/mountable-routes.js'
-import { createNodeMount, createNodeRefresh } from '../../http/node-bridge.js'
+import { createNodeMount } from '../../http/node-bridge.js'
+import { createNodeRefresh } from '../../http/node-refresh.js'
 
 // Express and the middleware of Fastify keep the URL here when they take a prefix off.
 type RoutedMessage = IncomingMessage & {

@@ -1,5 +1,6 @@
 import { extraClaims, type TokenPayload, type TokenType } from '../../claims/payload.js'
 import { toBase64url } from '../../encoding.js'
+import { keepPrivate } from '../../http/refreshed-response.js'
 import {
   readOwnClaims,
   setAccessCookies,
@@ -132,9 +133,10 @@ export function createEmptyAnswer(): Response {
 
 const NO_STORE = { 'cache-control': 'no-store' }
 
-/** The response with `Set-Cookie` values added. */
+/** The response with `Set-Cookie` values added, which no shared cache keeps then. */
 export function withCookies(response: Response, cookies: readonly string[]): Response {
   for (const cookie of cookies) response.headers.append('set-cookie', cookie)
+  if (cookies.length > 0) keepPrivate(response.headers)
   return response
 }
 

@@ -15,7 +15,8 @@ export async function proxy(request: NextRequest): Promise<Response> {
     }
     if (refreshed === null) return NextResponse.next()
     const response = NextResponse.next({ request: { headers } })
-    for (const cookie of refreshed.cookies) response.headers.append('set-cookie', cookie)
+    // The new cookies, and headers that keep them out of every shared cache.
+    refreshed.applyTo(response.headers)
     return response
   } catch (error) {
     if (!isTokenError(error)) throw error

@@ -1,0 +1,86 @@
+/** What an implicit refresh has changed. */
+export interface ImplicitRefresh {
+  /**
+   * Every header that the response must have: `set-cookie` once for each cookie (deletions if the session is over), and
+   * `cache-control`. `applyTo` sets them.
+   */
+  readonly headers: readonly HeaderPair[]
+  /** The `Cookie` header with the new tokens, for whoever handles the request next; dependencies find them by themselves. */
+  readonly cookieHeader: string
+  /**
+   * Sets `headers` on the headers of a response, which then no shared cache keeps. Call it last: cookies that the
+   * response already has win, because a login or a logout is newer than the refresh.
+   */
+  applyTo(headers: Headers): void
+}
+
+/** The name of a header, in lower case, and its value. */
+export type HeaderPair = readonly [name: string, value: string]
+
+/** What a response with tokens is for: nobody but its client. */
+const PRIVATE = 'private, no-store'
+
+// RFC 9213 §2.2: a targeted header, such as `CDN-Cache-Control`, overrides `Cache-Control` in the caches that know it. The
+// others here do the same in the caches that they were invented for.
+const LIFETIMES: ReadonlySet<string> = new Set([
+  'expires',
+  'surrogate-control',
+  'edge-control',
+  'x-accel-expires',
+])
+
+/** Whether a header, besides `Cache-Control`, tells a shared cache how long to keep a response. */
+export function isCacheLifetime(name: string): boolean {
+  const key = name.toLowerCase()
+  return LIFETIMES.has(key) || key.endsWith('-cache-control')
+}
+
+/** Makes a response with tokens one that no shared cache keeps, whatever it allowed before. */
+export function keepPrivate(headers: Headers): void {
+  for (const name of [...headers.keys()].filter(isCacheLifetime)) headers.delete(name)
+  headers.set('cache-control', PRIVATE)
+}
+
+/** What a refresh returns, for the cookies it sets and the header that they replace. */
+export function createRefreshed(cookies: readonly string[], cookieHeader: string): ImplicitRefresh {
+  const headers: readonly HeaderPair[] = [
+    ...cookies.map((cookie): HeaderPair => ['set-cookie', cookie]),
+    ['cache-control', PRIVATE],
+  ]
+  const refreshed: ImplicitRefresh = {
+    headers,
+    cookieHeader,
+    applyTo(target) {
+      keepPrivate(target)
+      for (const cookie of selectCookies(refreshed, target.getSetCookie()))
+        target.append('set-cookie', cookie)
+    },
+  }
+  return refreshed
+}
+
+/** The cookies of a refresh that a response does not set itself: those of a login or a logout are newer. */
+export function selectCookies({ headers }: ImplicitRefresh, own: readonly string[]): readonly string[] {
+  const names = new Set(own.map(readCookieName))
+  return headers
+    .filter(([name, value]) => name === 'set-cookie' && !names.has(readCookieName(value)))
+    .map(([, value]) => value)
+}
+
+/** A copy of a response with the headers of a refresh. */
+export function toRefreshedResponse(response: Response, refreshed: ImplicitRefresh): Response {
+  const { status, statusText, body } = response
+  // An upgrade cannot be copied, and nobody shares one between requests as they may share other responses.
+  if (status === 101) {
+    refreshed.applyTo(response.headers)
+    return response
+  }
+  const headers = new Headers(response.headers)
+  refreshed.applyTo(headers)
+  return new Response(body, { status, statusText, headers })
+}
+
+/** The name of the cookie that a `Set-Cookie` value sets. */
+export function readCookieName(cookie: string): string {
+  return cookie.slice(0, cookie.indexOf('='))
+}

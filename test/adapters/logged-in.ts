@@ -1,0 +1,47 @@
+import {
+  type RevocationStore,
+  setAccessCookies,
+  setRefreshCookies,
+  type TokenConfigOptions,
+} from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createCookieJar } from '../helpers/cookie-jar.js'
+import { createClock } from '../helpers/manager.js'
+import { createRevocable } from '../helpers/revocable.js'
+
+export const COOKIES = {
+  JWT_TOKEN_LOCATION: ['headers', 'cookies'],
+  JWT_ACCESS_TOKEN_EXPIRES: '5m',
+  JWT_REFRESH_TOKEN_EXPIRES: '1d',
+} as const satisfies TokenConfigOptions
+
+/** A manager, a browser's cookies after a login, and a switch that takes the store away. */
+export async function logIn() {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  let isGone = false
+  const assertThere = (): void => {
+    if (isGone) throw new Error('connection refused')
+  }
+  const store: RevocationStore = {
+    ...memory,
+    createLookup: undefined as never,
+    async lookup(keys, options) {
+      assertThere()
+      return memory.lookup(keys, options)
+    },
+  }
+  const { tokens } = createRevocable(COOKIES, { clock, store })
+  const jar = createCookieJar()
+  const pair = await tokens.createTokenPair({ uid: 'ada' })
+  jar.store([...setAccessCookies(tokens, pair.accessToken), ...setRefreshCookies(tokens, pair.refreshToken)])
+  return { tokens, clock, jar, pair, takeAway: () => (isGone = true) }
+}
+
+/** The cookies that a refresh sets. */
+export const TOKEN_COOKIES = [
+  'access_token_cookie',
+  'csrf_access_token',
+  'refresh_token_cookie',
+  'csrf_refresh_token',
+]
