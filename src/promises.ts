@@ -1,3 +1,5 @@
+import { monotonicNow } from './time.js'
+
 /**
  * Whether a value is still to come, whatever its make.
  *
@@ -29,6 +31,42 @@ export function withDeadline<Value>(
       clearTimeout(timer)
       settle()
     }
+    Promise.resolve(answer).then(
+      (value) => end(() => resolve(value)),
+      (error: unknown) => end(() => reject(error)),
+    )
+  })
+}
+
+// A timer that fires later than this was held up: the process was busy or suspended.
+const LATE_MS = 50
+
+/**
+ * Like `withDeadline`, but time in which the process was blocked does not count.
+ *
+ * After a pause, timers fire before anything is read from the network. Without this, an answer that is already there would
+ * be given up, and so would a request that was never sent.
+ */
+export function withFairDeadline<Value>(
+  answer: PromiseLike<Value>,
+  timeoutMs: number,
+  createReason: () => Error,
+): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    let timer: ReturnType<typeof setTimeout>
+    const wait = (milliseconds: number): void => {
+      const dueAt = monotonicNow() + milliseconds
+      timer = setTimeout(() => {
+        const late = monotonicNow() - dueAt
+        if (late > LATE_MS) wait(Math.min(late, timeoutMs))
+        else reject(createReason())
+      }, milliseconds)
+    }
+    const end = (settle: () => void): void => {
+      clearTimeout(timer)
+      settle()
+    }
+    wait(timeoutMs)
     Promise.resolve(answer).then(
       (value) => end(() => resolve(value)),
       (error: unknown) => end(() => reject(error)),

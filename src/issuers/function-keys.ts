@@ -2,7 +2,7 @@ import { isJsonObject } from '../json.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { isJwk, type Jwk, type JwsHeader, type KeyMaterial } from '../jws/jose.js'
 import { parseJwkText } from '../jws/jwk.js'
-import { withDeadline } from '../promises.js'
+import { withFairDeadline } from '../promises.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import {
   bindKeySet,
@@ -20,6 +20,7 @@ import {
   type KeyRuntime,
   type KeyTiming,
 } from './key-cache.js'
+import { createLookupBudget, type LookupBudget } from './lookup-budget.js'
 
 /** The key for a header: one, several of which the `kid` selects, or `null` for none. */
 export type KeyAnswer = Jwk | readonly Jwk[] | { readonly keys: readonly Jwk[] } | KeyMaterial | null
@@ -30,9 +31,13 @@ export type KeyFunction = (header: JwsHeader, issuer: string) => KeyAnswer | Pro
 // How many headers are remembered, and how many keys one answer may have.
 const MAX_ENTRIES = 100
 const MAX_KEYS = 100
-// How many calls for new headers there may be per cool-down: in all, and of those that find no key.
+// How many calls for new headers requests may cause per cool-down: in all, and of those that find no key.
 const MAX_CALLS = 100
 const MAX_UNKNOWN_CALLS = 10
+// How many calls there may be per second for callers who are not asked twice.
+const MAX_CERTAIN_CALLS = 10
+// How many headers are remembered that had a key, and that had none.
+const MAX_REMEMBERED = 1000
 
 /** The keys that a function of the application finds; each answer is remembered for its algorithm and `kid`. */
 export function createFunctionKeys(
@@ -46,7 +51,12 @@ export function createFunctionKeys(
   const entries = new Map<string, KeyCache>()
   const pending = new Map<string, KeyCache>()
   const owners = new WeakMap<BoundKey, string>()
-  const limit = createCallLimit(timing.cooldownMs, runtime.now)
+  const { now } = runtime
+  const budgets = createBudgets(timing.cooldownMs, now)
+  // Headers that had a key at some time are no guesses: strangers cannot keep them from being looked for again.
+  const known = new Map<string, true>()
+  const unknown = new Map<string, number>()
+  const isUnknown = (id: string): boolean => now() - (unknown.get(id) ?? -Infinity) < timing.cooldownMs
 
   const createEntry = (header: JwsHeader): KeyCache =>
     createKeyCache({
@@ -55,7 +65,7 @@ export function createFunctionKeys(
       emit,
       runtime,
       load: async (previous) => {
-        const answer = await withDeadline(
+        const answer = await withFairDeadline(
           Promise.resolve(findKeys(header, issuer)),
           timing.timeoutMs,
           () => new Error(`The key function did not answer within ${timing.timeoutMs} ms`),
@@ -67,11 +77,11 @@ export function createFunctionKeys(
   const isAccepted = ({ alg, kid }: JwsHeader): boolean =>
     algorithms.some((algorithm) => algorithm === alg) && kid !== ''
 
-  const find = (header: JwsHeader): readonly BoundKey[] | null => {
+  const find: IssuerKeys['find'] = (header, isFinal = false) => {
     if (!isAccepted(header)) return []
     const id = toEntryId(header)
     const entry = entries.get(id)
-    if (entry === undefined) return limit.isUnknown(id) ? [] : null
+    if (entry === undefined) return isFinal || isUnknown(id) ? [] : null
     setNewest(entries, id, entry, MAX_ENTRIES)
     const keys = entry.current()
     if (keys === null) return null
@@ -79,30 +89,42 @@ export function createFunctionKeys(
     for (const key of found) owners.set(key, id)
     if (found.length === 0) {
       entries.delete(id)
-      limit.setUnknown(id)
+      setNewest(unknown, id, now(), MAX_REMEMBERED)
     }
     return found
   }
 
-  const load = async (header: JwsHeader, mustBeCertain = false): Promise<void> => {
-    const known = find(header)
-    if (known !== null && (known.length > 0 || !mustBeCertain || !isAccepted(header))) return
-    // It was looked for within the cool-down, or too many others were.
+  // A call for a header that is not known, within its budget. Returns what to do when it has found a key.
+  const takeCall = (id: string, mustBeCertain: boolean): (() => void) => {
+    const { certain, all, guesses } = budgets
+    const isGuess = !known.has(id)
+    const isAllowed = mustBeCertain
+      ? certain.take()
+      : all.waitMs() === 0 && (!isGuess || guesses.take()) && all.take()
+    if (!isAllowed) throw notLookedFor(issuer)
+    return () => {
+      setNewest(known, id, true, MAX_REMEMBERED)
+      if (isGuess && !mustBeCertain) guesses.giveBack()
+    }
+  }
+
+  const load: IssuerKeys['load'] = async (header, mustBeCertain = false) => {
+    const before = find(header)
+    if (before !== null && (before.length > 0 || !mustBeCertain || !isAccepted(header))) return
     const id = toEntryId(header)
     const other = entries.get(id) ?? pending.get(id)
-    if (known !== null || (other === undefined && limit.isReached())) throw notLookedFor(issuer)
+    const setFound = other === undefined ? takeCall(id, mustBeCertain) : null
     const entry = other ?? createEntry(header)
-    const setFound = other === undefined ? limit.take() : null
     // Stays if the call fails: the next one has to wait for longer each time.
     if (other === undefined) setNewest(pending, id, entry, MAX_UNKNOWN_CALLS)
-    const isCertain = await entry.load(true)
+    const isCertain = mustBeCertain ? await entry.loadAnew() : await entry.load().then(() => false)
     pending.delete(id)
     if (selectIssuerKeys(entry.current() ?? [], header).length > 0) {
       setFound?.()
       return setNewest(entries, id, entry, MAX_ENTRIES)
     }
     entries.delete(id)
-    limit.setUnknown(id)
+    setNewest(unknown, id, now(), MAX_REMEMBERED)
     if (mustBeCertain && !isCertain) throw notLookedFor(issuer)
   }
   const background = createBackground(runtime)
@@ -124,7 +146,7 @@ export function createFunctionKeys(
   }
 }
 
-function setNewest(entries: Map<string, KeyCache>, id: string, entry: KeyCache, max: number): void {
+function setNewest<Value>(entries: Map<string, Value>, id: string, entry: Value, max: number): void {
   entries.delete(id)
   entries.set(id, entry)
   for (const oldest of entries.keys()) {
@@ -137,37 +159,19 @@ function toEntryId({ alg, kid }: JwsHeader): string {
   return JSON.stringify([alg, kid ?? null])
 }
 
-interface CallLimit {
-  /** Whether no further header may be looked for within this cool-down. */
-  isReached(): boolean
-  /** Counts a call; the function that is returned says that the call has found a key. */
-  take(): () => void
-  /** Whether a header was looked for within this cool-down, and has no key. */
-  isUnknown(id: string): boolean
-  setUnknown(id: string): void
+interface Budgets {
+  /** Calls for callers who are not asked twice. */
+  readonly certain: LookupBudget
+  /** Calls for everybody else: all of them, and those that find no key. */
+  readonly all: LookupBudget
+  readonly guesses: LookupBudget
 }
 
-function createCallLimit(cooldownMs: number, now: () => number): CallLimit {
-  let period = { endsAt: Number.NEGATIVE_INFINITY, calls: 0, found: 0, unknown: new Set<string>() }
-  const readPeriod = (): typeof period => {
-    const time = now()
-    if (time >= period.endsAt) period = { endsAt: time + cooldownMs, calls: 0, found: 0, unknown: new Set() }
-    return period
-  }
+function createBudgets(cooldownMs: number, now: () => number): Budgets {
   return {
-    isReached() {
-      const { calls, found } = readPeriod()
-      return calls >= MAX_CALLS || calls - found >= MAX_UNKNOWN_CALLS
-    },
-    take() {
-      const counted = readPeriod()
-      counted.calls++
-      return () => void counted.found++
-    },
-    isUnknown: (id) => readPeriod().unknown.has(id),
-    setUnknown(id) {
-      readPeriod().unknown.add(id)
-    },
+    certain: createLookupBudget(MAX_CERTAIN_CALLS, 1000, now),
+    all: createLookupBudget(MAX_CALLS, cooldownMs, now),
+    guesses: createLookupBudget(MAX_UNKNOWN_CALLS, cooldownMs, now),
   }
 }
 

@@ -7,14 +7,17 @@ export interface IssuerKeys {
   /**
    * The keys that may have signed a JWT with this header: empty if the issuer has none. `null` when they have to be loaded
    * first. Starts a reload in the background when the keys are due for one.
+   *
+   * With `isFinal`, for a caller that has waited for `load`, a key that is missing is not looked for again: `null` only says
+   * that no keys are there at all.
    */
-  find(header: JwsHeader): readonly BoundKey[] | null
+  find(header: JwsHeader, isFinal?: boolean): readonly BoundKey[] | null
   /**
    * Loads what `find` lacks for a header, together with every other call that waits for the same. Then `find` answers.
    * Rejects with `KeysUnavailableError` when there is nothing to answer with.
    *
-   * With `mustBeCertain` also when `find` would say that there is no such key, but the issuer may have published one: the
-   * keys could not be loaded, or may not be loaded again within the cool-down. For callers who are not asked twice.
+   * With `mustBeCertain`, a key that is missing is looked for now, from a budget that other requests cannot use up. Rejects
+   * as well if it cannot be looked for. For callers who are not asked twice.
    */
   load(header: JwsHeader, mustBeCertain?: boolean): Promise<void>
   /** Whether a key that `find` returned earlier is still one of the issuer's. Starts a reload like `find`. */

@@ -25,8 +25,11 @@ export interface Issuer {
   toSubject(sub: string): string
   /** The header of one of its tokens, or `TokenDecodeError`. */
   readHeader(jws: CompactJws): JwsHeader
-  /** Verifies the signature, and makes a payload of the claims; `KeysUnavailableError` if the keys are not loaded. */
-  open(jws: CompactJws, claims: Readonly<Record<string, unknown>>): OpenedForeignToken
+  /**
+   * Verifies the signature, and makes a payload of the claims; `KeysUnavailableError` if the keys are not loaded. With
+   * `isLoaded`, the caller has loaded them: a key that is missing then is unknown.
+   */
+  open(jws: CompactJws, claims: Readonly<Record<string, unknown>>, isLoaded: boolean): OpenedForeignToken
 }
 
 /** A genuine token of an issuer; time and audience are not checked. */
@@ -91,9 +94,9 @@ export function createIssuer(options: IssuerOptions, context: IssuerContext): Is
     sessionLifetime: toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d'),
     toSubject: (sub) => subjectPrefix + sub,
     readHeader,
-    open(jws, claims) {
+    open(jws, claims, isLoaded) {
       const header = readHeader(jws)
-      const signer = findSigner(requireKeys(keys, header, issuer), jws)
+      const signer = findSigner(requireKeys(keys, header, issuer, isLoaded), jws)
       last = { encoded: jws.header, header }
       // A token that has to have an id is not given one.
       const toId = required.includes('jti') ? null : () => toTokenId(jws)
@@ -124,8 +127,13 @@ export function toTokenId({ signingInput }: CompactJws): string {
 }
 
 /** The keys for a header, or `TokenSignatureError` for none, or `KeysUnavailableError` if they are not loaded. */
-export function requireKeys(keys: IssuerKeys, header: JwsHeader, issuer: string): readonly BoundKey[] {
-  const found = keys.find(header)
+export function requireKeys(
+  keys: IssuerKeys,
+  header: JwsHeader,
+  issuer: string,
+  isLoaded: boolean,
+): readonly BoundKey[] {
+  const found = keys.find(header, isLoaded)
   if (found === null) {
     // For the next call, and for ready(): a caller that cannot wait would never get a new key otherwise.
     keys.prepare(header)

@@ -6,6 +6,7 @@ import { type CompactJws, parseCompact } from '../jws/compact.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { createIssuer, type Issuer, type IssuerContext } from './issuer.js'
 import { assertPrefixes, type IssuerOptions } from './issuer-options.js'
+import { notLookedFor } from './jwk-set.js'
 import { assertSeparateKeys, createLegacyIssuer, type LegacyIssuer, shareKey } from './legacy-issuer.js'
 import type { LegacyIssuerOptions } from './legacy-options.js'
 
@@ -130,6 +131,24 @@ export function readForeignJwt(issuers: Issuers, jwt: UnverifiedJwt | null): For
   const issuer = iss === undefined ? findWithoutIss(issuers, jwt.jws) : issuers.get(iss as string)
   if (issuer === undefined || issuer.isWithoutIss !== (iss === undefined)) return null
   return { ...jwt, issuer }
+}
+
+// A browser sends one token, or two. Others in the same request, such as cookies that somebody else has set, are guesses.
+const MAX_LOOKUPS = 4
+
+/**
+ * Loads the key of a JWT for a caller who is not asked twice, or rejects with `KeysUnavailableError`. `lookups` has the
+ * headers that the same request has looked up: after a few of them, no further key is looked up for it.
+ */
+export async function loadCertainKeys(
+  { issuer, jws }: ForeignJwt,
+  lookups: Set<string> = new Set(),
+): Promise<void> {
+  const header = issuer.readHeader(jws)
+  if ((issuer.keys.find(header, true) ?? []).length > 0) return
+  lookups.add(jws.header)
+  if (lookups.size > MAX_LOOKUPS) throw notLookedFor(issuer.issuer)
+  await issuer.keys.load(header, true)
 }
 
 function findWithoutIss(issuers: Issuers, jws: CompactJws): Issuer | undefined {

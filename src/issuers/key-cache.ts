@@ -2,8 +2,9 @@ import { KeysUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../jws/algorithms.js'
 import { sleep } from '../runtime.js'
-import { settleQuietly, withDeadline } from '../promises.js'
+import { settleQuietly } from '../promises.js'
 import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
+import { createLookupBudget } from './lookup-budget.js'
 
 /** How long loaded keys are used, and how often they are loaded; in milliseconds. */
 export interface KeyTiming {
@@ -13,7 +14,7 @@ export interface KeyTiming {
   readonly maxAgeMs: number
   /** For so much longer they are used if that fails. */
   readonly maxStaleMs: number
-  /** Between two loads for keys that are not known; the longest time between two attempts. */
+  /** Between two loads for unknown keys that requests name; the longest time between two attempts. */
   readonly cooldownMs: number
 }
 
@@ -41,11 +42,14 @@ export interface KeyCache {
   current(): readonly BoundKey[] | null
   /** Whether a key that is not among them may be looked for: not within the cool-down after a load for such a key. */
   mayHaveMore(): boolean
+  /** Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it. */
+  load(): Promise<void>
   /**
-   * Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it.
-   * Whether the keys were asked for after the call, and have arrived: one that is not among them does not exist.
+   * Waits for a load that is sent after this call: at most one per second, shared by everybody who waits for it. The
+   * cool-down does not apply, so nobody can use it up. Rejects like `load`. Whether that load succeeded: a key that is not
+   * there then does not exist.
    */
-  load(isForMissingKey: boolean): Promise<boolean>
+  loadAnew(): Promise<boolean>
   /** The keys that were loaded last, however old. */
   last(): readonly BoundKey[]
   /** Whether a key is one of those that may be used now. Starts a reload when it is due. */
@@ -56,16 +60,16 @@ export interface KeyCache {
 const FIRST_RETRY_MS = 1000
 // A load that takes so much longer than its deadline has ended without a word: Workers drop what a request has left behind.
 const LOST_AFTER_MS = 1000
+// Between two loads for callers who cannot be told to come back later.
+const ANEW_INTERVAL_MS = 1000
 // In Workers, where each request has to load for itself: so many at a time. Others look after each pause whether one is done.
 const MAX_PARALLEL_LOADS = 4
 const PAUSE_MS = 50
 
 interface Loading {
   readonly startedAt: number
-  /** Whether the keys have been asked for. */
-  isSent: boolean
-  /** Whether they have arrived. */
-  readonly done: Promise<boolean>
+  /** Never rejects. */
+  readonly done: Promise<void>
 }
 
 /** A cache of the keys that `load` resolves to. */
@@ -81,8 +85,11 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   // The newest last. More than one in Workers only, or after one that was lost.
   let underWay: readonly Loading[] = []
   let endedAt = Number.NEGATIVE_INFINITY
-  // When the last load began that a request has waited for because of a key that was missing.
-  let missedAt = Number.NEGATIVE_INFINITY
+  // Loads for keys that are missing in the set: those that requests cause, and those of `loadAnew`.
+  const misses = createLookupBudget(1, timing.cooldownMs, now)
+  const anew = createLookupBudget(1, ANEW_INTERVAL_MS, now)
+  // The load of `loadAnew` that is not sent yet.
+  let turn: Promise<void> | null = null
   let failures = 0
   let lastCause: unknown = null
   // How many loads were started, and which of them brought the keys.
@@ -110,12 +117,12 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     return failures === 0 || time - endedAt >= delay
   }
 
-  const run = async (startedAt: number, sequence: number): Promise<boolean> => {
+  const run = async (startedAt: number, sequence: number): Promise<void> => {
     // A load that was given up must not replace the result of a later one.
     const isLate = (): boolean => applied > sequence
     try {
       const set = await options.load(list)
-      if (isLate()) return true
+      if (isLate()) return
       if (set !== null && set.keys.length === 0) {
         applied = sequence
         withdraw(startedAt, set)
@@ -128,13 +135,11 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
       applied = sequence
       failures = 0
       if (set !== null) options.emit('keysLoaded', () => toLoadedEvent(options.issuer, set))
-      return true
     } catch (cause) {
-      if (isLate()) return true
+      if (isLate()) return
       failures++
       lastCause = cause
       options.emit('keysFailed', () => ({ issuer: options.issuer, cause }))
-      return false
     } finally {
       endedAt = now()
     }
@@ -147,16 +152,19 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
     const sequence = ++started
     // Not before it is among those under way: a load that fails at once would leave itself behind.
     const done = settleQuietly(
-      Promise.resolve().then(() => {
-        loading.isSent = true
-        return run(startedAt, sequence).finally(() => {
+      Promise.resolve()
+        .then(() => run(startedAt, sequence))
+        .finally(() => {
           underWay = underWay.filter((other) => other !== loading)
-        })
-      }),
+        }),
     )
-    const loading: Loading = { startedAt, isSent: false, done }
+    const loading: Loading = { startedAt, done }
     underWay = [...underWay, loading]
     return loading
+  }
+
+  const assertUsable = (): void => {
+    if (!isUsable(now())) throw toUnavailable(lastCause)
   }
 
   const isDue = (time: number): boolean =>
@@ -174,37 +182,53 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
 
   const isFull = (): boolean => isWorkerd && listLoading(now()).length >= MAX_PARALLEL_LOADS
 
+  // Each request with a timer of its own. Resolves to whether the others have loaded what it needs.
+  const waitForRoom = async (isEnough: () => boolean): Promise<boolean> => {
+    for (let waitedMs = 0; isFull(); waitedMs += PAUSE_MS) {
+      if (waitedMs >= timing.timeoutMs) throw toUnavailable(new Error('Too many loads at a time'))
+      await sleep(PAUSE_MS)
+      if (isEnough()) return true
+    }
+    return false
+  }
+
+  const loadInTurn = async (isDone: () => boolean): Promise<void> => {
+    // Also if there is no wait: everybody who comes in this turn of the event loop shares the load.
+    await sleep(anew.waitMs())
+    turn = null
+    // In a Worker, another request may have loaded them meanwhile.
+    if (isDone() || (await waitForRoom(isDone))) return
+    anew.take()
+    await start(now()).done
+  }
+
   return {
     current: () => (isReady(now()) ? list : null),
     last: () => list,
-    mayHaveMore() {
-      const time = now()
-      return listLoading(time).length > 0 || time - missedAt >= timing.cooldownMs
-    },
-    async load(isForMissingKey) {
+    mayHaveMore: () => listLoading(now()).length > 0 || misses.waitMs() === 0,
+    async load() {
       const before = applied
-      for (let waitedMs = 0; isFull(); waitedMs += PAUSE_MS) {
-        if (waitedMs >= timing.timeoutMs) throw toUnavailable(new Error('Too many loads at a time'))
-        // A timer of its own. What the others have loaded, or have failed to, is enough.
-        await sleep(PAUSE_MS)
-        if ((applied !== before || !isFull()) && isUsable(now())) return false
-      }
+      // What the others have loaded, or have failed to, is enough.
+      const isEnough = (): boolean => (applied !== before || !isFull()) && isUsable(now())
+      if (isFull() && (await waitForRoom(isEnough))) return
       const time = now()
+      // The first load is for all keys: it must not keep the next new key from being found.
+      const isForMissingKey = isUsable(time)
       // Nor can a Worker wait for what another of its requests has started.
       const other = isWorkerd ? undefined : listLoading(time).at(-1)
-      if (other === undefined && !isUsable(time) && !isRetryDue(time)) throw toUnavailable(lastCause)
-      const isNew = other?.isSent !== true
-      const { startedAt, done } = other ?? start(time)
-      if (isForMissingKey) missedAt = startedAt
-      const left = Math.max(startedAt + timing.timeoutMs + LOST_AFTER_MS - time, 0)
-      let hasArrived: boolean
-      try {
-        hasArrived = await withDeadline(done, left, () => new Error('The load of the keys was dropped'))
-      } catch (cause) {
-        throw toUnavailable(cause)
-      }
-      if (!isUsable(now())) throw toUnavailable(lastCause)
-      return hasArrived && isNew
+      if (other === undefined && !isForMissingKey && !isRetryDue(time)) throw toUnavailable(lastCause)
+      if (isForMissingKey) misses.take()
+      await (other ?? start(time)).done
+      // The load may have taken longer than the cool-down: its answer counts all the same.
+      if (isForMissingKey) misses.take()
+      assertUsable()
+    },
+    async loadAnew() {
+      const before = started
+      const isDone = (): boolean => applied > before
+      await (isWorkerd ? loadInTurn(isDone) : (turn ??= loadInTurn(isDone)))
+      assertUsable()
+      return isDone()
     },
     isTrusted: (key) => keys.has(key) && isReady(now()),
   }

@@ -53,9 +53,9 @@ export function createLegacyIssuer(
     sessionLifetime: SESSION_LIFETIME,
     toSubject: (sub) => sub,
     readHeader: (jws) => parseHeader(jws.header, TOKEN_TYPES),
-    open(jws, claims) {
+    open(jws, claims, isLoaded) {
       const header = parseHeader(jws.header, TOKEN_TYPES)
-      const signer = findSigner(requireKeys(keys, header, issuer), jws)
+      const signer = findSigner(requireKeys(keys, header, issuer, isLoaded), jws)
       const payload = toLegacyPayload(claims, rules, () => toTokenId(jws))
       return { header, payload, subjects: [payload.sub], signer }
     },

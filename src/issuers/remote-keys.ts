@@ -37,17 +37,19 @@ export function createRemoteKeys(
   const isMissing = (keys: readonly BoundKey[], header: JwsHeader): boolean =>
     selectIssuerKeys(keys, header).length === 0 && couldBePublished(keys, header, algorithms)
 
-  const find = (header: JwsHeader): readonly BoundKey[] | null => {
+  const find: IssuerKeys['find'] = (header, isFinal = false) => {
     const keys = cache.current()
     if (keys === null) return null
-    if (isMissing(keys, header)) return cache.mayHaveMore() ? null : []
+    if (!isFinal && isMissing(keys, header) && cache.mayHaveMore()) return null
     return selectIssuerKeys(keys, header)
   }
 
-  const load = async (header: JwsHeader, mustBeCertain = false): Promise<void> => {
-    // Somebody else may have loaded them in the meantime.
-    const isCertain = find(header) === null && (await cache.load(true))
-    if (mustBeCertain && !isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor(issuer)
+  const load: IssuerKeys['load'] = async (header, mustBeCertain = false) => {
+    if (!mustBeCertain) return find(header) === null ? cache.load() : undefined
+    const keys = cache.current()
+    if (keys !== null && !isMissing(keys, header)) return
+    const isCertain = await cache.loadAnew()
+    if (!isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor(issuer)
   }
   const background = createBackground(runtime)
 
@@ -58,7 +60,7 @@ export function createRemoteKeys(
     idsOf: (kid) => listIds(cache.last(), kid),
     isTrusted: (key) => cache.isTrusted(key),
     async ready() {
-      if (cache.current() === null) await cache.load(false)
+      if (cache.current() === null) await cache.load()
       await background.done()
     },
   }

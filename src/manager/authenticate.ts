@@ -77,10 +77,11 @@ export async function authenticateToken(
   let verified: VerifiedToken | undefined
   try {
     const startedAt = authenticator.now()
+    const needsKeys = policy.isInspection === true || verifier.needsKeys(token, startedAt)
     // To whoever asks about a token of somebody else, an answer is final.
     if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
-    else if (verifier.needsKeys(token, startedAt)) await verifier.loadKeys(token)
-    verified = await verifyLoaded(authenticator, token)
+    else if (needsKeys) await verifier.loadKeys(token)
+    verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys })
     // Not the time before the keys were loaded: the token may have expired meanwhile.
     const now = authenticator.now()
     const { payload } = verified
@@ -104,21 +105,21 @@ export async function authenticateToken(
 }
 
 /**
- * A token whose keys were looked for before.
+ * A token whose keys were looked for before, and with `isLoaded` loaded.
  *
- * The cool-down for a missing key may have ended since then: they are loaded once more.
+ * If they were not, the cool-down for a missing key may have ended since then: they are loaded now.
  */
 export async function verifyLoaded(
   { verifier, now }: Authenticator,
   token: string,
-  allowExpired = false,
+  { isLoaded, allowExpired = false }: { readonly isLoaded: boolean; readonly allowExpired?: boolean },
 ): Promise<VerifiedToken> {
   try {
-    return verifier.verify(token, now(), allowExpired)
+    return verifier.verify(token, now(), allowExpired, isLoaded)
   } catch (error) {
     if (!isTokenError(error) || error.code !== 'KEYS_UNAVAILABLE') throw error
     await verifier.loadKeys(token)
-    return verifier.verify(token, now(), allowExpired)
+    return verifier.verify(token, now(), allowExpired, true)
   }
 }
 

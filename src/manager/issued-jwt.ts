@@ -96,7 +96,7 @@ async function checkIssuedJwt(
   }
   // Its sender is not told to repeat it by any other answer than "unavailable".
   await issuer.keys.load(header, true)
-  const signer = findSigner(requireKeys(issuer.keys, header, issuer.issuer), jws)
+  const signer = findSigner(requireKeys(issuer.keys, header, issuer.issuer, true), jws)
   // Refuses what is not canonical.
   const text = decodePayload(jws)
   // RFC 7519 §4: other parsers may keep the first of the two.

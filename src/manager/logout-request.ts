@@ -69,7 +69,8 @@ async function readLogoutTokens(authenticator: Authenticator, view: RequestView)
       ...(await findTokens(view, 'access', reading)),
       ...(await findTokens(view, 'refresh', reading)),
     ]
-    const opened = await Promise.allSettled(found.map((token) => openToken(authenticator, token)))
+    const lookups = new Set<string>()
+    const opened = await Promise.allSettled(found.map((token) => openToken(authenticator, token, lookups)))
     genuine = opened.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
     const failed = opened.find((answer) => answer.status === 'rejected')
     await assertOwnRequest(view, genuine, reading)
@@ -136,8 +137,12 @@ export async function readRevocableClaims(
   return readKnown(settings, opened?.claims ?? null)
 }
 
-async function openToken(authenticator: Authenticator, found: RequestToken): Promise<GenuineToken | null> {
-  const opened = await openGenuine(authenticator, found.token)
+async function openToken(
+  authenticator: Authenticator,
+  found: RequestToken,
+  lookups: Set<string>,
+): Promise<GenuineToken | null> {
+  const opened = await openGenuine(authenticator, found.token, lookups)
   if (opened === null) return null
   const { claims, source } = opened
   // A header or query has one place for both types; cookies and bodies have a name for each.
@@ -148,10 +153,14 @@ async function openToken(authenticator: Authenticator, found: RequestToken): Pro
   return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
 }
 
-async function openGenuine({ verifier, now }: Authenticator, token: string): Promise<VerifiedToken | null> {
+async function openGenuine(
+  { verifier, now }: Authenticator,
+  token: string,
+  lookups?: Set<string>,
+): Promise<VerifiedToken | null> {
   try {
-    await verifier.loadCertainKeys(token, now())
-    const opened = verifier.open(token, now())
+    await verifier.loadCertainKeys(token, now(), lookups)
+    const opened = verifier.open(token, now(), true)
     const { claims, source } = opened
     if (source.issuer !== null) assertClaims(claims, toAddressRules(source.rules), now() / 1000)
     return opened

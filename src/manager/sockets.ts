@@ -164,8 +164,10 @@ export async function recheckToken(
   const followed = readFollowed(upgrade)
   const check = async (): Promise<void> => {
     const { verifier } = authenticator
-    if (verifier.needsKeys(token, authenticator.now())) await verifier.loadKeys(token)
-    const verified = await verifyLoaded(authenticator, token, followed !== null)
+    const needsKeys = verifier.needsKeys(token, authenticator.now())
+    if (needsKeys) await verifier.loadKeys(token)
+    const allowExpired = followed !== null
+    const verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys, allowExpired })
     // Not the time before the keys were loaded: the token may have expired meanwhile.
     const now = authenticator.now()
     followed?.assertWatched(now)

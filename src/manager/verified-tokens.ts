@@ -14,6 +14,7 @@ import type { Issuer } from '../issuers/issuer.js'
 import {
   assertOwnSubject,
   type ForeignJwt,
+  loadCertainKeys,
   readForeignJwt,
   readUnverifiedJwt,
   type UnverifiedJwt,
@@ -49,16 +50,16 @@ export interface TokenSource {
 
 /** Runs the standard JWT checks on a token. */
 export interface TokenVerifier {
-  /** Throws a `TokenDecodeError` unless every standard check holds at `now`, in epoch milliseconds. */
-  verify(token: string, now: number, allowExpired?: boolean): VerifiedToken
+  /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. `isLoaded`: a missing key is not looked for. */
+  verify(token: string, now: number, allowExpired?: boolean, isLoaded?: boolean): VerifiedToken
   /** Whether the keys for a token have to be loaded before it can be verified. */
   needsKeys(token: string, now: number): boolean
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
-  /** The same if they are needed, and rejects as well if a key is missing that cannot be looked for at this moment. */
-  loadCertainKeys(token: string, now: number): Promise<void>
+  /** The same if they are needed, for a caller who is not asked twice. `lookups` are those of its request so far. */
+  loadCertainKeys(token: string, now: number, lookups?: Set<string>): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
-  open(token: string, now: number): VerifiedToken
+  open(token: string, now: number, isLoaded?: boolean): VerifiedToken
   /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
   recall(header: string): VerifiedToken | undefined
 }
@@ -100,11 +101,11 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return found?.source.isTrusted(found.signer, now) === true ? found : undefined
   }
 
-  const open = (token: string, now: number): VerifiedToken => {
+  const open: TokenVerifier['open'] = (token, now, isLoaded = false) => {
     const jwt = readOnce(token)
     lastRead = null
     const foreign = readForeignJwt(issuers, jwt)
-    if (foreign !== null) return openForeign(foreign)
+    if (foreign !== null) return openForeign(foreign, isLoaded)
     // The name of an issuer whose tokens have no `iss`.
     if (issuers.has(jwt?.claims['iss'] as string)) throw new TokenIssuerError()
     const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
@@ -123,8 +124,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
     }
   }
 
-  const openForeign = ({ issuer, jws, claims }: ForeignJwt): VerifiedToken => {
-    const { header, payload, subjects, signer } = issuer.open(jws, claims)
+  const openForeign = ({ issuer, jws, claims }: ForeignJwt, isLoaded: boolean): VerifiedToken => {
+    const { header, payload, subjects, signer } = issuer.open(jws, claims, isLoaded)
     const lead = toForeignLead(issuer.rules.leeway)
     const usesTokenlib = issuer.profile === 'tokenlib'
     // The ids of an issuer that uses this library say when a session began, as ours do.
@@ -147,9 +148,9 @@ export function createVerifier(settings: Settings): TokenVerifier {
       const foreign = findForeign(token)
       return foreign !== null && foreign.issuer.keys.find(foreign.issuer.readHeader(foreign.jws)) === null
     },
-    async loadCertainKeys(token, now) {
+    async loadCertainKeys(token, now, lookups) {
       const foreign = recallToken(token, now) === undefined ? findForeign(token) : null
-      if (foreign !== null) await foreign.issuer.keys.load(foreign.issuer.readHeader(foreign.jws), true)
+      if (foreign !== null) await loadCertainKeys(foreign, lookups)
     },
     async loadKeys(token) {
       const foreign = findForeign(token)
@@ -159,9 +160,9 @@ export function createVerifier(settings: Settings): TokenVerifier {
       const known = remembered.getByHeader(header)
       return known !== undefined && isFinal(known) ? known : undefined
     },
-    verify(token, now, allowExpired = false) {
+    verify(token, now, allowExpired = false, isLoaded = false) {
       const known = recallToken(token, now)
-      const opened = known ?? open(token, now)
+      const opened = known ?? open(token, now, isLoaded)
       const { rules, lenientRules } = opened.source
       assertClaims(opened.claims, allowExpired ? lenientRules : rules, now / 1000)
       // Before the token is remembered: the fast lane must never see a bound one.

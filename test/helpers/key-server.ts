@@ -72,7 +72,7 @@ export function headerOf(kid?: string, alg = 'ES256'): JwsHeader {
 
 /** The keys of an issuer under test. */
 export interface TestedKeys extends IssuerKeys {
-  /** What `find` returns, once everything it lacks is loaded; `null` if it still has to be loaded after that. */
+  /** What `find` returns to a request, which loads what it lacks and asks once more. */
   look(header: JwsHeader): Promise<readonly string[] | null>
   readonly loaded: TokenEvents['keysLoaded'][]
   readonly failed: TokenEvents['keysFailed'][]
@@ -118,8 +118,9 @@ export function createTestedKeys(
   return {
     ...keys,
     async look(header) {
-      if (keys.find(header) === null) await keys.load(header)
-      return keys.find(header)?.map(({ kid }) => kid) ?? null
+      const isLoaded = keys.find(header) === null
+      if (isLoaded) await keys.load(header)
+      return keys.find(header, isLoaded)?.map(({ kid }) => kid) ?? null
     },
     loaded,
     failed,

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type JsonWebKey } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Configuration, Provider } from 'oidc-provider'
+import { type Adapter, type AdapterPayload, type Configuration, Provider } from 'oidc-provider'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 
 /** The API whose access tokens the server issues. */
@@ -56,6 +56,7 @@ export async function startAuthorizationServer(
   let answer: ReturnType<Provider['callback']> | null = null
   let keyRequests = 0
   const logouts = { accepted: 0, failed: 0 }
+  const data = new Map<string, AdapterPayload>()
   const server = createServer((request, response) => {
     if (request.url === '/jwks') keyRequests++
     void answer?.(request, response)
@@ -63,7 +64,10 @@ export async function startAuthorizationServer(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const setKeys = (next: readonly SigningKey[]): void => {
-    const provider = new Provider(issuer, createConfiguration(next, backchannelLogoutUri))
+    const provider = new Provider(issuer, {
+      ...createConfiguration(next, backchannelLogoutUri),
+      adapter: (model: string) => createAdapter(model, data),
+    })
     provider.on('backchannel.success', () => logouts.accepted++)
     provider.on('backchannel.error', () => logouts.failed++)
     answer = provider.callback()
@@ -83,6 +87,26 @@ export async function startAuthorizationServer(
     async stop() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+// Sessions and tokens outlive a change of the keys.
+function createAdapter(model: string, data: Map<string, AdapterPayload>): Adapter {
+  const find = async (isOne: (payload: AdapterPayload) => boolean): Promise<AdapterPayload | undefined> =>
+    [...data].find(([name, payload]) => name.startsWith(`${model}:`) && isOne(payload))?.[1]
+  return {
+    upsert: async (id, payload) => void data.set(`${model}:${id}`, payload),
+    find: async (id) => data.get(`${model}:${id}`),
+    findByUserCode: (userCode) => find((payload) => payload.userCode === userCode),
+    findByUid: (uid) => find((payload) => payload.uid === uid),
+    async consume(id) {
+      const payload = data.get(`${model}:${id}`)
+      if (payload !== undefined) payload.consumed = Math.floor(Date.now() / 1000)
+    },
+    destroy: async (id) => void data.delete(`${model}:${id}`),
+    async revokeByGrantId(grantId) {
+      for (const [name, payload] of data) if (payload.grantId === grantId) data.delete(name)
     },
   }
 }

@@ -168,6 +168,46 @@ describe('the function is called', () => {
     expect(await keys.look(headerOf('a'))).toEqual(['a'])
   })
 
+  test('for an unknown kid again soon after a flood, not only when the whole cool-down is over', async () => {
+    const { find } = createCounted()
+    const keys = createTestedKeys(find)
+    for (let at = 0; at < 50; at++) await outcomeOf(keys.look(headerOf(`unknown ${at}`)))
+    expect(await outcomeOf(keys.look(headerOf('a')))).toBe('KEYS_UNAVAILABLE')
+    keys.advance(3)
+    expect(await keys.look(headerOf('a'))).toEqual(['a'])
+  })
+
+  test('for a kid that had a key before, whatever strangers ask for', async () => {
+    const { find, store } = createCounted()
+    const keys = createTestedKeys(find)
+    const kids = Array.from({ length: 120 }, (_item, at) => `k${at}`)
+    for (const kid of kids) {
+      store.set(kid, { ...a.jwk, kid })
+      keys.advance(1)
+      await keys.look(headerOf(kid))
+    }
+    keys.advance(30)
+    for (let at = 0; at < 50; at++) await outcomeOf(keys.look(headerOf(`unknown ${at}`)))
+    // Twenty others have been used since.
+    expect(await keys.look(headerOf('k0'))).toEqual(['k0'])
+    expect(await outcomeOf(keys.look(headerOf('a')))).toBe('KEYS_UNAVAILABLE')
+  })
+
+  test('for a caller who is not asked twice, from a budget of its own', async () => {
+    const { find, calls } = createCounted()
+    const keys = createTestedKeys(find)
+    for (let at = 0; at < 50; at++) await outcomeOf(keys.look(headerOf(`unknown ${at}`)))
+    await keys.load(headerOf('a'), true)
+    expect(keys.find(headerOf('a'))).toHaveLength(1)
+    const outcomes: string[] = []
+    for (let at = 0; at < 50; at++) outcomes.push(await outcomeOf(keys.load(headerOf(`junk ${at}`), true)))
+    expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(9)
+    expect(calls).toHaveLength(20)
+    keys.advance(0.1)
+    await keys.load(headerOf('b'), true)
+    expect(keys.find(headerOf('b'))).toHaveLength(1)
+  })
+
   test('once per cool-down for the same unknown kid', async () => {
     const { find, calls, store } = createCounted()
     const keys = createTestedKeys(find)

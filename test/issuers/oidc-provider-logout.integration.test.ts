@@ -24,6 +24,7 @@ import {
 
 describeWithRedis('a log-out at oidc-provider', (url) => {
   const namespace = `logout-${randomUUID()}`
+  const firstKey = createSigningKey('first')
   let redis: Redis
   let provider: AuthorizationServer
   let application: Server
@@ -36,10 +37,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
     application = createServer()
     await new Promise<void>((resolve) => application.listen(0, '127.0.0.1', resolve))
     const { port } = application.address() as AddressInfo
-    provider = await startAuthorizationServer(
-      [createSigningKey('first')],
-      `http://127.0.0.1:${port}/backchannel-logout`,
-    )
+    provider = await startAuthorizationServer([firstKey], `http://127.0.0.1:${port}/backchannel-logout`)
     tokens = new TokenManager({
       config: new TokenConfig(PATIENT),
       revocation: createRedisStore(redis, { namespace }),
@@ -95,6 +93,35 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
     expect(await outcomes(phone?.accessToken ?? '')).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
     expect(await outcomes(laptop?.accessToken ?? '')).toEqual(['ok', 'ok'])
     expect(await outcomes(others?.accessToken ?? '')).toEqual(['ok', 'ok'])
+  })
+
+  test('is accepted right after new keys, whatever strangers have asked for before', async () => {
+    const before = { ...provider.logouts }
+    const user = await provider.logIn('barbara')
+    expect(await outcomes(user.accessToken)).toEqual(['ok', 'ok'])
+    const [, claims = '', signature = ''] = user.accessToken.split('.')
+    const toForged = (kid: string, typ: string): string =>
+      [Buffer.from(JSON.stringify({ alg: 'ES256', kid, typ })).toString('base64url'), claims, signature].join(
+        '.',
+      )
+    const { port } = application.address() as AddressInfo
+    const sendForged = (kid: string): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}/backchannel-logout`, {
+        method: 'POST',
+        body: new URLSearchParams({ logout_token: toForged(kid, 'logout+jwt') }),
+      })
+    // On a route, and at the receiver itself.
+    expect(await outcomeOf(tokens.verifyToken(toForged('stranger', 'at+jwt')))).toBe(
+      'TOKEN_SIGNATURE_INVALID',
+    )
+    expect((await sendForged('stranger')).status).toBe(400)
+    // The first of them signs; the other one still verifies what it signed before.
+    provider.setKeys([createSigningKey('second'), firstKey])
+    const strangers = ['1', '2', '3', '4'].map((name) => sendForged(`stranger ${name}`))
+    await user.logOut()
+    expect(provider.logouts).toEqual({ accepted: before.accepted + 1, failed: before.failed })
+    for (const { status } of await Promise.all(strangers)) expect(status).toBe(400)
+    expect(await askOther(user.accessToken)).toBe('TOKEN_REVOKED')
   })
 
   test('the user can log in again at once', async () => {

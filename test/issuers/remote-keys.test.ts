@@ -10,6 +10,7 @@ import {
   type TestedKeys,
   until,
 } from '../helpers/key-server.js'
+import { outcomeOf } from '../helpers/revocable.js'
 
 const a = createJwk('a')
 const b = createJwk('b')
@@ -17,6 +18,11 @@ const c = createJwk('c')
 
 const createKeys = (server: KeyServer, options: object = {}): TestedKeys =>
   createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true, ...options })
+
+/** Keeps the event loop from running anything else. */
+function block(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+}
 
 describe('the first load', () => {
   test('nothing is sent before a key is needed', async () => {
@@ -227,6 +233,54 @@ describe('an unknown kid', () => {
     expect(server.requests).toHaveLength(3)
   })
 
+  test('is looked for again right after a first load that a token has caused', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server)
+    // Whether that token names a key of the set or not.
+    expect(await keys.look(headerOf('junk'))).toEqual([])
+    expect(server.requests).toHaveLength(1)
+    server.publish(a.jwk, b.jwk)
+    expect(await keys.look(headerOf('b'))).toEqual(['b'])
+    expect(server.requests).toHaveLength(2)
+    expect(await keys.look(headerOf('junk'))).toEqual([])
+    expect(server.requests).toHaveLength(2)
+  })
+
+  test('is refused, not unavailable, if the load for it took longer than the cool-down', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server, { cooldown: '1s' })
+    await keys.ready()
+    server.answer((response, request) => {
+      keys.advance(2)
+      json({ keys: [a.jwk] })(response, request)
+    })
+    expect(await keys.look(headerOf('b'))).toEqual([])
+    expect(keys.find(headerOf('b'))).toEqual([])
+  })
+
+  test('is refused, not unavailable, if the process was blocked before the load was sent', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server, { timeout: 0.3 })
+    await keys.ready()
+    // The endpoint never answers: the load fails by its deadline.
+    server.answer(() => {})
+    const looking = outcomeOf(keys.look(headerOf('b')))
+    block(1400)
+    expect(await looking).toBe('ok')
+    expect(keys.find(headerOf('b'), true)).toEqual([])
+  })
+
+  test('is found although the process was blocked for longer than the timeout while it was looked for', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server, { timeout: 0.3 })
+    await keys.ready()
+    server.publish(a.jwk, b.jwk)
+    const looking = keys.look(headerOf('b'))
+    await new Promise((resolve) => setImmediate(resolve))
+    block(600)
+    expect(await looking).toEqual(['b'])
+  })
+
   test('waits for a load that is under way', async () => {
     const server = await startKeyServer(a.jwk)
     const keys = createKeys(server)
@@ -262,6 +316,49 @@ describe('an unknown kid', () => {
       expect(keys.find(header)).toEqual([])
     }
     expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('a caller who is not asked twice', () => {
+  test('looks for an unknown kid within the cool-down of other requests, and leaves theirs alone', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server)
+    await keys.ready()
+    expect(await keys.look(headerOf('junk'))).toEqual([])
+    server.publish(a.jwk, b.jwk)
+    await keys.load(headerOf('b'), true)
+    expect(keys.find(headerOf('b'))).toHaveLength(1)
+    await keys.load(headerOf('junk'), true)
+    expect(keys.find(headerOf('junk'), true)).toEqual([])
+    keys.advance(30)
+    expect(keys.find(headerOf('junk'))).toBeNull()
+  })
+
+  test('waits for a load of its own, which is at most one per second however many others ask', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true })
+    await keys.ready()
+    const flood = (): Promise<unknown> =>
+      Promise.all(Array.from({ length: 500 }, (_, at) => keys.load(headerOf(`junk ${at}`), true)))
+    await flood()
+    expect(server.requests).toHaveLength(2)
+    const second = flood()
+    server.publish(a.jwk, b.jwk)
+    await keys.load(headerOf('b'), true)
+    expect(keys.find(headerOf('b'))).toHaveLength(1)
+    await second
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('is told that the keys are unavailable if the load fails, and can look again within the cool-down', async () => {
+    const server = await startKeyServer(a.jwk)
+    const keys = createKeys(server)
+    await keys.ready()
+    server.answer(json({}, 500))
+    expect(await outcomeOf(keys.load(headerOf('b'), true))).toBe('KEYS_UNAVAILABLE')
+    server.publish(a.jwk, b.jwk)
+    await keys.load(headerOf('b'), true)
+    expect(keys.find(headerOf('b'))).toHaveLength(1)
   })
 })
 
