@@ -1,4 +1,5 @@
 import { createPostgresStore, type PostgresClient } from '../stores/postgres.js'
+import { toTables } from '../stores/postgres/tables.js'
 import { closeInTime, type Driver, hidePassword, inTime, loadDriver } from './driver.js'
 import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 
@@ -31,14 +32,14 @@ export async function openPostgres(url: string, options: OpenStoreOptions): Prom
     inTime(url, timeoutMs, connection.query(sql, values))
   try {
     // Its settings are for `doctor` to judge: a revocation must reach also a server that may lose it.
-    const store = createPostgresStore(connection.client, { namespace, allowVolatile: true })
-    await query('SELECT 1')
+    const place = await findSchema(query)
+    const store = createPostgresStore(connection.client, { ...place, namespace, allowVolatile: true })
     return {
       kind: 'postgres',
       url: hidePassword(url),
       namespace,
       store,
-      client: { query },
+      client: { query, tables: toTables(place) },
       async close() {
         await store.close()
         await closeInTime(() => connection.close())
@@ -48,6 +49,13 @@ export async function openPostgres(url: string, options: OpenStoreOptions): Prom
     await closeInTime(() => connection.close())
     throw error
   }
+}
+
+// The connection is new and our own, so its search_path is the one that the address or the role asks for.
+async function findSchema(query: (sql: string) => Promise<Rows>): Promise<{ readonly schema?: string }> {
+  const [row] = await query(`SELECT n.nspname::text AS schema FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('tokenlib_version')`)
+  return row === undefined ? {} : { schema: String(row['schema']) }
 }
 
 function connectWith(driver: Driver, url: string, timeoutMs: number): Connection {

@@ -1,4 +1,5 @@
 import type { RevocationStore } from '../revocation/store.js'
+import type { Tables } from '../stores/postgres/tables.js'
 
 /** Sends commands to a Redis server. */
 export interface RedisProbe {
@@ -7,6 +8,8 @@ export interface RedisProbe {
 
 /** Runs statements in a PostgreSQL database. */
 export interface PostgresProbe {
+  /** The tables of the store, in the first schema of the address's `search_path` that has them. */
+  readonly tables: Tables
   query(
     sql: string,
     values?: readonly (string | number | null)[],

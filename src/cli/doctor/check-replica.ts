@@ -1,6 +1,5 @@
 import { sleep } from '../../runtime.js'
 import { toChannel } from '../../stores/postgres/notify.js'
-import { toTables } from '../../stores/postgres/tables.js'
 import { replicate } from '../../stores/replica.js'
 import { monotonicNow } from '../../time.js'
 import type { OpenedStore } from '../opened-store.js'
@@ -105,7 +104,7 @@ function toPublish(opened: OpenedStore): (() => Promise<unknown>) | null {
   const { kind, namespace } = opened
   if (kind === 'redis') return () => opened.client.command('PUBLISH', `{tokenlib:${namespace}}:news`, '')
   if (kind === 'sqlite') return null
-  return () => opened.client.query(`select pg_notify($1, '')`, [toChannel(toTables(), namespace)])
+  return () => opened.client.query(`select pg_notify($1, '')`, [toChannel(opened.client.tables, namespace)])
 }
 
 const checkFresh: Check<ReplicaFacts> = ({ error, isTried, boundMs, firstReadMs, oldestMs }) => {

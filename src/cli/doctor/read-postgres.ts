@@ -2,7 +2,7 @@ import { isConfigurationError } from '../../errors.js'
 import { type Database, toDatabase } from '../../stores/postgres/client.js'
 import { toChannel } from '../../stores/postgres/notify.js'
 import { createRevocationStatements } from '../../stores/postgres/statements.js'
-import { assertUsable, leadSql, type Tables, toTables } from '../../stores/postgres/tables.js'
+import { assertUsable, leadSql, type Tables } from '../../stores/postgres/tables.js'
 import { CommandError } from '../exit.js'
 import type { PostgresProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
@@ -67,7 +67,7 @@ export type TableName = 'version' | 'heads' | 'revocations' | 'sessions'
 
 /** Reads everything that the checks need. Nothing is written. */
 export async function readPostgres(probe: PostgresProbe, namespace: string): Promise<PostgresFacts> {
-  const tables = toTables()
+  const { tables } = probe
   const client = {
     query: async (statement: unknown, values: readonly (string | number | null)[]) => ({
       rows: await probe.query(statement as string, values).catch(unwrap),

@@ -38,7 +38,7 @@ export function toChannel({ heads }: Tables, namespace: string): string {
 
 /** The member of a statement's answer that announces a change; it is delivered when the statement is committed. */
 export function notifySql(channel: string): string {
-  return `, 'notified', pg_notify('${channel}', '')::text`
+  return `, 'notified', pg_catalog.pg_notify('${channel}', '')::pg_catalog.text`
 }
 
 // A full queue of notifications, and a role or a server that has no notifications.

@@ -34,15 +34,15 @@ export function createSessionStatements(tables: Tables, channel: string): Sessio
 ), opened as (
   insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation, ip,
     user_agent)
-  select $1, translate(encode(substring(int8send(at) from 3), 'base64'), '+/', '-_') || $6::text, $5, at, at,
-    $7::bigint, $8::bigint, 0, $9, $10 from ${from}
+  select $1, pg_catalog.translate(pg_catalog.encode(pg_catalog.substr(pg_catalog.int8send(at), 3), 'base64'), '+/', '-_')
+    || $6::pg_catalog.text, $5, at, at, $7::bigint, $8::bigint, 0, $9, $10 from ${from}
   returning sid, started_at
 )`
 
   return {
     // $5: the user, $6: the nonce, $7: expiresAt, $8: until, $9: ip, $10: user agent.
     open: `with ${head}, ${openFrom('start')}
-select json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at)::text from opened, head`,
+select pg_catalog.json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at)::pg_catalog.text from opened, head`,
 
     // The same, and $11: the most sessions, $12: 1 to refuse the log-in that is one too many, $13: idleMs. The rules are
     // those of decideOpening.
@@ -58,15 +58,15 @@ select json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at
 ), newest as materialized (
   select 1 from ${liveOf('desc', `$11::bigint + ${MAX_ENDED_AT_ONCE}`)}
 ), oldest as materialized (
-  select sid, until, row_number() over (order by started_at, sid) as place
+  select sid, until, pg_catalog.row_number() over (order by started_at, sid) as place
   from ${liveOf('asc', `${MAX_ENDED_AT_ONCE}`)}
 ), decision as materialized (
   select least(greatest(excess, 0), ${MAX_ENDED_AT_ONCE}) as count, case
     when excess > 0 and $12::bigint = 1 then 'full'
     when excess > ${MAX_ENDED_AT_ONCE} then 'ending' else 'opened' end as outcome
-  from (select count(*) + 1 - $11::bigint as excess from newest) c
+  from (select pg_catalog.count(*) + 1 - $11::bigint as excess from newest) c
 ), claimed as (
-  ${insertSql(tables)} select namespace, 'turn', $5, pg_current_xact_id()::text::bigint, now + ${TURN_MS}, 0
+  ${insertSql(tables)} select namespace, 'turn', $5, pg_catalog.pg_current_xact_id()::pg_catalog.text::bigint, now + ${TURN_MS}, 0
   from head, decision where outcome <> 'full'
   on conflict (namespace, kind, id) do update set not_before = excluded.not_before, until = excluded.until
     where r.not_before = (select turn from before)
@@ -81,11 +81,11 @@ select json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at
     m.changes + 1 - l.place as change
   from moved m, step t, oldest l where l.place <= t.count
 ), ${takeEntriesSql(tables)}, ${openFrom(`start, step where outcome = 'opened' and (count = 0 or exists (select from moved))`)}
-select json_build_object('changes', coalesce(m.changes, h.changes),
+select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
   'outcome', case when d.outcome = 'full' then 'full' else coalesce(t.outcome, 'busy') end,
   'sid', o.sid, 'startedAt', o.started_at,
-  'ended', (select coalesce(json_agg(l.sid order by l.place), '[]') from oldest l, removed e where l.sid = e.sid),
-  'news', (select json_build_object('changes', changes${notifySql(channel)}) from moved))::text
+  'ended', (select coalesce(pg_catalog.json_agg(l.sid order by l.place), '[]') from oldest l, removed e where l.sid = e.sid),
+  'news', (select pg_catalog.json_build_object('changes', changes${notifySql(channel)}) from moved))::pg_catalog.text
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
@@ -99,17 +99,17 @@ where t.count is null or t.count = 0 or m.changes is not null`,
   from head h
   where s.namespace = $1 and s.sid = $5 and s.generation <= $6::bigint and h.now < s.until
     and h.now - s.last_used_at <= $7::bigint and not ${isRevoked}
-    and not (s.generation = $6::bigint and s.generation > 0 and abs(h.now - s.last_used_at) < $10::bigint)
+    and not (s.generation = $6::bigint and s.generation > 0 and pg_catalog.abs(h.now - s.last_used_at) < $10::bigint)
   returning s.generation, s.expires_at
 )
-select json_build_object('changes', changes, 'generation', generation, 'expiresAt', expires_at)::text
+select pg_catalog.json_build_object('changes', changes, 'generation', generation, 'expiresAt', expires_at)::pg_catalog.text
 from head left join rotated on true`,
 
     // $5: the sid.
     find: `with ${head}
-select json_build_object('changes', changes, 'now', now, 'session', (
+select pg_catalog.json_build_object('changes', changes, 'now', now, 'session', (
   select ${toJson(`, 'until', until, 'isRevoked', ${isRevoked}`)}
-  from ${sessions} s where s.namespace = $1 and s.sid = $5))::text from head ${OR_STANDBY}`,
+  from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text from head ${OR_STANDBY}`,
 
     // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
     // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
@@ -117,24 +117,24 @@ select json_build_object('changes', changes, 'now', now, 'session', (
   select s.* from head h, lateral (
     select * from ${sessions} s
     where (${leadSql('user', 's.namespace')}, s.user_id, s.started_at, s.sid)
-        < (${leadSql('user', 'h.namespace')}, $5::text, $6::bigint, $7::text)
+        < (${leadSql('user', 'h.namespace')}, $5::pg_catalog.text, $6::bigint, $7::pg_catalog.text)
       and (${leadSql('user', 's.namespace')}, s.user_id, s.started_at)
-        > (${leadSql('user', 'h.namespace')}, $5::text, greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0))
+        > (${leadSql('user', 'h.namespace')}, $5::pg_catalog.text, greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0))
     order by ${leadSql('user', 's.namespace')} desc, s.user_id desc, s.started_at desc, s.sid desc
     limit $8::bigint) s
 )
-select json_build_object('changes', changes, 'rows', (select count(*) from page), 'last', (
-    select json_build_object('startedAt', started_at, 'sid', sid) from page order by started_at, sid limit 1),
+select pg_catalog.json_build_object('changes', changes, 'rows', (select pg_catalog.count(*) from page), 'last', (
+    select pg_catalog.json_build_object('startedAt', started_at, 'sid', sid) from page order by started_at, sid limit 1),
   'sessions', (
-    select coalesce(json_agg(${toJson()} order by started_at desc, sid desc), '[]') from page s
+    select coalesce(pg_catalog.json_agg(${toJson()} order by started_at desc, sid desc), '[]') from page s
     where head.now < s.until and head.now - s.last_used_at <= $9::bigint
-      and ${revoked('session', 's.sid')} is null))::text
+      and ${revoked('session', 's.sid')} is null))::pg_catalog.text
 from head ${OR_STANDBY}`,
   }
 }
 
 function toJson(more = ''): string {
-  return `json_build_object('sid', sid, 'user', user_id, 'startedAt', started_at, 'lastUsedAt', last_used_at,
+  return `pg_catalog.json_build_object('sid', sid, 'user', user_id, 'startedAt', started_at, 'lastUsedAt', last_used_at,
     'expiresAt', expires_at, 'generation', generation, 'ip', ip, 'userAgent', user_agent${more})`
 }
 

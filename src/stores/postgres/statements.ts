@@ -9,6 +9,10 @@ import { leadSql, type Tables } from './tables.js'
 // one or has become shorter, or when the revocations were emptied, which take the row of the epoch with them.
 // On a standby it fails, or says so: what is missing there may only be late.
 //
+// Every table, function and type is named with its schema, because whoever used the connection before may have left a
+// search_path or temporary tables behind; `bigint`, `integer` and `numeric` are keywords. Operators have operands of
+// exactly the types of one in pg_catalog, so that none of another schema fits better.
+//
 // No plan may walk through a namespace, whatever the statistics say. The rules:
 // - A condition on `namespace` goes with all columns of the primary key, or in a subquery of its own with a prefix of
 //   them that is meant. In a join, the namespace comes from the other side: the planner may not begin with it.
@@ -42,9 +46,9 @@ export function createRevocationStatements(tables: Tables, channel: string): Rev
 ), mark as (
   ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head where epoch = $2
 )
-select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exists (
+select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exists (
   select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = epoch
-    and m.not_before >= longest_lifetime))::text from head`,
+    and m.not_before >= longest_lifetime))::pg_catalog.text from head`,
 
     // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
     // raised it, because that one does not see what was written while it waited for the head: every watermark is
@@ -55,12 +59,12 @@ select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exist
     extend: `with goal as materialized (
   select longest_lifetime from ${heads} where namespace = $1
 ), short as materialized (
-  select r.namespace, r.kind, r.id, e.until, row_number() over (order by r.change) as step
+  select r.namespace, r.kind, r.id, e.until, pg_catalog.row_number() over (order by r.change) as step
   from goal g, ${revocations} r,
     lateral (select least(${FOREVER}, r.not_before + g.longest_lifetime) as until) e
   where r.namespace = $1 and r.kind in ('user', 'all') and r.until < e.until
 ), head as (
-  update ${heads} h set changes = changes + (select count(*) from short) where ${isKnownHead(tables, 'h')}
+  update ${heads} h set changes = changes + (select pg_catalog.count(*) from short) where ${isKnownHead(tables, 'h')}
   returning changes
 ), extended as (
   update ${revocations} r set until = s.until, change = h.changes + 1 - s.step from head h, short s
@@ -69,43 +73,42 @@ select json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exist
   update ${revocations} m set not_before = greatest(m.not_before, g.longest_lifetime) from head, goal g
   where m.namespace = $1 and m.kind = 'epoch' and m.id = $2
 )
-select json_build_object('changes', changes${notify})::text from head`,
+select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
 
     // $4: the keys, as pairs. One look at the index for each, whatever the planner believes of the table.
-    lookup: `select json_build_object('changes', h.changes, 'found', (
-  select json_agg((select r.not_before from ${revocations} r
+    lookup: `select pg_catalog.json_build_object('changes', h.changes, 'found', (
+  select pg_catalog.json_agg((select r.not_before from ${revocations} r
     where r.namespace = $1 and r.kind = k.pair->>0 and r.id = k.pair->>1) order by k.at)
-  from json_array_elements($4::text::json) with ordinality as k(pair, at)))::text
+  from pg_catalog.json_array_elements($4::pg_catalog.text::pg_catalog.json) with ordinality as k(pair, at)))::pg_catalog.text
 from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
 
     // $4: the change to go on after.
-    feed: `select json_build_object('changes', h.changes, 'timeline', ${TIMELINE}, 'entries', (
-  select coalesce(json_agg(json_build_object('kind', kind, 'id', id, 'notBefore', not_before, 'until', until,
+    feed: `select pg_catalog.json_build_object('changes', h.changes, 'timeline', ${TIMELINE}, 'entries', (
+  select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('kind', kind, 'id', id, 'notBefore', not_before, 'until', until,
     'change', change) order by change), '[]')
   from (select r.* from ${revocations} r
     where (${leadSql('change', 'r.namespace')}, r.change) > (${leadSql('change', 'h.namespace')}, $4::bigint)
       and ${leadSql('change', 'r.namespace')} <= ${leadSql('change', 'h.namespace')}
-    order by ${leadSql('change', 'r.namespace')}, r.change limit ${PAGE_SIZE}) page))::text
+    order by ${leadSql('change', 'r.namespace')}, r.change limit ${PAGE_SIZE}) page))::pg_catalog.text
 from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
 
     // $2: a clock, $3: a time that dropping must not run ahead of, $4: how many, $5: the name of the lock, which
     // lets only one process drop at a time. Rows that somebody holds are left for later: waiting for them while
     // holding others would be a deadlock with a batch that takes them in another order.
     prune: `with turn as materialized (
-  select pg_try_advisory_xact_lock(hashtextextended($5, ${PRUNE_LOCK})) as is_mine,
-    least(${nowSql('$2')}, $3::bigint) - ${PRUNE_MARGIN_MS} as ended_before, ${leadSql('until', '$1::text')} as lead
+  select pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended($5, ${PRUNE_LOCK})) as is_mine,
+    least(${nowSql('$2')}, $3::bigint) - ${PRUNE_MARGIN_MS} as ended_before, ${leadSql('until', '$1::pg_catalog.text')} as lead
 ), dropped as (
   ${dropSql(revocations)}
 ), ended as (
   ${dropSql(sessions)}
 )
-select ((select count(*) from dropped) + (select count(*) from ended))::text`,
+select ((select pg_catalog.count(*) from dropped) + (select pg_catalog.count(*) from ended))::pg_catalog.text`,
   }
 }
 
 const PRUNE_LOCK = 7_036_872
-// For clocks that are not quite together.
-const PRUNE_MARGIN_MS = 60_000
+const PRUNE_MARGIN_MS = 60_000 // clocks may differ a little
 
 function dropSql(table: string): string {
   const lead = leadSql('until', 'namespace')
@@ -122,7 +125,7 @@ type RevokeStatements = Readonly<Record<'recover' | 'restore' | 'revoke' | 'revo
 /** The number of the last change of the namespace in $1. */
 function lastChangeSql({ revocations }: Tables): string {
   return `coalesce((select r.change from ${revocations} r
-    where ${leadSql('change', 'r.namespace')} = ${leadSql('change', '$1::text')} order by r.change desc limit 1), 0)`
+    where ${leadSql('change', 'r.namespace')} = ${leadSql('change', '$1::pg_catalog.text')} order by r.change desc limit 1), 0)`
 }
 
 // The statements that write revocations.
@@ -141,7 +144,7 @@ function createRevokeStatements(tables: Tables, notify: string): RevokeStatement
   const lateSessions = (condition: string, bound: string): string =>
     `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
   const takeEntries = takeEntriesSql(tables)
-  const batch = `json_to_recordset($5::text::json)`
+  const batch = `pg_catalog.json_to_recordset($5::pg_catalog.text::pg_catalog.json)`
   const untilOf = (entry: string): string =>
     `case when ${entry}.kind = 'session' then coalesce(
         (select s.until from ${sessions} s where s.namespace = $1 and s.sid = ${entry}.id),
@@ -153,17 +156,17 @@ function createRevokeStatements(tables: Tables, notify: string): RevokeStatement
     // $5: the longest lifetime, $6: 1 where the caller restores what is lost, so that nothing else is revoked. Whoever
     // comes second finds the epoch of the first, and keeps it.
     recover: `with asked as materialized (
-  select $1::text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
+  select $1::pg_catalog.text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
 ), late as materialized (
-  select s.sid, s.until, row_number() over () as step
+  select s.sid, s.until, pg_catalog.row_number() over () as step
   from asked a, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'a.namespace')}`, 'a.bound')}
   where $6::bigint <> 1
 ), head as (
   insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
-  values ($1, $2, ${lastChangeSql(tables)} + 1 + (select count(*) from late), $5::bigint)
+  values ($1, $2, ${lastChangeSql(tables)} + 1 + (select pg_catalog.count(*) from late), $5::bigint)
   on conflict (namespace) do update set
     epoch = case when h.epoch = $3 then excluded.epoch else h.epoch end,
-    changes = greatest(h.changes + 1 + (select count(*) from late), excluded.changes),
+    changes = greatest(h.changes + 1 + (select pg_catalog.count(*) from late), excluded.changes),
     longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
   returning namespace, epoch, changes, longest_lifetime, ${nowSql('$4')} as now
 ), moment as materialized (
@@ -176,8 +179,8 @@ function createRevokeStatements(tables: Tables, notify: string): RevokeStatement
   from head, moment where $6::bigint <> 1
   union all select namespace, 'session', sid, ${FOREVER}, until, changes - step from head, late
 ), ${takeEntries}
-select json_build_object('epoch', epoch, 'changes', changes,
-  'revokedBefore', case when $6::bigint <> 1 then at end${notify})::text from head, moment`,
+select pg_catalog.json_build_object('epoch', epoch, 'changes', changes,
+  'revokedBefore', case when $6::bigint <> 1 then at end${notify})::pg_catalog.text from head, moment`,
 
     // $4: the batch, each key once, $5: how many. Entries as they are; the lock of the head is held as by the next one.
     restore: `with head as (
@@ -185,9 +188,9 @@ select json_build_object('epoch', epoch, 'changes', changes,
   returning namespace, changes
 ), entries as materialized (
   select namespace, g.kind, g.id, g.not_before, g.until, changes - g.at as change
-  from head, json_to_recordset($4::text::json) as g(${BATCH_COLUMNS})
+  from head, pg_catalog.json_to_recordset($4::pg_catalog.text::pg_catalog.json) as g(${BATCH_COLUMNS})
 ), ${takeEntries}
-select json_build_object('changes', changes${notify})::text from head`,
+select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
 
     // $4: a clock, $5: the batch, each key once and without watermarks, $6: how many. The lock of the head's row is held
     // until the commit, so the order of changes is the order of commits, and a reader of the feed never meets a gap that
@@ -200,8 +203,8 @@ select json_build_object('changes', changes${notify})::text from head`,
   select namespace, g.kind, g.id, g.not_before, changes - g.at as change, ${untilOf('g')} as until
   from head, ${batch} as g(${BATCH_COLUMNS})
 ), ${takeEntries}
-select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now,
-  'removed', (select count(*) from removed)${notify})::text from head`,
+select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now,
+  'removed', (select pg_catalog.count(*) from removed)${notify})::pg_catalog.text from head`,
 
     // The same for a batch with watermarks. The time is read when the lock is held: a watermark covers every session
     // that was opened before. What started later than it reaches becomes entries of its own; the bound for that is from
@@ -214,7 +217,7 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now
     when 'all' then ${newestStart('a.namespace')} end as newest
   from asked a, ${batch} as g(${BATCH_COLUMNS})
 ), late as materialized (
-  select l.sid, l.until, row_number() over () as step from (
+  select l.sid, l.until, pg_catalog.row_number() over () as step from (
     select s.sid, s.until from given g, ${lateSessions(`${leadSql('user', 's.namespace')} = ${leadSql('user', 'g.namespace')} and s.user_id = g.id`, 'g.bound')}
     where g.kind = 'user' and g.newest > g.bound
     union
@@ -222,7 +225,7 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now
     where g.kind = 'all' and g.newest > g.bound
   ) l where not exists (select from given g where g.kind = 'session' and g.id = l.sid)
 ), head as (
-  update ${heads} h set changes = changes + $6::bigint + (select count(*) from late)
+  update ${heads} h set changes = changes + $6::bigint + (select pg_catalog.count(*) from late)
   where ${isKnownHead(tables, 'h')}
   returning changes, longest_lifetime, ${nowSql('$4')} as now
 ), raised as materialized (
@@ -239,28 +242,32 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now
   from raised r
   union all select $1, 'session', sid, ${FOREVER}, changes - $6::bigint + 1 - step, until from head, late
 ), ${takeEntries}
-select json_build_object('changes', changes, 'timeline', ${TIMELINE},
-  'now', greatest(now, (select max(moment) from raised where is_watermark)),
-  'removed', (select count(*) from removed)${notify})::text from head`,
+select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
+  'now', greatest(now, (select pg_catalog.max(moment) from raised where is_watermark)),
+  'removed', (select pg_catalog.count(*) from removed)${notify})::pg_catalog.text from head`,
   }
 }
 
-const BATCH_COLUMNS = 'at bigint, kind text, id text, not_before bigint, until bigint'
+const BATCH_COLUMNS = 'at bigint, kind pg_catalog.text, id pg_catalog.text, not_before bigint, until bigint'
 
 /** The time of the store: a clock that was passed in, else that of the server. */
 export function nowSql(given: string): string {
-  return `coalesce(${given}::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)`
+  return `coalesce(${given}::bigint, ${epochSql('pg_catalog.clock_timestamp()', 1000)})`
+}
+
+function epochSql(time: string, perSecond: number): string {
+  return `pg_catalog.floor(extract(epoch from ${time})::numeric * ${perSecond}::numeric)::bigint`
 }
 
 /** The condition of a row of heads that this process may go on with. */
 export function isKnownHead({ revocations }: Tables, head: string): string {
-  return `not pg_is_in_recovery() and ${head}.namespace = $1 and ${head}.epoch = $2
+  return `not pg_catalog.pg_is_in_recovery() and ${head}.namespace = $1 and ${head}.epoch = $2
     and ${head}.changes >= $3::bigint and exists (
       select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = $2)`
 }
 
 /** The answer of a standby, for the end of every statement that does not write; others fail there by themselves. */
-export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_recovery()`
+export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_catalog.pg_is_in_recovery()`
 
 /**
  * The timeline of the write-ahead log, and when the server started.
@@ -269,8 +276,8 @@ export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_
  * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
  * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
  */
-const TIMELINE = `substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
-  || to_hex((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`
+const TIMELINE = `pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
+  || pg_catalog.to_hex(${epochSql('pg_catalog.pg_postmaster_start_time()', 1_000_000)})`
 
 /** Writes the rows of `entries`, and removes the sessions among them. */
 export function takeEntriesSql(tables: Tables): string {

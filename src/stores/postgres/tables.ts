@@ -5,7 +5,7 @@ import type { Database } from './client.js'
 
 /** Where the tables of a store are. */
 export interface TableOptions {
-  /** The schema of the tables; without one they are found by the `search_path` of the connection. */
+  /** The schema of the tables: `public`, whatever the `search_path` of a connection says. */
   readonly schema?: string
   /** What the names of the tables begin with: `tokenlib_`. */
   readonly prefix?: string
@@ -16,8 +16,10 @@ export const TABLE_OPTIONS: OptionNames<TableOptions> = { schema: true, prefix: 
 
 /** The names of the tables, quoted for SQL. */
 export interface Tables {
-  /** The schema, quoted as the tables are, or `null` for that of the connection. */
-  readonly schema: string | null
+  /** The schema, quoted as the tables are. */
+  readonly schema: string
+  /** The table of the version without its schema, where the schema was not named; otherwise `null`. */
+  readonly versionAnywhere: string | null
   /** One row: the version of the tables. */
   readonly version: string
   /** One row for each namespace: what its history is, and how far it goes. */
@@ -52,9 +54,11 @@ export function toTables({ schema, prefix = 'tokenlib_' }: TableOptions = {}): T
       'schema is the name of a schema: up to 63 letters, digits and underscores, no digit first',
     )
   }
-  const table = (name: string): string => (schema === undefined ? '' : `"${schema}".`) + `"${prefix}${name}"`
+  const quoted = `"${schema ?? 'public'}"`
+  const table = (name: string): string => `${quoted}."${prefix}${name}"`
   return {
-    schema: schema === undefined ? null : `"${schema}"`,
+    schema: quoted,
+    versionAnywhere: schema === undefined ? `"${prefix}version"` : null,
     version: table('version'),
     heads: table('heads'),
     revocations: table('revocations'),
@@ -80,20 +84,20 @@ export function migrationSql(options: TableOptions = {}): string {
 }
 
 /** The same for tables whose names are known. */
-export function toMigration({ schema, version, heads, revocations, sessions }: Tables): string {
-  // No "if not exists": its notices would be printed by clients whose default is to print them.
-  const createSchema =
-    schema === null ? '' : `if to_regnamespace('${schema}') is null then create schema ${schema}; end if;`
+export function toMigration(tables: Tables): string {
+  const { schema, version, heads, revocations, sessions } = tables
   // "C" is the order of bytes. The order of a language changes with the libraries of the machine, and an index that
   // is in another order than its readers believe does not find what is in it: a revoked token would be let through.
+  // No "if not exists": its notices would be printed by clients whose default is to print them.
   return `do $tokenlib$
 declare
   installed integer;
-  outdated regclass;
+  outdated pg_catalog.regclass;
 begin
-  perform pg_advisory_xact_lock(hashtextextended('${version}', ${MIGRATION_LOCK}));
-  ${createSchema}
-  if to_regclass('${version}') is null then
+  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('${version}', ${MIGRATION_LOCK}));
+  if pg_catalog.to_regnamespace('${schema}') is null then create schema ${schema}; end if;
+  ${refuseElsewhere(tables)}
+  if pg_catalog.to_regclass('${version}') is null then
     create table ${version} (version integer not null);
     insert into ${version} values (0);
   end if;
@@ -103,17 +107,17 @@ begin
     create table ${heads} (
       changes bigint not null,
       longest_lifetime bigint not null,
-      namespace text collate "C" primary key,
-      epoch text collate "C" not null
+      namespace pg_catalog.text collate pg_catalog."C" primary key,
+      epoch pg_catalog.text collate pg_catalog."C" not null
     ) with (fillfactor = 10);
 
     create table ${revocations} (
       not_before bigint not null,
       until bigint not null,
       change bigint not null,
-      namespace text collate "C" not null,
-      kind text collate "C" not null,
-      id text collate "C" not null,
+      namespace pg_catalog.text collate pg_catalog."C" not null,
+      kind pg_catalog.text collate pg_catalog."C" not null,
+      id pg_catalog.text collate pg_catalog."C" not null,
       primary key (namespace, kind, id)
     );
 
@@ -123,11 +127,11 @@ begin
       expires_at bigint not null,
       until bigint not null,
       generation bigint not null,
-      namespace text collate "C" not null,
-      sid text collate "C" not null,
-      user_id text collate "C" not null,
-      ip text,
-      user_agent text,
+      namespace pg_catalog.text collate pg_catalog."C" not null,
+      sid pg_catalog.text collate pg_catalog."C" not null,
+      user_id pg_catalog.text collate pg_catalog."C" not null,
+      ip pg_catalog.text,
+      user_agent pg_catalog.text,
       primary key (namespace, sid)
     ) with (fillfactor = 85);
   end if;
@@ -136,13 +140,13 @@ begin
     -- Every statement of a store begins with this table, so none of them holds another one while it waits here.
     lock table ${heads} in access exclusive mode;
     for outdated in
-      select i.indexrelid from pg_index i
-      where i.indrelid in ('${revocations}'::regclass, '${sessions}'::regclass)
+      select i.indexrelid from pg_catalog.pg_index i
+      where i.indrelid in (${toOid(revocations)}, ${toOid(sessions)})
         and i.indnatts = 2 and not i.indisunique and i.indpred is null
-        and pg_get_indexdef(i.indexrelid, 1, true) = 'namespace'
-        and pg_get_indexdef(i.indexrelid, 2, true) in ('change', 'until', 'user_id', 'started_at')
+        and pg_catalog.pg_get_indexdef(i.indexrelid, 1, true) = 'namespace'
+        and pg_catalog.pg_get_indexdef(i.indexrelid, 2, true) in ('change', 'until', 'user_id', 'started_at')
     loop
-      execute 'drop index ' || outdated;
+      execute 'drop index ' || outdated::pg_catalog.text;
     end loop;
     create index on ${revocations} (${leadSql('change', 'namespace')}, change);
     create index on ${revocations} (${leadSql('until', 'namespace')}, until);
@@ -153,6 +157,22 @@ begin
   end if;
 end
 $tokenlib$`
+}
+
+function toOid(table: string): string {
+  return `'${table}'::pg_catalog.regclass::pg_catalog.oid`
+}
+
+// Earlier releases found their tables by the search_path. New ones beside them would be empty, and whatever is revoked
+// would be accepted again.
+function refuseElsewhere({ version, versionAnywhere }: Tables): string {
+  if (versionAnywhere === null) return ''
+  return `if pg_catalog.to_regclass('${version}') is null and pg_catalog.to_regclass('${versionAnywhere}') is not null then
+    raise exception using message = 'The tables of tokenlib are in the schema ' || (
+        select n.nspname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where c.oid = pg_catalog.to_regclass('${versionAnywhere}')::pg_catalog.oid)
+      || ', not in public: pass it as the option "schema". To create new ones in public, pass schema: ''public''';
+  end if;`
 }
 
 const MIGRATION_LOCK = 7_036_871
@@ -208,19 +228,24 @@ export async function assertUsable(
 
 async function query(database: Database, tables: Tables): Promise<Answer> {
   const settings = ['synchronous_commit', 'fsync', 'full_page_writes']
-  const statement = `select json_build_object('isStandby', pg_is_in_recovery(),
-    'serverVersion', current_setting('server_version_num')::integer,
-    'isolation', current_setting('transaction_isolation'),
-    'version', (select max(version) from ${tables.version}),
+  const statement = `select pg_catalog.json_build_object('isStandby', pg_catalog.pg_is_in_recovery(),
+    'serverVersion', pg_catalog.current_setting('server_version_num')::integer,
+    'isolation', pg_catalog.current_setting('transaction_isolation'),
+    'version', (select pg_catalog.max(version) from ${tables.version}),
     -- A column that tables of this version do not have: a later release adds it, and writes who can use its tables.
-    'oldest', (select max((to_jsonb(v) ->> 'oldest')::integer) from ${tables.version} v),
-    'settings', json_build_object(${settings.map((name) => `'${name}', current_setting('${name}')`).join()}))::text`
+    'oldest', (select pg_catalog.max((pg_catalog.to_jsonb(v) ->> 'oldest'::pg_catalog.text)::integer) from ${tables.version} v),
+    'settings', pg_catalog.json_build_object(${settings.map((name) => `'${name}', pg_catalog.current_setting('${name}')`).join()}))::pg_catalog.text`
   try {
     return (await database.query<Answer>(statement, [])) as Answer
   } catch (cause) {
     const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
     if (code === UNDEFINED_TABLE) {
-      throw new ConfigurationError(`There are no tables beside ${tables.version}: ${REMEDY}`, { cause })
+      throw new ConfigurationError(
+        `There are no tables beside ${tables.version}: ${REMEDY}. If they are in another schema, name it`,
+        {
+          cause,
+        },
+      )
     }
     if (code === INSUFFICIENT_PRIVILEGE) {
       throw new ConfigurationError(
