@@ -76,7 +76,7 @@ import {
   toRevokedUsers,
 } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
-import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
+import type { ClosableSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
@@ -389,7 +389,7 @@ export class TokenManager<
    * function that stops watching.
    */
   closeWhenInvalid(
-    socket: ClosableSocket | SocketIoSocket,
+    socket: ClosableSocket,
     upgrade: AuthenticatedUpgrade<TokenPayload<Output>>,
     options: { readonly every?: Duration } = {},
   ): () => void {
