@@ -55,6 +55,13 @@ export {
   type RefreshingManager,
 } from './http/implicit-refresh.js'
 export type { ImplicitRefresh } from './http/refreshed-response.js'
+export {
+  protectSocketIo,
+  type SocketAuthenticator,
+  type SocketIoProtection,
+  type SocketIoServer,
+  type SocketIoSocket,
+} from './http/protect-socket-io.js'
 export { type SecurityScheme, securityRequirements, securitySchemes } from './http/openapi.js'
 export {
   setAccessCookies,
@@ -115,7 +122,7 @@ export type {
   VerifyOptions,
   WithHeader,
 } from './manager/policy.js'
-export { CLOSE_UNAUTHORIZED, type ClosableSocket, type SocketIoSocket } from './manager/closable-socket.js'
+export { CLOSE_UNAUTHORIZED, type ClosableSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
 export type { JsonClaims, SubjectGetter, TokenManagerOptions } from './manager/manager-options.js'
 export { TokenManager } from './manager/token-manager.js'

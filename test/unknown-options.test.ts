@@ -13,6 +13,7 @@ import {
   chooseManager,
   type IssuerOptions,
   MissingTokenError,
+  protectSocketIo,
   TokenConfig,
   TokenManager,
   toErrorResponse,
@@ -231,6 +232,7 @@ const CALLS: readonly (readonly [
     (given) =>
       nest.SessionModule.forRootAsync({ useFactory: () => ({ logIn: () => null }), ...(given as object) }),
   ],
+  ['protectSocketIo', 'origin', 'origins', (given) => protectSocketIo({} as never, tokens, given)],
   ['protectSockets of Nest', 'origin', 'origins', (given) => nest.protectSockets({} as never, tokens, given)],
   [
     'createSessionRoutes',

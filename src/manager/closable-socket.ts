@@ -14,40 +14,11 @@ export interface ClosableSocket {
   readonly onmessage?: unknown
 }
 
-/** As much of a socket of a Socket.IO server as is needed to end it. */
-export interface SocketIoSocket {
-  readonly connected: boolean
-  on(event: 'disconnect', listener: () => void): unknown
-  emit(event: 'exception', data: object): unknown
-  disconnect(close: boolean): unknown
-}
-
 /** The close code for a token that is no longer good: 401 among the codes RFC 6455 §7.4.2 leaves to applications. */
 export const CLOSE_UNAUTHORIZED = 4401
 
 // RFC 6455 §7.4.1 and its registry: try again later.
 const CLOSE_TRY_AGAIN = 1013
-
-/** A socket that can be closed with a code; that of Socket.IO sends the code in an `exception` event before it ends. */
-export function toClosable(socket: ClosableSocket | SocketIoSocket): ClosableSocket {
-  if (!isSocketIo(socket)) return socket
-  return {
-    get readyState() {
-      return socket.connected ? 1 : 3
-    },
-    close(closeCode, message) {
-      socket.emit('exception', { status: 'error', message, closeCode })
-      socket.disconnect(true)
-    },
-    addEventListener(type, listener) {
-      if (type === 'close') socket.on('disconnect', () => listener({}))
-    },
-  }
-}
-
-function isSocketIo(socket: ClosableSocket | SocketIoSocket): socket is SocketIoSocket {
-  return !('close' in socket) && 'disconnect' in socket
-}
 
 // Sockets that were closed here: no message of theirs reaches the application any longer.
 const closed = new WeakSet<ClosableSocket>()

@@ -3,13 +3,7 @@ import { FOREVER } from '../revocation/revocation.js'
 import { startTimer, type Timer } from '../runtime.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
-import {
-  type ClosableSocket,
-  closeSocket,
-  prepareSilence,
-  type SocketIoSocket,
-  toClosable,
-} from './closable-socket.js'
+import { type ClosableSocket, closeSocket, prepareSilence } from './closable-socket.js'
 import { type AuthenticatedUpgrade, readAccepted, recheckToken } from './sockets.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
@@ -23,12 +17,11 @@ export function parseInterval(every: Duration): number {
 /** Closes a socket once its token, or the session that it follows, has ended; returns a function that stops watching. */
 export function closeWhenInvalid(
   manager: Authenticator,
-  given: ClosableSocket | SocketIoSocket,
+  socket: ClosableSocket,
   upgrade: AuthenticatedUpgrade,
   every: Duration,
 ): () => void {
   const interval = parseInterval(every)
-  const socket = toClosable(given)
   const known = readAccepted(upgrade)
   const followed = known?.followed ?? null
   // A session is known to the manager that has authenticated the handshake.

@@ -57,7 +57,8 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
 /** A policy that was checked, with what was left out. */
 export type ParsedUpgradePolicy = ParsedPolicy & Required<Pick<UpgradePolicy, 'type' | 'origins' | 'until'>>
 
-const UPGRADE_NAMES: OptionNames<UpgradePolicy> = {
+/** The names of an upgrade policy. */
+export const UPGRADE_NAMES: OptionNames<UpgradePolicy> = {
   ...TOKEN_POLICY_NAMES,
   origins: true,
   until: true,

@@ -77,7 +77,7 @@ import {
 import { refreshPair } from './refresh.js'
 import { parseIssuer, toKeyIssuers, toRevokedIssuers, toRevokedUsers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
-import type { ClosableSocket, SocketIoSocket } from './closable-socket.js'
+import type { ClosableSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
@@ -381,7 +381,7 @@ export class TokenManager<
    * function that stops watching.
    */
   closeWhenInvalid(
-    socket: ClosableSocket | SocketIoSocket,
+    socket: ClosableSocket,
     upgrade: AuthenticatedUpgrade<TokenPayload<Output>>,
     options: { readonly every?: Duration } = {},
   ): () => void {

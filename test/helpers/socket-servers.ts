@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import { serve, upgradeWebSocket, type WebSocketServerLike } from '@hono/node-server'
 import Fastify, { type FastifyPluginCallback, type FastifyRequest } from 'fastify'
 import { Hono } from 'hono'
-import { Server as SocketIo, type Socket } from 'socket.io'
+import { Server as SocketIo } from 'socket.io'
 import { io } from 'socket.io-client'
 import { WebSocket, WebSocketServer } from 'ws'
 import * as fastifyAdapter from '../../src/adapters/fastify.js'
@@ -14,14 +14,11 @@ import * as honoAdapter from '../../src/adapters/hono.js'
 import {
   acceptUpgrade,
   type AuthenticatedUpgrade,
-  isTokenError,
+  protectSocketIo,
   type RequestSource,
   type TokenManager,
   type UpgradePolicy,
 } from '../../src/index.js'
-
-/** How a client is refused: an HTTP status, or the code of a Socket.IO error. */
-export type Refusal = number | string
 
 /** A client of a server that says what it hears. */
 export interface EchoClient {
@@ -39,7 +36,7 @@ export interface Handshake {
 
 /** A WebSocket server as docs/websockets.md has it, which echoes messages under the name of the user. */
 export interface SocketServer {
-  connect(handshake: Handshake): Promise<EchoClient | Refusal>
+  connect(handshake: Handshake): Promise<EchoClient | number>
   close(): Promise<void>
 }
 
@@ -99,18 +96,9 @@ const socketIo: Create = async (tokens, policy, every = '30s') => {
   // So seldom that a test which moves its timers ahead does not lose the connection.
   const heartbeat = { pingInterval: 86_400_000, pingTimeout: 86_400_000 }
   const sockets = new SocketIo(server, { transports: ['websocket'], ...heartbeat })
-  const authenticate = async (socket: Socket, next: (error?: Error) => void): Promise<void> => {
-    try {
-      socket.data.upgrade = await tokens.authenticateUpgrade(socket.request, policy)
-      next()
-    } catch (error) {
-      next(new Error(isTokenError(error) ? error.code : 'INTERNAL_ERROR'))
-    }
-  }
-  sockets.use((socket, next) => void authenticate(socket, next))
+  const readUpgrade = protectSocketIo(sockets, tokens, { ...policy, every })
   sockets.on('connection', (socket) => {
-    const upgrade = socket.data.upgrade as AuthenticatedUpgrade
-    tokens.closeWhenInvalid(socket, upgrade, { every })
+    const upgrade = readUpgrade(socket)
     socket.on('say', (text: string) => socket.emit('said', `${upgrade.payload.sub}: ${text}`))
   })
   server.listen(0, '127.0.0.1')
@@ -127,9 +115,9 @@ const socketIo: Create = async (tokens, policy, every = '30s') => {
       let code = 0
       client.on('exception', ({ closeCode }: { closeCode: number }) => (code = closeCode))
       const closed = new Promise<number>((resolve) => client.on('disconnect', () => resolve(code)))
-      const refusal = await new Promise<string | null>((resolve) => {
+      const refusal = await new Promise<number | null>((resolve) => {
         client.on('connect', () => resolve(null))
-        client.on('connect_error', ({ message }) => resolve(message))
+        client.on('connect_error', (error) => resolve(readStatus(error)))
       })
       if (refusal !== null) {
         client.disconnect()
@@ -146,6 +134,12 @@ const socketIo: Create = async (tokens, policy, every = '30s') => {
     },
     close: () => sockets.close(),
   }
+}
+
+// The client of `ws` has the status in the text of its error only.
+function readStatus(error: unknown): number {
+  const { description } = error as { description?: { message?: string } }
+  return Number(/\d{3}/.exec(description?.message ?? '')?.[0])
 }
 
 // Without its types: they change those of every Fastify route of the program.
@@ -207,10 +201,10 @@ const hono: Create = async (tokens, policy, every = '30s') => {
   }
 }
 
-/** The servers of docs/websockets.md; `unauthorized` is what a client without a token is told. */
-export const SOCKET_SERVERS: readonly { name: string; create: Create; unauthorized: Refusal }[] = [
-  { name: 'ws', create: ws, unauthorized: 401 },
-  { name: 'Socket.IO', create: socketIo, unauthorized: 'TOKEN_MISSING' },
-  { name: 'Fastify', create: fastify, unauthorized: 401 },
-  { name: 'Hono', create: hono, unauthorized: 401 },
+/** The servers of docs/websockets.md; a client that is refused gets an HTTP status. */
+export const SOCKET_SERVERS: readonly { name: string; create: Create }[] = [
+  { name: 'ws', create: ws },
+  { name: 'Socket.IO', create: socketIo },
+  { name: 'Fastify', create: fastify },
+  { name: 'Hono', create: hono },
 ]

@@ -1,8 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Logger } from '@nestjs/common'
 import { isTokenError } from '../../errors.js'
-import { createRefusal, type Refusal, writeRefusal } from '../../http/accept-upgrade.js'
+import { createRefusal, type Refusal } from '../../http/accept-upgrade.js'
+import { protectConnections, type SocketIoServer } from '../../http/protect-socket-io.js'
 import type { AuthenticatedUpgrade, UpgradePolicy } from '../../manager/sockets.js'
+import type { NodeRequest } from '../../request/node-view.js'
+import type { Duration } from '../../time.js'
 import type { AnyManager } from './manager-token.js'
 
 /** Option of a `ws` server: decides on a handshake before it becomes a socket. */
@@ -21,27 +24,24 @@ type VerifyDone = (
   headers?: Readonly<Record<string, string>>,
 ) => void
 
-/** As much of Socket.IO's server, or of a namespace of it, as is needed here. */
-export interface SocketIoServer {
-  readonly engine?: Engine
-  readonly server?: { readonly engine?: Engine }
-}
-
-interface Engine {
-  use(middleware: (request: IncomingMessage, response: object, next: () => void) => void): unknown
+/** What an adapter has created: a server of Socket.IO, a namespace of one, or a server of another kind. */
+export interface GatewayServer extends Partial<SocketIoServer> {
+  readonly server?: SocketIoServer
 }
 
 /** Authenticates handshakes where a server decides on them, and keeps the result for the socket. */
 export class Handshakes {
   readonly #tokens: AnyManager
   readonly #policy: UpgradePolicy
+  readonly #every: Duration
   readonly #accepted = new WeakMap<object, AuthenticatedUpgrade>()
-  readonly #engines = new WeakSet<Engine>()
+  readonly #protected = new WeakSet<object>()
   readonly #logger = new Logger('protectSockets')
 
-  constructor(tokens: AnyManager, policy: UpgradePolicy) {
+  constructor(tokens: AnyManager, policy: UpgradePolicy, every: Duration) {
     this.#tokens = tokens
     this.#policy = policy
+    this.#every = every
   }
 
   /** What was found in the handshake that a request made; `null` when it was not accepted here. */
@@ -63,33 +63,23 @@ export class Handshakes {
     done((next as (given: HandshakeInfo) => boolean)(info))
   }
 
-  /** Puts a middleware before the handshakes of Socket.IO; servers of another kind have no engine. */
-  protectEngine(server: SocketIoServer): void {
-    const engine = server.engine ?? server.server?.engine
-    if (engine === undefined || this.#engines.has(engine)) return
-    if (typeof engine.use !== 'function') throw new TypeError('protectSockets needs Socket.IO 4.6 or newer')
-    this.#engines.add(engine)
-    engine.use((request, response, next) => void this.#passEngine(request, response, next))
+  /** Authenticates and follows the connections of Socket.IO; servers of another kind have no engine. */
+  protectEngine(given: GatewayServer): void {
+    const server = given.server ?? given
+    const { engine } = server
+    if (engine === undefined || this.#protected.has(engine)) return
+    this.#protected.add(engine)
+    protectConnections(server as SocketIoServer, {
+      authenticate: (request) => this.#authenticate(request),
+      follow: (request, connection) => {
+        const upgrade = this.readAccepted(request)
+        if (upgrade !== null) this.#tokens.closeWhenInvalid(connection, upgrade, { every: this.#every })
+        return upgrade !== null
+      },
+    })
   }
 
-  async #passEngine(request: IncomingMessage, response: object, next: () => void): Promise<void> {
-    // A request of a connection that is open; one that only claims to be is refused by Socket.IO.
-    if (new URL(request.url ?? '/', 'http://localhost').searchParams.has('sid')) return next()
-    const { socket } = request
-    const destroy = (): void => void socket.destroy()
-    // Nobody else listens for errors of a connection that is being upgraded.
-    socket.on('error', destroy)
-    const refusal = await this.#authenticate(request)
-    if (refusal === null) {
-      socket.off('error', destroy)
-      return next()
-    }
-    if (!isServerResponse(response)) return writeRefusal(socket, refusal)
-    const headers = { ...refusal.headers, 'content-length': Buffer.byteLength(refusal.body) }
-    response.writeHead(refusal.status, headers).end(refusal.body)
-  }
-
-  async #authenticate(request: IncomingMessage): Promise<Refusal | null> {
+  async #authenticate(request: NodeRequest): Promise<Refusal | null> {
     try {
       const upgrade = await this.#tokens.authenticateUpgrade(request, this.#policy)
       this.#accepted.set(request, upgrade as AuthenticatedUpgrade)
@@ -99,9 +89,4 @@ export class Handshakes {
       return createRefusal(error, this.#tokens)
     }
   }
-}
-
-// For a handshake over WebSocket Socket.IO passes something that cannot answer.
-function isServerResponse(response: object): response is ServerResponse {
-  return 'headersSent' in response
 }

@@ -1,10 +1,6 @@
 import type { WebSocketAdapter, WsMessageHandler } from '@nestjs/common'
-import {
-  type ClosableSocket,
-  closeSocket,
-  type SocketIoSocket,
-  toClosable,
-} from '../../manager/closable-socket.js'
+import { readConnection, type SocketIoSocket } from '../../http/protect-socket-io.js'
+import { type ClosableSocket, closeSocket } from '../../manager/closable-socket.js'
 import { parseInterval } from '../../manager/close-when-invalid.js'
 import {
   type AuthenticatedUpgrade,
@@ -15,7 +11,7 @@ import {
 import { assertOptions, type OptionNames } from '../../options.js'
 import type { NodeRequest } from '../../request/node-view.js'
 import type { Duration } from '../../time.js'
-import { Handshakes, type SocketIoServer, type VerifyClient } from './handshake.js'
+import { type GatewayServer, Handshakes, type VerifyClient } from './handshake.js'
 import type { AnyManager } from './manager-token.js'
 import { rememberSocket } from './protected-sockets.js'
 
@@ -62,12 +58,7 @@ interface WsClient extends ClosableSocket {
   readonly readyState: number
 }
 
-/** The client of Socket.IO, which knows the request that opened the connection. */
-interface SocketIoClient extends SocketIoSocket {
-  readonly request: NodeRequest
-}
-
-type Client = WsClient | SocketIoClient
+type Client = WsClient | SocketIoSocket
 
 // What Nest calls on an adapter although the interface does not have it.
 interface Inner extends WebSocketAdapter {
@@ -88,7 +79,7 @@ class ProtectedAdapter implements WebSocketAdapter {
     parseInterval(every)
     this.#inner = adapter
     this.#tokens = tokens
-    this.#handshakes = new Handshakes(tokens, parseUpgradePolicy(policy))
+    this.#handshakes = new Handshakes(tokens, parseUpgradePolicy(policy), every)
     this.#every = every
   }
 
@@ -98,7 +89,7 @@ class ProtectedAdapter implements WebSocketAdapter {
 
   create(port: number, options: { readonly verifyClient?: VerifyClient } = {}): unknown {
     const verifyClient = this.#handshakes.createVerifyClient(options.verifyClient ?? null)
-    const server = this.#inner.create(port, { ...options, verifyClient }) as SocketIoServer
+    const server = this.#inner.create(port, { ...options, verifyClient }) as GatewayServer
     this.#handshakes.protectEngine(server)
     return server
   }
@@ -138,7 +129,8 @@ class ProtectedAdapter implements WebSocketAdapter {
     if (request === undefined || upgrade === null) return false
     this.#deliveries.set(client, createDelivery(client, upgrade))
     rememberSocket(client, { tokens: this.#tokens, upgrade, request })
-    this.#tokens.closeWhenInvalid(client, upgrade, { every: this.#every })
+    // A client of Socket.IO is one namespace of a connection, which is watched as a whole.
+    if (isWs(client)) this.#tokens.closeWhenInvalid(client, upgrade, { every: this.#every })
     return true
   }
 }
@@ -156,7 +148,7 @@ function createDelivery(client: Client, upgrade: AuthenticatedUpgrade): Delivery
       await recheckUpgrade(upgrade)
       return true
     } catch (error) {
-      if (isOpen(client)) closeSocket(toClosable(client), error)
+      if (isOpen(client)) closeSocket(isWs(client) ? client : readConnection(client.conn), error)
       return false
     }
   }

@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Server, type Socket } from 'socket.io'
+import { io } from 'socket.io-client'
+import { afterEach, expect, test, vi } from 'vitest'
+import { protectSocketIo, type SocketIoProtection, TokenManager } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { createManager } from '../helpers/manager.js'
+
+const ended: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ended.splice(0).toReversed()) await end()
+})
+
+/** A protected server with the namespaces `/` and `/admin`, and a client that has logged in. */
+async function start(options: SocketIoProtection = { until: 'session', every: '1s' }) {
+  const { config } = createManager().tokens
+  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const listener = createServer()
+  const server = new Server(listener)
+  ended.push(() => server.close())
+  const readUpgrade = protectSocketIo(server, tokens, options)
+  server.of('/admin')
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
+  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const connect = (namespace: string, token = accessToken) => {
+    const extraHeaders = { authorization: `Bearer ${token}` }
+    const socket = io(url + namespace, { extraHeaders, reconnection: false, forceNew: true })
+    ended.push(() => socket.disconnect())
+    return socket
+  }
+  const logOut = async () => tokens.logout(await tokens.verifyToken(accessToken))
+  return { tokens, server, readUpgrade, url, connect, logOut }
+}
+
+test('the handshake decides for every namespace, and the log-out ends the connection', async () => {
+  const { server, readUpgrade, url, connect, logOut } = await start()
+  const names: string[] = []
+  server.of('/admin').on('connection', (socket) => names.push(readUpgrade(socket).payload.sub))
+  const client = connect('/admin')
+  await new Promise((resolve) => client.on('connect', () => resolve(null)))
+  expect(names).toEqual(['ada'])
+  const told = new Promise((resolve) => client.on('exception', resolve))
+  const gone = new Promise((resolve) => client.on('disconnect', resolve))
+  await logOut()
+  expect(await told).toEqual({ status: 'error', message: 'Token is revoked', closeCode: 4401 })
+  expect(await gone).toBe('io server disconnect')
+  for (const sid of ['', '&sid=', '&sid=one&sid=']) {
+    const response = await fetch(`${url}/socket.io/?EIO=4&transport=polling${sid}`)
+    expect([response.status, await response.json()]).toEqual([
+      401,
+      expect.objectContaining({ code: 'TOKEN_MISSING' }),
+    ])
+  }
+})
+
+test('a client that joins and leaves a namespace again and again is watched once', async () => {
+  const { connect, server, logOut } = await start()
+  const client = connect('/')
+  const joined = () => new Promise((resolve) => client.once('connect', () => resolve(null)))
+  await joined()
+  const lasting = client.io.socket('/admin')
+  await new Promise((resolve) => lasting.once('connect', () => resolve(null)))
+  for (let count = 0; count < 10; count++) {
+    client.disconnect()
+    await expect.poll(() => server.sockets.sockets.size, { interval: 1 }).toBe(0)
+    client.connect()
+    await joined()
+  }
+  const [socket] = await server.fetchSockets()
+  const { conn } = server.sockets.sockets.get(socket?.id ?? '') as Socket
+  expect(conn.listenerCount('close')).toBeLessThan(5)
+  const gone = Promise.all(
+    [client, lasting].map((one) => new Promise((resolve) => one.on('disconnect', resolve))),
+  )
+  await logOut()
+  expect(await gone).toEqual(['io server disconnect', 'io server disconnect'])
+})
+
+test('a socket of an engine that is not protected has no upgrade', async () => {
+  const { server, readUpgrade } = await start()
+  const other = createServer()
+  const unprotected = new Server(other)
+  ended.push(() => unprotected.close())
+  // A second engine of the same server, which the application has put in by itself.
+  server.bind(unprotected.engine)
+  other.listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const found: unknown[] = []
+  server.on('connection', (socket) => {
+    try {
+      found.push(readUpgrade(socket))
+    } catch (error) {
+      found.push(error)
+    }
+  })
+  const client = io(`http://127.0.0.1:${(other.address() as AddressInfo).port}`, { forceNew: true })
+  ended.push(() => client.disconnect())
+  await new Promise((resolve) => client.on('connect', () => resolve(null)))
+  await expect.poll(() => found).toEqual([expect.any(TypeError)])
+})
+
+test('a bug in the application is a 500 and a process warning', async () => {
+  const { tokens, connect } = await start({})
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  tokens.authenticateUpgrade = () => Promise.reject(new Error('fault'))
+  const error = await new Promise((resolve) => connect('/').on('connect_error', resolve))
+  expect(error).toMatchObject({ description: 500 })
+  expect(warn).toHaveBeenCalledOnce()
+  warn.mockRestore()
+})
+
+test('mistakes are thrown at the start', () => {
+  const { tokens } = createManager()
+  expect(() => protectSocketIo(new Server(), tokens)).toThrow(TypeError)
+  const server = new Server(createServer())
+  expect(() => protectSocketIo(server, tokens, { origin: 'x' } as object)).toThrow(TypeError)
+  expect(() => protectSocketIo(server, tokens, { origins: ['https://app.example/'] })).toThrow(TypeError)
+  expect(() => protectSocketIo(server, tokens, { every: 0.1 })).toThrow(RangeError)
+})
