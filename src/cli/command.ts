@@ -1,7 +1,7 @@
 import { unknownName } from '../options.js'
 import { CommandError, EXIT } from './exit.js'
+import { safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
-import { toPrintable, toPrintableJson } from './words.js'
 
 /** One option of a command; `value` is how the help calls what an option of type `string` takes. */
 export interface CommandOption {
@@ -24,8 +24,8 @@ export interface Command {
   readonly usage: string
   /** Beside `COMMON_OPTIONS`, which every command has. */
   readonly options: CommandOptions
-  /** More lines of its help: what it does, and examples. */
-  readonly details?: string
+  /** More lines of its help: what it does, and examples. Begins with a line end. */
+  readonly details?: SafeText
   /** Resolves to the exit code. */
   run(call: CommandCall): Promise<number>
 }
@@ -62,6 +62,11 @@ export const STORE_OPTIONS: CommandOptions = {
     value: 'name',
     description: "the store's namespace, or the prefix of its SQLite tables; otherwise TOKENLIB_NAMESPACE",
   },
+  drivers: {
+    type: 'string',
+    value: 'folder',
+    description: 'whose node_modules has the database driver; otherwise the folder you are in',
+  },
   timeout: {
     type: 'string',
     value: 'duration',
@@ -76,9 +81,10 @@ export function readText(call: CommandCall, name: string): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Prints one JSON document. */
+/** Prints one JSON document; it parses to the same value. */
 export function writeJson(terminal: Terminal, document: unknown): void {
-  terminal.write(`${toPrintableJson(document, 2)}\n`)
+  // Line ends are those of the indentation: within texts, JSON has escaped them.
+  terminal.write(safeLines(JSON.stringify(document, null, 2).split('\n')))
 }
 
 /** The whole number of an option, or `CommandError` for anything else. */
@@ -99,8 +105,7 @@ export function describeUnknown(
   known: readonly string[],
   owner?: string,
 ): string {
-  if (name.length <= MAX_SHOWN_LENGTH && !/[:@]/.test(name))
-    return toPrintable(unknownName(what, name, known, owner))
+  if (name.length <= MAX_SHOWN_LENGTH && !/[:@]/.test(name)) return unknownName(what, name, known, owner)
   return `Unknown ${what}${owner === undefined ? '' : ` of ${owner}`}.`
 }
 

@@ -10,7 +10,7 @@ import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'
 import { openStore } from './open-store.js'
-import type { OpenedStore } from './opened-store.js'
+import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 
 /** A store, and the connection that a manager would have to it; neither needs a key. */
 export interface ConnectedStore {
@@ -37,6 +37,15 @@ export function parseTimeout(call: CommandCall): number {
   throw new CommandError("--timeout must be a duration of at most one hour: '5s', '500ms'", EXIT.usage)
 }
 
+/** How the options of a command say that a store is opened. */
+export function readOpenOptions(call: CommandCall): OpenStoreOptions {
+  return {
+    namespace: readText(call, 'namespace') ?? call.env['TOKENLIB_NAMESPACE'] ?? null,
+    drivers: readText(call, 'drivers') ?? '.',
+    timeoutMs: parseTimeout(call),
+  }
+}
+
 const MAX_TIMEOUT_MS = 3_600_000
 
 /** The configuration of the environment, with the deadline of the command line for calls of the store. */
@@ -53,8 +62,7 @@ export async function withStore<Value>(
   if (url === null) {
     throw new CommandError('No store was given: pass --store <url>, or set TOKENLIB_STORE', EXIT.usage)
   }
-  const namespace = readText(call, 'namespace') ?? call.env['TOKENLIB_NAMESPACE'] ?? null
-  const opened = await openStore(url, { namespace, timeoutMs: parseTimeout(call) })
+  const opened = await openStore(url, readOpenOptions(call))
   try {
     await assertInUse(opened)
     return await run(opened)

@@ -1,5 +1,6 @@
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { createRequire, isBuiltin } from 'node:module'
+import { join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { withDeadline } from '../promises.js'
 import { CommandError, EXIT } from './exit.js'
@@ -11,13 +12,13 @@ export interface Driver {
 }
 
 /**
- * The first of the packages that is installed where the command was started; this package has none of its own.
- * `CommandError` names what to install.
+ * The first of the packages in the `node_modules` of a folder; this package has none of its own. `CommandError` names what
+ * to install.
  */
-export async function loadDriver(names: readonly string[]): Promise<Driver> {
-  const require = createRequire(join(process.cwd(), 'package.json'))
+export async function loadDriver(names: readonly string[], folder: string): Promise<Driver> {
+  const start = resolve(folder)
   for (const name of names) {
-    const path = findModule(require, name)
+    const path = findModule(start, name)
     if (path === null) continue
     const loaded = (await import(path)) as Record<string, unknown>
     // What a CommonJS package exports is the default export, and not always the named ones too.
@@ -26,16 +27,22 @@ export async function loadDriver(names: readonly string[]): Promise<Driver> {
   }
   const installable = names.filter((name) => !name.startsWith('node:'))
   throw new CommandError(
-    `This store needs the package ${installable.join(' or ')}, which is not installed in this folder: ` +
-      `npm install ${installable[0]}`,
+    `This store needs the package ${installable.join(' or ')}, which is not in ${join(start, 'node_modules')}: ` +
+      `npm install ${installable[0]}, or name the folder of the application that has it with --drivers <folder>`,
     EXIT.usage,
   )
 }
 
-function findModule(require: NodeJS.Require, name: string): string | null {
+// Node looks in every folder above too, in ~/.node_modules and in NODE_PATH: somebody else may have put a package there,
+// and it would get the password of the store.
+function findModule(folder: string, name: string): string | null {
+  const require = createRequire(join(folder, 'package.json'))
   try {
-    const path = require.resolve(name)
-    return path.startsWith('node:') ? path : pathToFileURL(path).href
+    if (name.startsWith('node:')) return isBuiltin(name) ? name : null
+    // With links followed on both sides: pnpm has nothing but links there.
+    const home = realpathSync(join(folder, 'node_modules', name))
+    const path = realpathSync(require.resolve(name))
+    return path.startsWith(home + sep) ? pathToFileURL(path).href : null
   } catch {
     return null
   }

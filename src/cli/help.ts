@@ -1,22 +1,22 @@
 import { COMMON_OPTIONS, type Command, type CommandOptions } from './command.js'
+import { safe, safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
 
-const EXIT_CODES = `  0    fine
-  1    the answer is no: the token is refused, something must be mended, the confirmation was declined
+const EXIT_CODES = safe`  0    fine
+  1    the answer is no: the token is refused, something must be fixed, the confirmation was declined
   2    wrong usage or configuration
   3    the store or the network is unavailable
   130  interrupted with Ctrl-C
 `
 
 /** The help of the command line. */
-export function helpOfAll(commands: readonly Command[], terminal: Terminal): string {
+export function helpOfAll(commands: readonly Command[], terminal: Terminal): SafeText {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
-  return `${terminal.style('bold', 'tokenlib')} <command> [options]
+  return safe`${terminal.style('bold', 'tokenlib')} <command> [options]
 
 ${terminal.style('bold', 'Commands')}
-${lines.join('\n')}
-
+${safeLines(lines)}
 ${terminal.style('bold', 'Options of every command')}
 ${listOptions(COMMON_OPTIONS)}
 ${terminal.style('bold', 'Exit codes')}
@@ -26,11 +26,11 @@ tokenlib help <command> says more. https://github.com/tokenlib/tokenlib/blob/mai
 }
 
 /** The help of one command. */
-export function helpOf({ summary, usage, options, details }: Command, terminal: Terminal): string {
-  const more = details === undefined ? '' : `\n${details.trim()}\n`
-  return `${terminal.style('bold', `tokenlib ${usage}`)}
+export function helpOf({ summary, usage, options, details }: Command, terminal: Terminal): SafeText {
+  const more = details === undefined ? '' : safe`${details}\n`
+  return safe`${terminal.style('bold', `tokenlib ${usage}`)}
 
-${summary[0]?.toUpperCase()}${summary.slice(1)}.
+${summary[0]?.toUpperCase() ?? ''}${summary.slice(1)}.
 ${more}
 ${terminal.style('bold', 'Options')}
 ${listOptions({ ...options, ...COMMON_OPTIONS })}
@@ -38,11 +38,11 @@ ${terminal.style('bold', 'Exit codes')}
 ${EXIT_CODES}`
 }
 
-function listOptions(options: CommandOptions): string {
+function listOptions(options: CommandOptions): SafeText {
   const rows = Object.entries(options).map(([name, { short, value, description, default: standard }]) => ({
     left: `${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : ` <${value}>`}`,
     right: typeof standard === 'string' ? `${description} (${standard})` : description,
   }))
   const width = Math.max(...rows.map(({ left }) => left.length))
-  return rows.map(({ left, right }) => `  ${left.padEnd(width)}  ${right}\n`).join('')
+  return safeLines(rows.map(({ left, right }) => `  ${left.padEnd(width)}  ${right}`))
 }

@@ -3,10 +3,11 @@ import { type Command, writeJson } from './command.js'
 import { EXIT } from './exit.js'
 import { listFindings, type Finding } from './inspect-findings.js'
 import { type InspectRules, readInspectRules } from './inspect-rules.js'
+import { safe, safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
 import { readTokenArgument } from './token-argument.js'
 import { systemClock } from '../time.js'
-import { toIsoTime, toPrintable, toPrintableJson, toRelative } from './words.js'
+import { toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Shows what is in a token. */
 export const inspect: Command = {
@@ -14,7 +15,7 @@ export const inspect: Command = {
   summary: 'show what is in a token, and what a verifier would object to; verifies nothing',
   usage: 'inspect <token|-> [options]',
   options: {},
-  details: `
+  details: safe`
 The token is an argument or, better, on stdin (-): arguments are visible to other users of the machine, and are kept in
 the history of the shell. The signature and the CSRF value are not printed. With JWT_ variables in the environment, the
 token is compared with that configuration. The exit code is 0 for whatever can be read, and 1 for what is no token.
@@ -84,10 +85,10 @@ function write(
   findings: readonly Finding[],
   now: number,
 ): void {
-  const heading = (text: string): string => terminal.style('bold', text)
+  const heading = (text: string): SafeText => terminal.style('bold', text)
   const times = listTimes(token, now)
   const timeRows = times.map(({ claim, words, at }): [string, string] => [claim, `${words} (${at})`])
-  terminal.write(`${terminal.style('yellow', 'Not verified.')} Anybody can write such a token.
+  terminal.write(safe`${terminal.style('yellow', 'Not verified.')} Anybody can write such a token.
 
 ${heading('Header')}
 ${toRows(toJsonRows(token.header))}
@@ -99,12 +100,12 @@ ${heading('Size')}
   ${token.length} of at most ${rules.maxLength} characters
 
 ${heading('A verifier would object to')}
-${listMessages(terminal, 'red', findings, true) || '  nothing that can be seen without the key\n'}
+${listMessages(terminal, 'red', findings, true) ?? safe`  nothing that can be seen without the key\n`}
 `)
   const remarks = listMessages(terminal, 'yellow', findings, false)
-  if (remarks !== '') terminal.write(`${heading('Remarks')}\n${remarks}\n`)
-  terminal.write(terminal.style('dim', `${CONFIGURATION[rules.state]}\n`))
-  if (rules.problem !== null) terminal.warn(`${terminal.style('yellow', 'warning')}: ${rules.problem}\n`)
+  if (remarks !== null) terminal.write(safe`${heading('Remarks')}\n${remarks}\n`)
+  terminal.write(safe`${terminal.style('dim', CONFIGURATION[rules.state])}\n`)
+  if (rules.problem !== null) terminal.warn(safe`${terminal.style('yellow', 'warning')}: ${rules.problem}\n`)
 }
 
 const CONFIGURATION: Readonly<Record<InspectRules['state'], string>> = {
@@ -117,14 +118,14 @@ const CONFIGURATION: Readonly<Record<InspectRules['state'], string>> = {
 function toJsonRows(members: Readonly<Record<string, unknown>>): [string, string][] {
   const rows = Object.entries(members).map(([name, value]): [string, string] => [
     toPrintable(name),
-    toPrintableJson(value),
+    JSON.stringify(value),
   ])
   return rows.length === 0 ? [['none', '']] : rows
 }
 
-function toRows(rows: readonly (readonly [string, string])[]): string {
+function toRows(rows: readonly (readonly [string, string])[]): SafeText {
   const width = Math.min(24, Math.max(...rows.map(([name]) => name.length)))
-  return rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`.trimEnd() + '\n').join('')
+  return safeLines(rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`.trimEnd()))
 }
 
 function listMessages(
@@ -132,9 +133,9 @@ function listMessages(
   format: 'red' | 'yellow',
   findings: readonly Finding[],
   isObjection: boolean,
-): string {
-  return findings
+): SafeText | null {
+  const lines = findings
     .filter((finding) => finding.isObjection === isObjection)
-    .map(({ message }) => `  ${terminal.style(format, '-')} ${message}\n`)
-    .join('')
+    .map(({ message }) => safe`  ${terminal.style(format, '-')} ${message}`)
+  return lines.length === 0 ? null : safeLines(lines)
 }

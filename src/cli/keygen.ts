@@ -19,7 +19,7 @@ import {
   writeJson,
 } from './command.js'
 import { CommandError, EXIT } from './exit.js'
-import { toPrintable } from './words.js'
+import { safe, safeLines } from './safe-text.js'
 
 const FORMATS = ['pem', 'jwk', 'env'] as const
 const NAMES = Object.keys(ALGORITHMS).filter((name) => !name.startsWith('HS')) as Algorithm[]
@@ -65,7 +65,7 @@ export const keygen: Command = {
         'write the private key to a file with mode 0600, the public one beside it; never overwrites',
     },
   },
-  details: `
+  details: safe`
 pem   PKCS #8 and SPKI. The kid is the thumbprint: PEM has no place for another one.
 jwk   one JSON object with the members private and public.
 env   the variables JWT_ALGORITHM, JWT_PRIVATE_KEY and JWT_PUBLIC_KEY.
@@ -84,17 +84,16 @@ With --out keys/signing.pem the public key is written to keys/signing.pub.pem. W
       return EXIT.ok
     }
     if (files.length === 0) {
-      terminal.write(toText(format, keys))
-      terminal.warn(`kid ${toPrintable(keys.kid)}\n`)
+      terminal.write(safeLines(toText(format, keys).trimEnd().split('\n')))
+      terminal.warn(safe`kid ${keys.kid}\n`)
       if (terminal.isInteractive) {
-        terminal.warn(
-          terminal.style('yellow', 'The private key is on your screen: --out writes it to a file.\n'),
-        )
+        const advice = 'The private key is on your screen: --out writes it to a file.'
+        terminal.warn(safe`${terminal.style('yellow', advice)}\n`)
       }
       return EXIT.ok
     }
-    terminal.write(`algorithm  ${keys.algorithm}\nkid        ${toPrintable(keys.kid)}\n`)
-    for (const { path, holds } of files) terminal.write(`${holds.padEnd(11)}${path}\n`)
+    terminal.write(safe`algorithm  ${keys.algorithm}\nkid        ${keys.kid}\n`)
+    for (const { path, holds } of files) terminal.write(safe`${holds.padEnd(11)}${path}\n`)
     return EXIT.ok
   },
 }

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
+import { EXIT } from './exit.js'
 import { run } from './run.js'
+import { safe } from './safe-text.js'
 import { createTerminal } from './terminal.js'
 
 const terminal = createTerminal(process.env)
@@ -7,7 +9,15 @@ const terminal = createTerminal(process.env)
 // Warnings of the stores, as notices. SQLite of Node is experimental in some versions, which says nothing to an operator.
 process.removeAllListeners('warning')
 process.on('warning', ({ name, message }) => {
-  if (name !== 'ExperimentalWarning') terminal.warn(`${terminal.style('yellow', 'warning')}: ${message}\n`)
+  if (name !== 'ExperimentalWarning')
+    terminal.warn(safe`${terminal.style('yellow', 'warning')}: ${message}\n`)
+})
+
+// A driver that throws where nobody catches it. Node itself would print its text as it is.
+process.on('uncaughtException', (error) => {
+  const message = error instanceof Error ? error.message : String(error)
+  terminal.warn(safe`${terminal.style('red', 'error')}: ${message}\n`)
+  process.exit(EXIT.unavailable)
 })
 
 const exitCode = await run(process.argv.slice(2), { terminal, env: process.env })

@@ -27,7 +27,7 @@ interface Connection {
 export async function openPostgres(url: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const { timeoutMs } = options
   const namespace = options.namespace ?? ''
-  const connection = connectWith(await loadDriver(['pg', 'postgres']), url, timeoutMs)
+  const connection = connectWith(await loadDriver(['pg', 'postgres'], options.drivers), url, timeoutMs)
   const query = async (sql: string, values: Values = []): Promise<Rows> =>
     inTime(url, timeoutMs, connection.query(sql, values))
   try {

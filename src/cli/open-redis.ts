@@ -27,7 +27,7 @@ interface Connection {
 export async function openRedis(url: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const { timeoutMs } = options
   const namespace = options.namespace ?? 'tokenlib'
-  const connection = connectWith(await loadDriver(['ioredis', 'redis']), url, timeoutMs)
+  const connection = connectWith(await loadDriver(['ioredis', 'redis'], options.drivers), url, timeoutMs)
   try {
     // Its settings are for `doctor` to judge: a revocation must reach also a server that may forget it.
     const store = createRedisStore(connection.client, { namespace, allowVolatile: true })

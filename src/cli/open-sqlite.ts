@@ -14,7 +14,7 @@ export async function openSqlite(url: string, options: OpenStoreOptions): Promis
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) {
     throw unavailable(url, new Error('there is no such file'))
   }
-  const { exports } = await loadDriver(['node:sqlite', '@photostructure/sqlite'])
+  const { exports } = await loadDriver(['node:sqlite', '@photostructure/sqlite'], options.drivers)
   const Database = exports['DatabaseSync'] as new (path: string) => DatabaseSync
   const database = open(() => new Database(path), url)
   const namespace = options.namespace ?? 'tokenlib_'

@@ -44,6 +44,8 @@ export type OpenedStore =
 export interface OpenStoreOptions {
   /** `null` for the default of the store. */
   readonly namespace: string | null
+  /** The folder whose `node_modules` has the driver. */
+  readonly drivers: string
   /** For connecting, and for each call. */
   readonly timeoutMs: number
 }

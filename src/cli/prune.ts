@@ -2,6 +2,7 @@ import { assertArguments, type Command, parseNumber, STORE_OPTIONS, writeJson } 
 import { parseTimeout, withConnection } from './connect.js'
 import { inTime } from './driver.js'
 import { EXIT } from './exit.js'
+import { safe } from './safe-text.js'
 import { toCount } from './words.js'
 
 /** Drops what has ended. */
@@ -18,7 +19,7 @@ export const prune: Command = {
     },
     ...STORE_OPTIONS,
   },
-  details: `
+  details: safe`
 The stores do this by themselves, after writes: nothing has to be scheduled. It is for a database that nobody has written
 to for long, or before a backup. Only what can verify no more is dropped. Every step is a transaction of its own, so it
 may be interrupted at any time; progress is on stderr. No key is needed.`,
@@ -34,10 +35,10 @@ may be interrupted at any time; progress is on stderr. No key is needed.`,
         const gone = await inTime(opened.url, stepTimeoutMs, opened.store.prune(batch))
         dropped += gone
         if (gone < batch) break
-        terminal.warn(`${toCount(dropped, 'row')} dropped\n`)
+        terminal.warn(safe`${toCount(dropped, 'row')} dropped\n`)
       }
       if (values['json'] === true) writeJson(terminal, { store: opened.url, dropped })
-      else terminal.write(`Dropped ${toCount(dropped, 'row')}: revocations and sessions that had ended\n`)
+      else terminal.write(safe`Dropped ${toCount(dropped, 'row')}: revocations and sessions that had ended\n`)
       return EXIT.ok
     })
   },

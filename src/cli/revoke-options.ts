@@ -1,7 +1,6 @@
 import { systemClock } from '../time.js'
 import { assertArguments, type CommandCall, readText, TOKEN_ARGUMENT } from './command.js'
 import { CommandError, EXIT } from './exit.js'
-import { toPrintable } from './words.js'
 
 /** What can be revoked. */
 export const TARGET_KINDS = ['token', 'session', 'user', 'key', 'all'] as const
@@ -55,7 +54,7 @@ export function parseIssuer(kind: TargetKind, call: CommandCall): string | null 
 /** Whose tokens a revocation covers, as the end of a sentence. */
 export function describeCoverage(kind: TargetKind, issuer: string | null): string {
   if (issuer !== null) {
-    return `tokens of the issuer "${toPrintable(issuer)}" only, a name that is not checked`
+    return `tokens of the issuer "${issuer}" only, a name that is not checked`
   }
   if (kind === 'all') return 'tokens of every issuer'
   return 'tokens that the application itself issued; tokens of other issuers need --issuer <name>'

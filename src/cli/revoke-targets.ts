@@ -10,7 +10,7 @@ import { CommandError, EXIT } from './exit.js'
 import { readInspectRules } from './inspect-rules.js'
 import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './revoke-options.js'
 import { readTokenArgument } from './token-argument.js'
-import { toCount, toIsoTime, toPrintable, toRelative } from './words.js'
+import { toCount, toIsoTime, toRelative } from './words.js'
 
 /** What is about to be revoked. */
 export interface Target {
@@ -44,9 +44,9 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
     const payload = await readRevocable(call)
     const { jti, exp, type, sub } = payload
     const issuer = parseIssuer('token', call)
-    const name = `token ${toPrintable(jti)}`
+    const name = `token ${jti}`
     const end = exp === undefined ? 'never expires' : describeExpiry(exp)
-    const owner = sub === undefined ? '' : `, ${type} token of user "${toPrintable(sub)}"`
+    const owner = sub === undefined ? '' : `, ${type} token of user "${sub}"`
     return {
       kind: 'token',
       id: jti,
@@ -64,7 +64,7 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
     const id = readId(call, 'session')
     const issuer = parseIssuer('session', call)
     const session = issuer === null ? ((await connection.sessions?.getSession(id)) ?? null) : null
-    const name = `session ${toPrintable(id)}`
+    const name = `session ${id}`
     return {
       kind: 'session',
       id,
@@ -83,7 +83,7 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
     const issuer = parseIssuer('user', call)
     const sessions = issuer === null ? connection.sessions : null
     const count = await countSessions(sessions, id)
-    const name = `user "${toPrintable(id)}"`
+    const name = `user "${id}"`
     const found = count === null ? '' : ` ${toMany(count)} will end.`
     return {
       kind: 'user',
@@ -101,7 +101,7 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
   async key(call, { connection }) {
     const id = readId(call, 'kid')
     const issuer = parseIssuer('key', call)
-    const name = `key ${toPrintable(id)}`
+    const name = `key ${id}`
     return {
       kind: 'key',
       id,
@@ -119,7 +119,7 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
 
   async all(call, { connection }) {
     const issuer = parseIssuer('all', call)
-    const whose = issuer === null ? 'everybody' : `everybody of the issuer "${toPrintable(issuer)}"`
+    const whose = issuer === null ? 'everybody' : `everybody of the issuer "${issuer}"`
     return {
       kind: 'all',
       id: '',
@@ -198,12 +198,9 @@ function describeSession(session: SessionInfo | null): string {
     return 'The store knows no live session of this id; the revocation is kept all the same.'
   const { sub, createdAt, lastUsedAt, ip, userAgent } = session
   const now = systemClock()
-  const from = [ip, userAgent]
-    .filter((part) => part !== null)
-    .map(toPrintable)
-    .join(', ')
+  const from = [ip, userAgent].filter((part) => part !== null).join(', ')
   return (
-    `It is one of ${sub === null ? 'a user whose id is kept as a digest' : `user "${toPrintable(sub)}"`}, ` +
+    `It is one of ${sub === null ? 'a user whose id is kept as a digest' : `user "${sub}"`}, ` +
     `began ${toRelative(createdAt.getTime(), now)} and was last used ${toRelative(lastUsedAt.getTime(), now)}` +
     `${from === '' ? '' : ` from ${from}`}.`
   )

@@ -14,6 +14,7 @@ import { type ConnectedStore, withConnection } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
 import { assertRevokeOptions, TARGET_KINDS, type TargetKind } from './revoke-options.js'
 import { findTarget, type Target } from './revoke-targets.js'
+import { safe } from './safe-text.js'
 import { toIsoTime } from './words.js'
 
 /** Revokes a token, a session, a user, a key or everything. */
@@ -39,7 +40,7 @@ export const revoke: Command = {
     },
     ...STORE_OPTIONS,
   },
-  details: `
+  details: safe`
 token <token|->   that token alone; its signature is checked first, so the JWT_ variables must have the key
 token --jti <id> --expires <time>
                   the same without the token and the key
@@ -66,7 +67,7 @@ with a replica follow within their bound. No application hears of it: keep the o
     }).catch((error: unknown) => {
       if (!(error instanceof Declined)) throw error
       if (call.values['json'] === true) writeJson(call.terminal, { revoked: null })
-      else call.terminal.write('Nothing was revoked\n')
+      else call.terminal.write(safe`Nothing was revoked\n`)
       return EXIT.no
     })
   },
@@ -110,9 +111,9 @@ async function confirm(call: CommandCall, target: Target, { opened }: ConnectedS
   const { terminal, values } = call
   const place = `${opened.url}, ${opened.kind === 'sqlite' ? 'prefix' : 'namespace'} "${opened.namespace}"`
   const store = terminal.style('dim', `Store: ${place}`)
-  terminal.warn(`${target.effect}\nCovers ${target.coverage}\n${store}\n`)
+  terminal.warn(safe`${target.effect}\nCovers ${target.coverage}\n${store}\n`)
   if (values['yes'] === true) return
-  if (!(await terminal.confirm('Revoke?'))) throw new Declined()
+  if (!(await terminal.confirm(safe`Revoke?`))) throw new Declined()
 }
 
 interface Done {
@@ -133,7 +134,7 @@ async function carryOut(
   let event: TokenEvents['revoked'] | null = null
   emitter.on('revoked', (revoked) => void (event ??= revoked))
   const { position } = await target.revoke(origin).catch((error: unknown) => {
-    terminal.warn('The store has not acknowledged the revocation: run the command again until it does\n')
+    terminal.warn(safe`The store has not acknowledged the revocation: run the command again until it does\n`)
     throw error
   })
   // Reads what the store holds now, not what it was told.
@@ -163,7 +164,7 @@ function report(
   }
   const began = notBefore === FOREVER ? '' : ` that began up to ${toIsoTime(notBefore)}`
   terminal.write(
-    `${terminal.style('green', 'Revoked')}. The store refuses ${target.refused}${began}\nThis covers ${target.coverage}\n`,
+    safe`${terminal.style('green', 'Revoked')}. The store refuses ${target.refused}${began}\nThis covers ${target.coverage}\n`,
   )
-  if (left !== null) terminal.write(`Live sessions left: ${left}\n`)
+  if (left !== null) terminal.write(safe`Live sessions left: ${left}\n`)
 }

@@ -17,6 +17,7 @@ import { inspect } from './inspect.js'
 import { keygen } from './keygen.js'
 import { prune } from './prune.js'
 import { revoke } from './revoke.js'
+import { safe } from './safe-text.js'
 import { secret } from './secret.js'
 import { sessions } from './sessions.js'
 import type { Terminal } from './terminal.js'
@@ -87,7 +88,9 @@ function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'po
     const { positionals, values } = parseArgs(config)
     return { positionals, values }
   } catch (cause) {
-    throw new CommandError(cause instanceof Error ? cause.message : String(cause), EXIT.usage, { cause })
+    // Some of its messages have several lines.
+    const message = cause instanceof Error ? cause.message.replaceAll('\n', ' ') : String(cause)
+    throw new CommandError(message, EXIT.usage, { cause })
   }
 }
 
@@ -105,7 +108,7 @@ function report(error: unknown, isJson: boolean, terminal: Terminal): number {
   const exitCode = toExitCode(error)
   const message = error instanceof Error ? error.message : String(error)
   if (isJson) writeJson(terminal, { error: { message, exitCode } })
-  else terminal.warn(`${terminal.style('red', 'error')}: ${message}\n`)
+  else terminal.warn(safe`${terminal.style('red', 'error')}: ${message}\n`)
   return exitCode
 }
 

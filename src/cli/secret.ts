@@ -3,6 +3,7 @@ import { toBase64url } from '../encoding.js'
 import { deriveKid } from '../jws/jwk.js'
 import { assertArguments, type Command, parseNumber, writeJson } from './command.js'
 import { EXIT } from './exit.js'
+import { safe } from './safe-text.js'
 
 /** Prints a random secret. */
 export const secret: Command = {
@@ -17,7 +18,7 @@ export const secret: Command = {
       description: 'random bytes, 32 to 1024: HS256 needs 32, HS384 48, HS512 64',
     },
   },
-  details: `
+  details: safe`
 The secret is printed in base64url. JWT_SECRET_KEY takes the text as it is: it has all of the random bits.
 
   echo "JWT_SECRET_KEY=$(npx tokenlib secret)" >> .env`,
@@ -31,14 +32,10 @@ The secret is printed in base64url. JWT_SECRET_KEY takes the text as it is: it h
       writeJson(terminal, { variable: 'JWT_SECRET_KEY', secret: text, bits: bytes * 8, kid })
       return EXIT.ok
     }
-    terminal.write(`${text}\n`)
+    terminal.write(safe`${text}\n`)
     if (terminal.isInteractive) {
-      terminal.warn(
-        terminal.style(
-          'dim',
-          'Set it as JWT_SECRET_KEY in every process, and keep it out of the repository.\n',
-        ),
-      )
+      const advice = 'Set it as JWT_SECRET_KEY in every process, and keep it out of the repository.'
+      terminal.warn(safe`${terminal.style('dim', advice)}\n`)
     }
     return EXIT.ok
   },

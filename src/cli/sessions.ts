@@ -11,6 +11,7 @@ import {
 } from './command.js'
 import { withConnection } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
+import { safe, safeLines } from './safe-text.js'
 import { toCount, toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Lists the sessions of a user. */
@@ -23,7 +24,7 @@ export const sessions: Command = {
     before: { type: 'string', value: 'id', description: 'the last session of the page before' },
     ...STORE_OPTIONS,
   },
-  details: `
+  details: safe`
 The user is the uid that the application gives to createTokenPair, which is the sub of the tokens. No key is needed.`,
   async run(call) {
     assertArguments(call, ['user'])
@@ -43,7 +44,7 @@ The user is the uid that the application gives to createTokenPair, which is the 
         return EXIT.ok
       }
       writeTable(call, user, page)
-      if (next !== null) call.terminal.write(`\nThere may be more: --before ${next}\n`)
+      if (next !== null) call.terminal.write(safe`\nThere may be more: --before ${next}\n`)
       return EXIT.ok
     })
   },
@@ -53,12 +54,13 @@ const HEADINGS = ['session', 'started', 'last used', 'expires', 'address', 'user
 
 function writeTable({ terminal }: CommandCall, user: string, page: readonly SessionInfo[]): void {
   if (page.length === 0) {
-    terminal.write(`No live session of ${toPrintable(user)}\n`)
+    terminal.write(safe`No live session of ${user}\n`)
     return
   }
   const now = systemClock()
+  // Escaped before they are measured.
   const rows = page.map(({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }) => [
-    id,
+    toPrintable(id),
     toIsoTime(createdAt.getTime()),
     toRelative(lastUsedAt.getTime(), now),
     expiresAt === null ? 'never' : toRelative(expiresAt.getTime(), now),
@@ -73,6 +75,6 @@ function writeTable({ terminal }: CommandCall, user: string, page: readonly Sess
       .map((cell, at) => cell.padEnd(widths[at] ?? 0))
       .join('  ')
       .trimEnd()
-  terminal.write(`${terminal.style('bold', toLine(HEADINGS))}\n${rows.map(toLine).join('\n')}\n`)
-  terminal.write(`\n${toCount(page.length, 'session')} of ${toPrintable(user)}\n`)
+  terminal.write(safeLines([terminal.style('bold', toLine(HEADINGS)), ...rows.map(toLine)]))
+  terminal.write(safe`\n${toCount(page.length, 'session')} of ${user}\n`)
 }

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { CommandError, EXIT } from './exit.js'
+import { safe, SafeText } from './safe-text.js'
 
 /** How a text may be emphasised. */
 export type TextFormat = 'bold' | 'dim' | 'red' | 'yellow' | 'green'
@@ -9,15 +10,15 @@ export interface Terminal {
   /** Whether stdin and stdout are a terminal, so that somebody can answer a question. */
   readonly isInteractive: boolean
   /** Writes to stdout. */
-  write(text: string): void
+  write(text: SafeText): void
   /** Writes to stderr: progress and notices. */
-  warn(text: string): void
+  warn(text: SafeText): void
   /** The text with its format, or the text itself unless stdout is a terminal that wants colours. */
-  style(format: TextFormat, text: string): string
+  style(format: TextFormat, text: string | SafeText): SafeText
   /** All of stdin. */
   readInput(): Promise<string>
   /** Asks a question; only `y` and `yes` are `true`. */
-  confirm(question: string): Promise<boolean>
+  confirm(question: SafeText): Promise<boolean>
 }
 
 // ECMA-48 §8.3.117: how each begins and ends.
@@ -43,11 +44,11 @@ export function createTerminal(
 
   return {
     isInteractive: stdin.isTTY && stdout.isTTY,
-    write: (text) => void stdout.write(text),
-    warn: (text) => void stderr.write(text),
+    write: (text) => void stdout.write(text.toString()),
+    warn: (text) => void stderr.write(text.toString()),
     style(format, text) {
       const [start, end] = FORMATS[format]
-      return hasColours ? `\u001B[${start}m${text}\u001B[${end}m` : text
+      return hasColours ? SafeText.between(`\u001B[${start}m`, text, `\u001B[${end}m`) : safe`${text}`
     },
     async readInput() {
       let text = ''
@@ -66,7 +67,7 @@ export function createTerminal(
       lines.once('close', () => closed.abort())
       try {
         const signal = AbortSignal.any([interrupted.signal, closed.signal])
-        const answer = await lines.question(`${question} [y/N] `, { signal })
+        const answer = await lines.question(`${question.toString()} [y/N] `, { signal })
         return /^y(?:es)?$/i.test(answer.trim())
       } catch (error) {
         stderr.write('\n')

@@ -11,8 +11,9 @@ import { systemClock } from '../time.js'
 import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'
 import { EXIT } from './exit.js'
+import { safe } from './safe-text.js'
 import { readTokenArgument } from './token-argument.js'
-import { toIsoTime, toPrintable, toPrintableJson, toRelative } from './words.js'
+import { toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Verifies a token. */
 export const verify: Command = {
@@ -23,7 +24,7 @@ export const verify: Command = {
     type: { type: 'string', value: 'type', default: 'any', description: 'access, refresh or any' },
     ...STORE_OPTIONS,
   },
-  details: `
+  details: safe`
 The keys and rules are those of the JWT_ variables. A refresh token is not used up. Without a store nobody knows whether
 the token is revoked, and the output says so. The exit code is 0 for a valid token and 1 for any other.`,
   async run(call) {
@@ -75,16 +76,16 @@ function report({ values, terminal }: CommandCall, result: Result, hasStore: boo
   }
   if (!isValid) {
     const { code, message } = result.error
-    terminal.write(`${terminal.style('red', 'refused')}  ${code}: ${message}\n`)
+    terminal.write(safe`${terminal.style('red', 'refused')}  ${code}: ${message}\n`)
     return exitCode
   }
   const { payload } = result
   const words = payload.exp === undefined ? 'never expires' : describeExpiry(payload.exp)
-  terminal.write(`${terminal.style('green', 'valid')}  ${payload.type} token, ${words}\n`)
+  terminal.write(safe`${terminal.style('green', 'valid')}  ${payload.type} token, ${words}\n`)
   for (const [name, value] of Object.entries(payload)) {
-    terminal.write(`  ${toPrintable(name).padEnd(8)}  ${toPrintableJson(value)}\n`)
+    terminal.write(safe`  ${toPrintable(name).padEnd(8)}  ${JSON.stringify(value)}\n`)
   }
-  if (!hasStore) terminal.warn(`${terminal.style('yellow', UNCHECKED)}\n`)
+  if (!hasStore) terminal.warn(safe`${terminal.style('yellow', UNCHECKED)}\n`)
   return exitCode
 }
 

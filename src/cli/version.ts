@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { assertArguments, type Command, writeJson } from './command.js'
 import { EXIT } from './exit.js'
+import { safe } from './safe-text.js'
 
 /** Prints the version of the package. */
 export const version: Command = {
@@ -15,7 +16,7 @@ export const version: Command = {
     const { version: tokenlib } = JSON.parse(file) as { readonly version: string }
     const node = process.versions.node
     if (values['json'] === true) writeJson(terminal, { tokenlib, node })
-    else terminal.write(`tokenlib ${tokenlib} (Node ${node})\n`)
+    else terminal.write(safe`tokenlib ${tokenlib} (Node ${node})\n`)
     return EXIT.ok
   },
 }

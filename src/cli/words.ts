@@ -41,13 +41,6 @@ export function toPrintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, toEscape)
 }
 
-/** JSON that is safe to print on a terminal; it parses to the same value. */
-export function toPrintableJson(value: unknown, indent?: number): string {
-  const json = JSON.stringify(value, null, indent)
-  // Line ends are those of the indentation: within texts, JSON has escaped them.
-  return json.replaceAll(UNPRINTABLE, (character) => (character === '\n' ? character : toEscape(character)))
-}
-
 function toEscape(character: string): string {
   // Some of them are two units of UTF-16.
   return [...Array(character.length).keys()]

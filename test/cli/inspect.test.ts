@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { systemClock } from '../../src/time.js'
-import { toCount, toIsoTime, toPrintable, toPrintableJson, toRelative } from '../../src/cli/words.js'
+import { safeLines } from '../../src/cli/safe-text.js'
+import { toCount, toIsoTime, toPrintable, toRelative } from '../../src/cli/words.js'
 import { SECRET } from '../helpers/manager.js'
 import { runCommand } from './test-terminal.js'
 
@@ -199,6 +200,8 @@ describe('words', () => {
     expect([toCount(1, 'row'), toCount(2000, 'row')]).toEqual(['1 row', '2,000 rows'])
     expect([toIsoTime(0), toIsoTime(9e18)]).toEqual(['1970-01-01T00:00:00Z', '9000000000000000000'])
     expect(toPrintable('a\nb')).toBe('a\\u000ab')
-    expect(JSON.parse(toPrintableJson({ a: '\u{E0001}\u009B\n' }, 2))).toEqual({ a: '\u{E0001}\u009B\n' })
+    const json = safeLines(JSON.stringify({ a: '\u{E0001}\u009B\n' }, null, 2).split('\n')).toString()
+    expect(json.replaceAll('\n', '')).toMatch(/^[ -~]+$/)
+    expect(JSON.parse(json)).toEqual({ a: '\u{E0001}\u009B\n' })
   })
 })

@@ -1,10 +1,8 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, symlinkSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
@@ -15,70 +13,17 @@ import { createRedisStore } from '../../src/stores/redis.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
-
-// The program as it is published: `npm run build` first.
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const MAIN = join(ROOT, 'dist/cli/main.js')
-
-interface Ended {
-  readonly exitCode: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-interface Outside {
-  readonly env?: Readonly<Record<string, string>>
-  readonly input?: string
-  readonly cwd?: string
-}
-
-async function collect(child: ChildProcess): Promise<Ended> {
-  let [stdout, stderr] = ['', '']
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const [exitCode] = (await once(child, 'close')) as [number | null]
-  return { exitCode, stdout, stderr }
-}
-
-const environment = (env: Outside['env']): NodeJS.ProcessEnv => ({ PATH: process.env['PATH'], ...env })
-
-function tokenlib(args: readonly string[], { env, input = '', cwd = ROOT }: Outside = {}): Promise<Ended> {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: environment(env) })
-  child.stdin.end(input)
-  return collect(child)
-}
-
-const hasScript = existsSync('/usr/bin/script') && process.platform === 'linux'
-
-/** Runs the program on a pseudo terminal, and types the answer once it asks. */
-async function onTerminal(args: readonly string[], answer: string, env: Outside['env'] = {}): Promise<Ended> {
-  const command = [process.execPath, MAIN, ...args].map((part) => `'${part}'`).join(' ')
-  const child = spawn('script', ['-qefc', command, '/dev/null'], {
-    cwd: ROOT,
-    env: environment({ TERM: 'xterm', ...env }),
-  })
-  let seen = ''
-  let isAnswered = false
-  child.stdout.on('data', (text: Buffer) => {
-    seen += text.toString()
-    if (isAnswered || !seen.includes('[y/N]')) return
-    isAnswered = true
-    child.stdin.write(answer)
-  })
-  return collect(child)
-}
-
-// Not below this project, whose drivers would be found; nor in a folder for temporary files that has modules itself.
-const BASE = ['/var/tmp', tmpdir()].find((folder) => existsSync(folder)) ?? tmpdir()
-const newFolder = (): string => mkdtempSync(join(BASE, 'tokenlib-cli-'))
-
-/** A folder in which only one driver is installed. */
-function folderWith(driver: string): string {
-  const folder = newFolder()
-  mkdirSync(join(folder, 'node_modules', dirname(driver)), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules', driver), join(folder, 'node_modules', driver))
-  return folder
-}
+import {
+  collect,
+  environment,
+  folderWith,
+  hasScript,
+  MAIN,
+  newFolder,
+  onTerminal,
+  ROOT,
+  tokenlib,
+} from './run-program.js'
 
 beforeAll(() => {
   if (!existsSync(MAIN)) throw new Error('dist/cli/main.js does not exist: npm run build')

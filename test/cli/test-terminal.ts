@@ -1,4 +1,5 @@
 import { run } from '../../src/cli/run.js'
+import { safe } from '../../src/cli/safe-text.js'
 import type { Terminal } from '../../src/cli/terminal.js'
 
 /** How a test answers for the outside. */
@@ -28,17 +29,17 @@ export async function runCommand(
   const terminal: Terminal = {
     isInteractive: answer !== undefined,
     write(text) {
-      stdout += text
-      screen += text
+      stdout += text.toString()
+      screen += text.toString()
     },
     warn(text) {
-      stderr += text
-      screen += text
+      stderr += text.toString()
+      screen += text.toString()
     },
-    style: (_format, text) => text,
+    style: (_format, text) => safe`${text}`,
     readInput: async () => input,
     async confirm(question) {
-      const asked = `${question} [y/N] ${answer === true ? 'y' : 'n'}\n`
+      const asked = `${question.toString()} [y/N] ${answer === true ? 'y' : 'n'}\n`
       stderr += asked
       screen += asked
       if (answer === undefined) throw new Error('Asked without a terminal')

@@ -36,7 +36,7 @@ const checkNodeVersion: Check<RuntimeFacts> = ({ nodeVersion, now }) => {
   if (end === undefined || now < Date.parse(end)) return ok('node-version', `Node ${nodeVersion}.`)
   return createFinding('node-version', 'warning', {
     title: `Node ${major} has had no security fixes since ${end}.`,
-    detail: 'tokenlib runs on it, but mistakes in its TLS, HTTP and cryptography are not mended.',
+    detail: 'tokenlib runs on it, but bugs in its TLS, HTTP and cryptography are not fixed.',
     fix: 'Install a supported version: https://nodejs.org',
   })
 }

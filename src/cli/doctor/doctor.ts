@@ -1,8 +1,9 @@
 import { parseDuration, systemClock } from '../../time.js'
-import { type Command, type CommandCall, readText, STORE_OPTIONS, writeJson } from '../command.js'
-import { parseTimeout, readStoreUrl } from '../connect.js'
+import { type Command, type CommandCall, STORE_OPTIONS, writeJson } from '../command.js'
+import { readOpenOptions, readStoreUrl } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
 import { openStore } from '../open-store.js'
+import { safe } from '../safe-text.js'
 import { checkConfiguration } from './check-configuration.js'
 import { checkOpenedStore, type StoreReport } from './check-opened-store.js'
 import { RUNTIME_CHECKS } from './check-runtime.js'
@@ -26,9 +27,9 @@ export const doctor: Command = {
     strict: { type: 'boolean', description: 'exit with 1 for warnings too' },
     verbose: { type: 'boolean', short: 'v', description: 'print reasons, and everything that is fine' },
   },
-  details:
-    'Reads the environment as TokenConfig.fromEnv() does, and looks at the store without changing its data.\n' +
-    'Exits with 0 if nothing must be mended, 1 if something must, 3 if the store cannot be reached.',
+  details: safe`
+Reads the environment as TokenConfig.fromEnv() does, and looks at the store without changing its data.
+Exits with 0 if nothing must be fixed, 1 if something must, 3 if the store cannot be reached.`,
   run: runDoctor,
 }
 
@@ -77,25 +78,23 @@ const NOTHING: StoreOutcome = {
 }
 
 async function checkStore(call: CommandCall, { config }: ConfigurationFacts): Promise<StoreOutcome> {
-  const { terminal, values, env } = call
+  const { terminal, values } = call
   const withReplica = values['replica'] === true
   const address = readStoreUrl(call)
   if (address === null) {
     if (withReplica) throw new CommandError('--replica needs --store or TOKENLIB_STORE', EXIT.usage)
     return { ...NOTHING, findings: [STORE_MISSING] }
   }
-  const namespace = readText(call, 'namespace') ?? env['TOKENLIB_NAMESPACE'] ?? null
-  const timeoutMs = parseTimeout(call)
   let url: string | null = null
   try {
-    const opened = await openStore(address, { namespace, timeoutMs })
+    const opened = await openStore(address, readOpenOptions(call))
     url = opened.url
     try {
       const report = await checkOpenedStore(opened, {
         address,
         revocationTimeoutMs: parseDuration(config.JWT_REVOCATION_TIMEOUT) * 1000,
         withReplica,
-        progress: (text) => terminal.warn(`${text} …\n`),
+        progress: (text) => terminal.warn(safe`${text} …\n`),
       })
       const findings = [ok('store-reachable', 'The store can be reached.'), ...report.findings]
       return { ...report, findings, kind: opened.kind, url, isUnavailable: false }

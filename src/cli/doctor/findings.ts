@@ -1,6 +1,4 @@
-import { toPrintable } from '../words.js'
-
-/** How much a finding matters: an `error` must be mended, a `warning` should be, a `note` is worth knowing. */
+/** How much a finding matters: an `error` must be fixed, a `warning` should be, a `note` is worth knowing. */
 export type Level = 'error' | 'warning' | 'note' | 'ok'
 
 /** Every check by its stable id, with the section of the documentation that it is about. */
@@ -105,14 +103,7 @@ export function createFinding(
   level: Level,
   { title, detail = '', fix = '' }: FindingTexts,
 ): Finding {
-  return {
-    id,
-    level,
-    title: toPrintable(title),
-    detail: toPrintable(detail),
-    fix: toPrintable(fix),
-    docs: DOCS + CHECKS[id],
-  }
+  return { id, level, title, detail, fix, docs: DOCS + CHECKS[id] }
 }
 
 /** What is fine. */

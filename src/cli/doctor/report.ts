@@ -1,3 +1,4 @@
+import { safe, safeLines, type SafeValue } from '../safe-text.js'
 import type { Terminal, TextFormat } from '../terminal.js'
 import { countLevel, type Finding, type Level, sortFindings } from './findings.js'
 import { toCount, toPrintable } from '../words.js'
@@ -17,7 +18,7 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width))
   const screen = { terminal, width, findings: sortFindings(findings) }
   const head = options.subjects.flatMap(([name, text]) =>
-    wrap(name, toPrintable(text), width).map((line) => terminal.style('dim', line)),
+    wrap(name, text, width).map((line) => terminal.style('dim', line)),
   )
   const body = options.isVerbose
     ? screen.findings.flatMap((finding) => toLines(screen, finding, ['detail', 'fix']))
@@ -29,7 +30,7 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
   const foot = [`${counts.join(', ')}.${more}`, `What each means: ${DOCS}`].flatMap((text) =>
     toRows(text, width),
   )
-  terminal.write(`${[...head, '', ...body, '', ...foot].join('\n')}\n`)
+  terminal.write(safeLines([...head, '', ...body, '', ...foot]))
 }
 
 const DOCS = 'https://github.com/tokenlib/tokenlib/blob/main/docs/doctor.md'
@@ -43,9 +44,9 @@ interface Screen {
 }
 
 // As much as fits: first the list of what is fine becomes a number, then notes lose what to do, then warnings.
-function toScreen(screen: Screen, maxLines: number): string[] {
+function toScreen(screen: Screen, maxLines: number): SafeValue[] {
   const problems = screen.findings.filter(({ level }) => level !== 'ok')
-  const write = (withoutFix: readonly Level[], isListed: boolean): string[] => [
+  const write = (withoutFix: readonly Level[], isListed: boolean): SafeValue[] => [
     ...problems.flatMap((finding) =>
       toLines(screen, finding, withoutFix.includes(finding.level) ? [] : ['fix']),
     ),
@@ -55,7 +56,7 @@ function toScreen(screen: Screen, maxLines: number): string[] {
   return attempts.find((lines) => lines.length <= maxLines) ?? write(['note', 'warning'], false)
 }
 
-function toFine({ terminal, width, findings }: Screen, isListed: boolean): string[] {
+function toFine({ terminal, width, findings }: Screen, isListed: boolean): SafeValue[] {
   const problems = new Set(findings.filter(({ level }) => level !== 'ok').map(({ id }) => id))
   const ids = [...new Set(findings.map(({ id }) => id))].filter((id) => !problems.has(id))
   if (ids.length === 0) return []
@@ -67,12 +68,14 @@ function toLines(
   { terminal, width }: Screen,
   finding: Finding,
   parts: readonly ('detail' | 'fix')[],
-): string[] {
+): SafeValue[] {
   const { id, level, title, detail, fix } = finding
   const lines = colour(terminal, level, wrap(level, `${id}  ${title}`, width), id)
   if (parts.includes('detail') && detail !== '') lines.push(...wrap('', detail, width))
   if (parts.includes('fix') && fix !== '') {
-    lines.push(...wrap('', fix, width, '→ ').map((line) => line.replace('→', terminal.style('green', '→'))))
+    const [first = '', ...rest] = wrap('', fix, width, ARROW)
+    const at = INDENT + ARROW.length
+    lines.push(safe`${' '.repeat(INDENT)}${terminal.style('green', ARROW)}${first.slice(at)}`, ...rest)
   }
   return lines
 }
@@ -85,20 +88,21 @@ const FORMATS: Readonly<Record<Level, TextFormat>> = {
 }
 
 // The level and the id, after the width of the line was measured.
-function colour(terminal: Terminal, level: Level, lines: readonly string[], id = ''): string[] {
+function colour(terminal: Terminal, level: Level, lines: readonly string[], id = ''): SafeValue[] {
   const [first = '', ...rest] = lines
-  const name = terminal.style(FORMATS[level], level) + ' '.repeat(INDENT - level.length)
+  const name = safe`${terminal.style(FORMATS[level], level)}${' '.repeat(INDENT - level.length)}`
   const text = first.slice(INDENT)
-  const named = id !== '' && text.startsWith(id) ? terminal.style('bold', id) + text.slice(id.length) : text
-  return [name + named, ...rest]
+  if (id === '' || !text.startsWith(id)) return [safe`${name}${text}`, ...rest]
+  return [safe`${name}${terminal.style('bold', id)}${text.slice(id.length)}`, ...rest]
 }
 
 // One more than the longest level.
 const INDENT = 8
+const ARROW = '→ '
 
-/** A text beside a name. */
+/** A text beside a name, escaped before it is measured. */
 function wrap(name: string, text: string, width: number, bullet = ''): string[] {
-  return toRows(text, width - INDENT - bullet.length).map((row, at) =>
+  return toRows(toPrintable(text), width - INDENT - bullet.length).map((row, at) =>
     at === 0 ? name.padEnd(INDENT) + bullet + row : ' '.repeat(INDENT + bullet.length) + row,
   )
 }

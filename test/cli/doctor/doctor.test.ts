@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { type CheckId, CHECKS, createFinding, ok, type Level } from '../../../src/cli/doctor/findings.js'
-import { writeReport } from '../../../src/cli/doctor/report.js'
+import { printReport } from './print-report.js'
 import { runDoctor, SAFE_ENV } from './run-doctor.js'
 
 describe('the command', () => {
@@ -51,20 +51,7 @@ describe('the screen', () => {
     const findings = ids.map((id, at) =>
       at < count ? createFinding(id, LEVELS[at % 3] as Level, texts) : ok(id, 'Fine.'),
     )
-    let output = ''
-    writeReport(
-      {
-        isInteractive: false,
-        write: (text) => (output += text),
-        warn: () => undefined,
-        style: (_format, text) => text,
-        readInput: async () => '',
-        confirm: async () => false,
-      },
-      findings,
-      { subjects: [['node', '24.0.0']], width, isVerbose },
-    )
-    return output.trimEnd().split('\n')
+    return printReport(findings, { width, isVerbose })
   }
 
   test.each([0, 3, 9, 12])('with %i findings has at most 40 lines of 80 characters', (count) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Finding, Level } from '../../../src/cli/doctor/findings.js'
 import { run } from '../../../src/cli/run.js'
+import { safe } from '../../../src/cli/safe-text.js'
 import type { Terminal } from '../../../src/cli/terminal.js'
 
 /** What `doctor --json` prints. */
@@ -47,9 +48,9 @@ export async function runDoctor(
   const [output, errors]: [string[], string[]] = [[], []]
   const terminal: Terminal = {
     isInteractive: false,
-    write: (text) => void output.push(text),
-    warn: (text) => void errors.push(text),
-    style: (_format, text) => text,
+    write: (text) => void output.push(text.toString()),
+    warn: (text) => void errors.push(text.toString()),
+    style: (_format, text) => safe`${text}`,
     readInput: async () => '',
     confirm: async () => false,
   }
