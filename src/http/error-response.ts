@@ -86,6 +86,7 @@ const INVALID_TOKEN: Answer = { status: 401, error: 'invalid_token' }
 // Every code is here, or this does not compile.
 const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   TOKEN_MISSING: { status: 401 },
+  // The CSRF value is a part of the credentials of a cookie: without it, nobody is authenticated.
   CSRF_MISSING: { status: 401, error: 'invalid_request' },
   CSRF_MISMATCH: { status: 401, error: 'invalid_request' },
   TOKEN_INVALID: INVALID_TOKEN,

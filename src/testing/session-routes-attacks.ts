@@ -59,7 +59,7 @@ export function attackCases({ test }: SessionCases): void {
     const body = JSON.stringify({ name: user, password: 'secret' })
     for (const site of ['cross-site', 'same-site']) {
       const headers = { origin: 'https://evil.example', 'sec-fetch-site': site }
-      await assertRefused(await browser.send('POST login', { body, headers }), 403, 'CSRF_MISMATCH')
+      await assertRefused(await browser.send('POST login', { body, headers }), 401, 'CSRF_MISMATCH')
     }
     // What forms send without a pre-flight.
     for (const type of [

@@ -107,8 +107,8 @@ describeWithChromium('the console in a real browser', (browser) => {
     await page.goto(site.evilPage(form))
     const answered = page.waitForResponse(target)
     await page.evaluate(`document.forms[0].submit()`)
-    expect((await answered).status()).toBe(403)
-    expect(answers.every((status) => status === 403 || status === 404)).toBe(true)
+    expect((await answered).status()).toBe(401)
+    expect(answers.every((status) => status === 401 || status === 404)).toBe(true)
     expect(site.revoked).toEqual([])
   })
 

@@ -149,7 +149,7 @@ describe('revoke', () => {
     const { tokens, revoke } = openConsole()
     let count = 0
     tokens.on('revoked', () => count++)
-    expect(await revoke(USER, headers)).toMatchObject({ status: 403, answer: { code: 'CSRF_MISMATCH' } })
+    expect(await revoke(USER, headers)).toMatchObject({ status: 401, answer: { code: 'CSRF_MISMATCH' } })
     expect(count).toBe(0)
   })
 
@@ -170,7 +170,7 @@ describe('revoke', () => {
   test('what another page asks for is not answered either', async () => {
     const { get } = openConsole()
     for (const path of ['/api/health', '/api/sessions?user=ada', '/api/live']) {
-      expect((await get(path, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)
+      expect((await get(path, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(401)
     }
   })
 

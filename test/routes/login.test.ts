@@ -274,8 +274,8 @@ describe('requests of other origins', () => {
   const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://partner.example' }
 
   test.each<[config: TokenConfigOptions, status: number]>([
-    [{}, 403],
-    [{ JWT_CSRF_ORIGINS: 'https://other.example' }, 403],
+    [{}, 401],
+    [{ JWT_CSRF_ORIGINS: 'https://other.example' }, 401],
     [{ JWT_CSRF_ORIGINS: 'https://partner.example' }, 200],
     // Nobody is logged in without wanting it where there are no cookies.
     [{ JWT_TOKEN_LOCATION: 'headers' }, 200],

@@ -1,8 +1,7 @@
-import { isTokenError } from '../../errors.js'
+import { CsrfError, isTokenError } from '../../errors.js'
 import { toFetchErrorResponse } from '../../http/error-response.js'
 import { callDependency, type Dependency } from '../../manager/dependencies.js'
 import { assertIdentity } from '../shared/assert-identity.js'
-import { createRefusal } from './responses.js'
 
 /** Who uses the console, or the response to somebody who may not. */
 export type Admission =
@@ -44,7 +43,7 @@ export function createAdmit<Value>({
  */
 export function readOriginRefusal(request: Request): Response | null {
   if (isFromOwnPage(request)) return null
-  return createRefusal(403, 'CSRF_MISMATCH', 'The request does not come from the page of the console')
+  return toFetchErrorResponse(new CsrfError('The request does not come from the page of the console'))
 }
 
 /** Whether a text has a character that can be seen: not only white space, control and format characters. */

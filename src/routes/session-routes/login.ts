@@ -1,6 +1,6 @@
 import { TOKEN_OPTIONS } from '../../claims/create.js'
 import type { TokenPayload, TokenType } from '../../claims/payload.js'
-import { isTokenError } from '../../errors.js'
+import { CsrfError, isTokenError } from '../../errors.js'
 import { readOwnClaims } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { assertOptions, type OptionNames } from '../../options.js'
@@ -93,7 +93,7 @@ function assertOwnPage(config: TokenConfig, request: Request): void {
   const site = request.headers.get('sec-fetch-site')
   if (site !== 'cross-site' && site !== 'same-site') return
   if (isFromOrigin(toRequestView(request), [config.JWT_CSRF_ORIGINS ?? []].flat())) return
-  throw new RefusedRequest(403, 'CSRF_MISMATCH', 'The log-in comes from a page of another origin')
+  throw new CsrfError('The login comes from a page of another origin')
 }
 
 function parseTransport(config: TokenConfig, { transport }: LoginBody): Transport {

@@ -4,7 +4,6 @@ import type { TokenManager } from '../../manager/token-manager.js'
 /** The `code` of every answer of these routes that is not about a token. */
 export type SessionRouteErrorCode =
   | 'CREDENTIALS_INVALID'
-  | 'CSRF_MISMATCH'
   | 'MEDIA_TYPE_UNSUPPORTED'
   | 'METHOD_NOT_ALLOWED'
   | 'RATE_LIMITED'
