@@ -21,7 +21,7 @@ import {
   Depends,
   enforce,
   mount,
-  Payload,
+  TokenClaims,
   TokenExceptionFilter,
   TokenModule,
 } from 'tokenlib/nest'
@@ -80,7 +80,7 @@ function createController(application: Application, options: ExampleOptions): Ty
     @Get('profile')
     @UseGuards(AccessTokenGuard)
     @Header('content-type', 'application/json')
-    profile(@Payload() payload: TokenPayload): unknown {
+    profile(@TokenClaims() payload: TokenPayload): unknown {
       return options.profile === 'payload' ? this.me(payload) : JSON.stringify('You are authenticated')
     }
 
@@ -114,7 +114,7 @@ function createController(application: Application, options: ExampleOptions): Ty
     @UseGuards(AccessTokenGuard)
     @Header('content-type', 'application/json')
     async logout(
-      @Payload() payload: TokenPayload,
+      @TokenClaims() payload: TokenPayload,
       @Depends(getTokenDep) token: RequestToken,
     ): Promise<string> {
       await application.logout(token, payload)

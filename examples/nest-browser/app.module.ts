@@ -24,7 +24,7 @@ for (const event of ['loggedIn', 'loggedOut', 'revoked', 'reuseDetected', 'rejec
 class NotesController {
   @Delete()
   @UseGuards(tokenlib.FreshTokenGuard)
-  deleteAll(@tokenlib.Payload() { sub }: TokenPayload): object {
+  deleteAll(@tokenlib.TokenClaims() { sub }: TokenPayload): object {
     return { message: `The notes of ${sub} are deleted` }
   }
 }

@@ -93,7 +93,7 @@ export async function authenticateToken(
     if (origin?.found.location === 'cookies' && policy.csrf !== false) {
       await assertCsrf(origin.view, origin.found, payload, settings.reading)
     }
-    assertFresh(payload, policy, now)
+    assertFresh(verified.claims, policy, now)
     assertScopes(payload, policy)
     if (policy.skipRevocation !== true)
       await assertUnrevokedOnce(authenticator, token, verified, policy, origin, atLeast)

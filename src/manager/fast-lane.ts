@@ -48,7 +48,7 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       const { source } = known
       if (!source.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
         return null
-      if (!isFrom(source.issuer, policy) || !satisfies(known.payload, policy, now)) return null
+      if (!isFrom(source.issuer, policy) || !satisfies(known.claims, policy, now)) return null
       if (policy.skipRevocation === true) return toPolicyValue(known, policy)
       // A callback is asked once for a request, which only its authentication can see to.
       if (blocklist.callback !== null) return null

@@ -24,15 +24,14 @@ import {
   toPlaces,
 } from '../request/read-token.js'
 import { type FieldKind, flag } from './config-table.js'
+import { type FreshnessPolicy, isFresh, isFreshness } from './freshness.js'
 import type { Position } from '../revocation/store.js'
 import { toRouteScopes } from './route-scopes.js'
 
 /** What a route demands of a token. */
-export interface TokenPolicy {
+export interface TokenPolicy extends FreshnessPolicy {
   /** Default `access`. */
   readonly type?: TokenType | 'any'
-  /** Whether the token must be fresh. */
-  readonly fresh?: boolean
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
   /** At least one of these is needed, beside all of `scopes`. */
@@ -193,7 +192,7 @@ const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown
     isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
     expected: 'access, refresh or any',
   },
-  fresh: flag,
+  fresh: { isValid: isFreshness, expected: 'true, false or a duration' },
   scopes: scopeList,
   anyScope: scopeList,
   issuer: {
@@ -260,11 +259,6 @@ export function assertPlace(
 
 function hasType(claims: StandardClaims, { type = 'access' }: ParsedPolicy): boolean {
   return type === 'any' || claims.type === type
-}
-
-function isFresh({ fresh }: StandardClaims, policy: ParsedPolicy, now: number): boolean {
-  if (policy.fresh !== true || fresh === true) return true
-  return typeof fresh === 'number' && now / 1000 < fresh
 }
 
 function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: ParsedPolicy): boolean {

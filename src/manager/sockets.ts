@@ -14,6 +14,7 @@ import {
 } from './authenticate.js'
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
 import { observeCheck } from './observe-check.js'
+import { demandsFresh } from './freshness.js'
 import {
   assertFresh,
   assertIssuer,
@@ -238,9 +239,9 @@ export function checkMessage(
     const { payload, claims, source } = verified
     assertIssuer(source.issuer, policy)
     assertType(payload, policy)
-    assertFresh(payload, policy, now)
+    assertFresh(claims, policy, now)
     // A token is fresh until it expires at the latest, also where the socket outlives it.
-    if (policy.fresh === true && !isCurrent(claims, source.rules, now / 1000)) {
+    if (demandsFresh(policy) && !isCurrent(claims, source.rules, now / 1000)) {
       throw new FreshTokenRequiredError()
     }
     assertScopes(payload, policy)

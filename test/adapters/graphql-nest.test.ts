@@ -9,8 +9,8 @@ import {
   Depends,
   enforce,
   OptionalAuth,
-  Payload,
   RequireScopes,
+  TokenClaims,
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
@@ -32,7 +32,7 @@ tokens.setCallbackTokenBlocklist((token) => {
 class UserResolver {
   @Query(() => String)
   @UseGuards(AccessTokenGuard)
-  me(@Payload() payload: TokenPayload, @Depends(tokens.accessTokenRequired) again: TokenPayload): string {
+  me(@TokenClaims() payload: TokenPayload, @Depends(tokens.accessTokenRequired) again: TokenPayload): string {
     return `${payload.sub} ${again.sub}`
   }
 
@@ -50,7 +50,7 @@ class UserResolver {
 
   @Query(() => String)
   @OptionalAuth()
-  visitor(@Payload() payload: TokenPayload | null): string {
+  visitor(@TokenClaims() payload: TokenPayload | null): string {
     return payload?.sub ?? 'nobody'
   }
 

@@ -26,8 +26,14 @@ const { tokens: admins } = createManager({ JWT_ALGORITHM: 'HS384' })
 const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 })
 type UserPayload = TokenPayload<{ age: number }>
 
-const { Payload, OptionalPayload, CurrentSubject, OptionalCurrentSubject, Token, InjectTokenManager } =
-  createTokenDecorators<typeof tokens>()
+const {
+  TokenClaims,
+  OptionalTokenClaims,
+  CurrentSubject,
+  OptionalCurrentSubject,
+  Token,
+  InjectTokenManager,
+} = createTokenDecorators<typeof tokens>()
 const ofAdmins = createTokenDecorators<typeof admins>('admin')
 
 @Controller()
@@ -49,7 +55,7 @@ class AppController {
 
   @Get('required')
   required(
-    @Payload() payload: UserPayload,
+    @TokenClaims() payload: UserPayload,
     @CurrentSubject() subject: { name: string },
     @Token() token: RequestToken | null,
   ) {
@@ -59,7 +65,7 @@ class AppController {
   @Get('optional')
   @OptionalAuth()
   optional(
-    @OptionalPayload() payload: UserPayload | null,
+    @OptionalTokenClaims() payload: UserPayload | null,
     @OptionalCurrentSubject() subject: { name: string } | null,
   ) {
     return [payload?.age ?? null, subject?.name ?? null]
@@ -67,7 +73,7 @@ class AppController {
 
   @Get('payload')
   @OptionalAuth()
-  payload(@Payload() payload: UserPayload) {
+  payload(@TokenClaims() payload: UserPayload) {
     return [payload.age]
   }
 
@@ -79,7 +85,10 @@ class AppController {
 
   @Get('admin')
   @Public()
-  admin(@ofAdmins.Payload() payload: TokenPayload, @ofAdmins.OptionalPayload() same: TokenPayload | null) {
+  admin(
+    @ofAdmins.TokenClaims() payload: TokenPayload,
+    @ofAdmins.OptionalTokenClaims() same: TokenPayload | null,
+  ) {
     return [payload.sub, same?.sub]
   }
 }

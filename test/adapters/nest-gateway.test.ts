@@ -7,13 +7,13 @@ import {
   CurrentSubject,
   Depends,
   enforce,
-  Payload,
   protectSockets,
   readUpgrade,
   RefreshTokenGuard,
   RequireScopes,
   type SocketProtection,
   Token,
+  TokenClaims,
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
@@ -51,14 +51,14 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
 
       @SubscribeMessage('access')
       @UseGuards(AccessTokenGuard)
-      access(@Payload() payload: TokenPayload) {
+      access(@TokenClaims() payload: TokenPayload) {
         ran.push('access')
         return { event: 'access', data: payload.sub }
       }
 
       @SubscribeMessage('refresh')
       @UseGuards(RefreshTokenGuard)
-      refresh(@Payload() payload: TokenPayload) {
+      refresh(@TokenClaims() payload: TokenPayload) {
         return { event: 'refresh', data: payload.sub }
       }
 

@@ -6,9 +6,9 @@ import {
   CurrentSubject,
   ManagerGuard,
   OptionalAuth,
-  Payload,
   Public,
   Token,
+  TokenClaims,
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
@@ -31,7 +31,7 @@ const guarded: ServeOptions = {
 @Controller('plain')
 class PlainController {
   @Get('required')
-  required(@Payload() payload: TokenPayload) {
+  required(@TokenClaims() payload: TokenPayload) {
     return [payload.sub]
   }
   @Get('public')
@@ -42,7 +42,7 @@ class PlainController {
   @Get('optional')
   @OptionalAuth()
   optional(
-    @Payload() payload: TokenPayload | null,
+    @TokenClaims() payload: TokenPayload | null,
     @Token() token: RequestToken | null,
     @CurrentSubject() subject: { name: string } | null,
   ) {
@@ -50,7 +50,7 @@ class PlainController {
   }
   @Get('contradiction')
   @Public()
-  contradiction(@Payload() payload: TokenPayload) {
+  contradiction(@TokenClaims() payload: TokenPayload) {
     return [payload.sub]
   }
 }
@@ -64,7 +64,7 @@ class PublicController {
   }
   @Get('optional')
   @OptionalAuth()
-  optional(@Payload() payload: TokenPayload | null) {
+  optional(@TokenClaims() payload: TokenPayload | null) {
     return [payload?.sub ?? null]
   }
   @Get('guarded')
@@ -78,7 +78,7 @@ class PublicController {
 @OptionalAuth()
 class OptionalController {
   @Get()
-  optional(@Payload() payload: TokenPayload | null) {
+  optional(@TokenClaims() payload: TokenPayload | null) {
     return [payload?.sub ?? null]
   }
   @Get('public')
@@ -198,7 +198,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     class Routes {
       @Get()
       @UseGuards(AnyTokenGuard)
-      route(@Payload() payload: TokenPayload) {
+      route(@TokenClaims() payload: TokenPayload) {
         return payload.type
       }
     }

@@ -7,11 +7,12 @@ import {
   Depends,
   enforce,
   FreshTokenGuard,
-  Payload,
+  FreshWithin,
   RefreshTokenGuard,
   RequireAnyScope,
   RequireScopes,
   Token,
+  TokenClaims,
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
@@ -162,7 +163,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       @UseGuards(enforce(tokens.accessTokenRequired))
       async route(
         @Depends(tokens.accessTokenRequired) depends: TokenPayload,
-        @Payload() payload: TokenPayload,
+        @TokenClaims() payload: TokenPayload,
         @CurrentSubject() subject: { name: string },
         @Token() token: RequestToken,
         @Req() request: { headers: Record<string, string>; raw?: { headers: Record<string, string> } },
@@ -181,21 +182,21 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(checks()).toBe(2)
   })
 
-  test('@Payload() and @Token() are those that the guard of the route verified', async () => {
+  test('@TokenClaims() and @Token() are those that the guard of the route verified', async () => {
     @Controller()
     class Routes {
       @Post('refresh')
       @UseGuards(RefreshTokenGuard)
-      refresh(@Payload() payload: TokenPayload, @Token() token: RequestToken) {
+      refresh(@TokenClaims() payload: TokenPayload, @Token() token: RequestToken) {
         return [payload.type, token.type, token.location]
       }
       @Get('fresh')
       @UseGuards(FreshTokenGuard)
-      fresh(@Payload() payload: TokenPayload) {
+      fresh(@TokenClaims() payload: TokenPayload) {
         return [payload.fresh]
       }
       @Get('none')
-      none(@Payload() payload: TokenPayload, @Token() token: RequestToken) {
+      none(@TokenClaims() payload: TokenPayload, @Token() token: RequestToken) {
         return [payload.type, token.type]
       }
     }
@@ -221,7 +222,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     @RequireScopes('read')
     class Routes {
       @Get('read')
-      read(@Payload() payload: TokenPayload) {
+      read(@TokenClaims() payload: TokenPayload) {
         return payload.scopes
       }
       @Get('write')
@@ -244,7 +245,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     class Routes {
       @Get('some')
       @RequireAnyScope('write', 'read')
-      some(@Payload() payload: TokenPayload) {
+      some(@TokenClaims() payload: TokenPayload) {
         return payload.scopes
       }
       @Get('none')
@@ -276,4 +277,41 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const unknown = await send('/', { token: tokens.createAccessToken({ uid: 'eve' }) })
     await expect(unknown.json()).resolves.toMatchObject({ code: 'SUBJECT_NOT_FOUND' })
   })
+})
+
+test.each(PLATFORMS)('@FreshWithin() asks for a recent login, on %s', async (platform) => {
+  const { tokens: manager, clock } = createRevocable()
+  @Controller()
+  @FreshWithin('1h')
+  class MoneyController {
+    @Get('balance')
+    balance() {
+      return 'balance'
+    }
+
+    @Post('transfer')
+    @FreshWithin('2m')
+    transfer() {
+      return 'sent'
+    }
+  }
+  const { send } = await serve([MoneyController], {
+    imports: [TokenModule.forRoot({ tokens: manager })],
+    platform,
+    ...handled,
+  })
+  const token = manager.createAccessToken({ uid: 'ada' }, { fresh: true, expiresIn: '1d' })
+  const statuses = async () => [
+    (await send('/balance', { token })).status,
+    (await send('/transfer', { method: 'POST', token })).status,
+  ]
+  expect(await statuses()).toEqual([200, 201])
+  clock.seconds += 120
+  expect(await statuses()).toEqual([200, 401])
+  clock.seconds += 3600
+  expect(await statuses()).toEqual([401, 401])
+})
+
+test.each([undefined, true, 0, 'soon'])('@FreshWithin(%o) is refused', (age) => {
+  expect(() => FreshWithin(age as number)).toThrow(TypeError)
 })

@@ -7,7 +7,7 @@ import {
   AccessTokenGuard,
   getTokenManagerToken,
   InjectTokenManager,
-  Payload,
+  TokenClaims,
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
@@ -37,7 +37,7 @@ class WhoController {
 
   @Get('who')
   @UseGuards(AccessTokenGuard)
-  who(@Payload() payload: TokenPayload) {
+  who(@TokenClaims() payload: TokenPayload) {
     return [payload.sub, this.#manager.config.JWT_ALGORITHM]
   }
 }
@@ -124,17 +124,17 @@ describe('several managers', () => {
     }
     @Get('user')
     @UseGuards(AccessTokenGuard)
-    user(@Payload() payload: TokenPayload) {
+    user(@TokenClaims() payload: TokenPayload) {
       return [payload.sub]
     }
     @Get('admin')
     @UseGuards(AccessTokenGuard.for('admin'))
-    admin(@Payload('admin') payload: TokenPayload) {
+    admin(@TokenClaims('admin') payload: TokenPayload) {
       return [payload.sub]
     }
     @Get('mixed')
     @UseGuards(AccessTokenGuard.for('admin'))
-    mixed(@Payload() payload: TokenPayload) {
+    mixed(@TokenClaims() payload: TokenPayload) {
       return [payload.sub]
     }
   }
@@ -183,7 +183,7 @@ describe('in tests of an application', () => {
   class FakedController {
     @Get()
     @UseGuards(AccessTokenGuard)
-    route(@Payload() payload: TokenPayload) {
+    route(@TokenClaims() payload: TokenPayload) {
       return [payload.sub]
     }
   }

@@ -4,11 +4,11 @@ import { describe, expect, test, vi } from 'vitest'
 import {
   CurrentSubject,
   OptionalAuth,
-  Payload,
   Public,
   RequireAnyScope,
   RequireScopes,
   Token,
+  TokenClaims,
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
@@ -47,7 +47,7 @@ const guarded: ServeOptions = {
 class Routes {
   @Get('me')
   me(
-    @Payload() payload: TokenPayload,
+    @TokenClaims() payload: TokenPayload,
     @Token() token: RequestToken | null,
     @CurrentSubject() subject: { name: string },
   ) {
@@ -61,7 +61,7 @@ class Routes {
   }
   @Get('optional')
   @OptionalAuth()
-  optional(@Payload() payload: TokenPayload | null) {
+  optional(@TokenClaims() payload: TokenPayload | null) {
     return [payload?.sub ?? null]
   }
   @Get('open')

@@ -217,12 +217,12 @@ export const REFRESHING: Readonly<Record<string, (tokens: TokenManager) => Promi
 @Controller()
 class OwnController {
   @Get('/me')
-  me(@nest.Payload() payload: { readonly sub: string }): string {
+  me(@nest.TokenClaims() payload: { readonly sub: string }): string {
     return JSON.stringify(payload.sub)
   }
 
   @Post('/me')
-  post(@nest.Payload() payload: { readonly sub: string }): string {
+  post(@nest.TokenClaims() payload: { readonly sub: string }): string {
     return JSON.stringify(payload.sub)
   }
 

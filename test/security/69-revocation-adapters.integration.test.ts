@@ -160,7 +160,7 @@ function createRoutes(accessTokenRequired: Dependency<TokenPayload>, run: () => 
       return run()
     }
     @Get('payload')
-    payload(@nest.Payload() _payload: TokenPayload) {
+    payload(@nest.TokenClaims() _payload: TokenPayload) {
       return run()
     }
     @Get('subject')

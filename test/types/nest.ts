@@ -114,8 +114,14 @@ void new TokenGuard(plain)
 void new TokenGuard(tokens)
 
 // The decorators of a manager know its claims and its subject; only its type is needed, as with forRootAsync.
-const { Payload, OptionalPayload, CurrentSubject, OptionalCurrentSubject, Token, InjectTokenManager } =
-  createTokenDecorators<typeof tokens>('admin')
+const {
+  TokenClaims,
+  OptionalTokenClaims,
+  CurrentSubject,
+  OptionalCurrentSubject,
+  Token,
+  InjectTokenManager,
+} = createTokenDecorators<typeof tokens>('admin')
 type PlainManager = TokenManager
 const ofPlain = createTokenDecorators<PlainManager>()
 
@@ -139,13 +145,13 @@ export class DecoratedController {
 
   @Get('fits')
   fits(
-    @Payload() payload: AppPayload,
-    @OptionalPayload() optional: AppPayload | null,
+    @TokenClaims() payload: AppPayload,
+    @OptionalTokenClaims() optional: AppPayload | null,
     @CurrentSubject() subject: { name: string },
     @OptionalCurrentSubject() maybe: { name: string } | null,
     @Token() token: RequestToken | null,
-    @Payload() wider: TokenPayload<object>,
-    @ofPlain.Payload() plainPayload: TokenPayload,
+    @TokenClaims() wider: TokenPayload<object>,
+    @ofPlain.TokenClaims() plainPayload: TokenPayload,
   ): unknown[] {
     // @ts-expect-error the claims need an age
     this.#tokens.createAccessToken({ uid: 'ada' })
@@ -164,9 +170,9 @@ export class DecoratedController {
   @Get('misfits')
   misfits(
     // @ts-expect-error there is no such claim
-    @Payload() payload: TokenPayload<{ agee: number }>,
+    @TokenClaims() payload: TokenPayload<{ agee: number }>,
     // @ts-expect-error the payload may be null
-    @OptionalPayload() optional: AppPayload,
+    @OptionalTokenClaims() optional: AppPayload,
     // @ts-expect-error the subject has a name, not a number
     @CurrentSubject() subject: { name: number },
     // @ts-expect-error the subject may be null
@@ -174,9 +180,9 @@ export class DecoratedController {
     // @ts-expect-error the token may be null
     @Token() token: RequestToken,
     // @ts-expect-error this manager knows nothing of an age
-    @ofPlain.Payload() plainPayload: AppPayload,
+    @ofPlain.TokenClaims() plainPayload: AppPayload,
     // @ts-expect-error the decorator is made by a call
-    @Payload uncalled: AppPayload,
+    @TokenClaims uncalled: AppPayload,
   ): unknown[] {
     return [payload, optional, subject, maybe, token, plainPayload, uncalled]
   }
@@ -185,7 +191,7 @@ export class DecoratedController {
 // Without a type nothing is known of the claims.
 export class UntypedController {
   // @ts-expect-error the payload has no age
-  untyped(@(createTokenDecorators().Payload()) payload: AppPayload): unknown {
+  untyped(@(createTokenDecorators().TokenClaims()) payload: AppPayload): unknown {
     return payload
   }
 }

@@ -15,7 +15,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import { ExtractJwt, Strategy } from 'passport-jwt'
 import {
   AccessTokenGuard,
-  Payload,
+  TokenClaims,
   TokenExceptionFilter,
   TokenModule,
 } from '../../../dist/adapters/nest/index.js'
@@ -37,7 +37,7 @@ export const nestOnExpress = {
         return { id: payload.sub }
       }
     }
-    Payload()(OurController.prototype, 'me', 0)
+    TokenClaims()(OurController.prototype, 'me', 0)
     const controllers = [toController(OurController, AccessTokenGuard)]
     const metadata = { imports: [TokenModule.forRoot({ tokens })], controllers }
     return serve(metadata, new TokenExceptionFilter({ config: tokens.config }))

@@ -2,7 +2,7 @@ export { OptionalAuth, Public } from './access.js'
 export { Depends, enforce, type ParameterFor } from './depends.js'
 export { type AnyManager, getTokenManagerToken, InjectTokenManager } from './manager-token.js'
 export { implicitRefresh, mount, type NodeMiddleware } from './middleware.js'
-export { CurrentSubject, Payload, Token } from './payload.js'
+export { CurrentSubject, Token, TokenClaims } from './payload.js'
 export { protectSockets, type SocketProtection } from './protect-sockets.js'
 export { readUpgrade } from './protected-sockets.js'
 export { SessionController } from './session-controller.js'
@@ -18,6 +18,7 @@ export { TokenExceptionFilter } from './token-exception-filter.js'
 export {
   AccessTokenGuard,
   FreshTokenGuard,
+  FreshWithin,
   ManagerGuard,
   RefreshTokenGuard,
   RequireAnyScope,

@@ -18,7 +18,7 @@ import type { ParameterFor } from './depends.js'
 type Read = (tokens: AnyManager, context: ExecutionContext) => Promise<unknown>
 
 /** A parameter with the payload that the route's guard verified; without one it asks for an access token. */
-export function Payload(manager?: string): ParameterDecorator {
+export function TokenClaims(manager?: string): ParameterDecorator {
   return fromManager(manager, readPayload)
 }
 
@@ -110,9 +110,9 @@ type SubjectOf<Manager extends AnyManager> = Awaited<ReturnType<Manager['getCurr
 /** Decorators that know the claims and the subject of a manager. */
 export interface TokenDecorators<Manager extends AnyManager> {
   /** The payload that the guard verified; without a token the request is refused, on optional routes too. */
-  Payload(): ParameterFor<PayloadOf<Manager>>
+  TokenClaims(): ParameterFor<PayloadOf<Manager>>
   /** The same, or `null` for a request without a token. */
-  OptionalPayload(): ParameterFor<PayloadOf<Manager> | null>
+  OptionalTokenClaims(): ParameterFor<PayloadOf<Manager> | null>
   /** What the subject getter finds; without a token the request is refused, on optional routes too. */
   CurrentSubject(): ParameterFor<SubjectOf<Manager>>
   /** The same, or `null` for a request without a token. */
@@ -127,13 +127,13 @@ export interface TokenDecorators<Manager extends AnyManager> {
  * The decorators of a manager whose type is known: `createTokenDecorators<typeof tokens>()`.
  *
  * @example
- * export const { Payload, InjectTokenManager } = createTokenDecorators<typeof tokens>()
+ * export const { TokenClaims, InjectTokenManager } = createTokenDecorators<typeof tokens>()
  */
 export function createTokenDecorators<Manager extends AnyManager>(name?: string): TokenDecorators<Manager> {
   const decorators = {
-    Payload: () =>
+    TokenClaims: () =>
       fromManager(name, async (tokens, context) => assertPresent(await readPayload(tokens, context, false))),
-    OptionalPayload: () => fromManager(name, (tokens, context) => readPayload(tokens, context, true)),
+    OptionalTokenClaims: () => fromManager(name, (tokens, context) => readPayload(tokens, context, true)),
     CurrentSubject: () => fromManager(name, (tokens, context) => readSubject(tokens, context, false)),
     OptionalCurrentSubject: () => fromManager(name, (tokens, context) => readSubject(tokens, context, true)),
     Token: () => Token(name),

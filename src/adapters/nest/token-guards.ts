@@ -8,8 +8,10 @@ import {
 } from '@nestjs/common'
 import { isScope, type TokenPayload } from '../../claims/payload.js'
 import { createInjector, type Dependency, type Injector } from '../../manager/dependencies.js'
+import { parsePolicy } from '../../manager/policy.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { attach, readAttached } from '../../request/view.js'
+import type { Duration } from '../../time.js'
 import { readAccess } from './access.js'
 import { markGuard } from './guard-kind.js'
 import { markGuardScopes, nameHandlerScopes } from './handler-scopes.js'
@@ -120,6 +122,21 @@ export function RequireScopes(...scopes: readonly string[]): ClassDecorator & Me
 export function RequireAnyScope(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
   assertScopeNames('@RequireAnyScope', scopes)
   return UseGuards(createScopesGuard(scopes, (tokens) => tokens.anyScopeRequired(...scopes)))
+}
+
+/** Guards a route or a controller: the access token must come from a login that is at most this long ago. */
+export function FreshWithin(age: Duration): ClassDecorator & MethodDecorator {
+  if (typeof age === 'boolean' || age === undefined)
+    throw new TypeError("@FreshWithin() takes a duration: '2m'")
+  const policy = parsePolicy({ fresh: age }, '@FreshWithin()')
+  class FreshWithinGuard extends ManagerGuard {
+    #dependency: PayloadDependency | undefined
+
+    protected override choose(tokens: AnyManager): PayloadDependency {
+      return (this.#dependency ??= tokens.require(policy))
+    }
+  }
+  return UseGuards(FreshWithinGuard)
 }
 
 function assertScopeNames(decorator: string, scopes: readonly string[]): void {

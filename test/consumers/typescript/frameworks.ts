@@ -8,7 +8,7 @@ import * as onExpress from 'tokenlib/express'
 import * as onFastify from 'tokenlib/fastify'
 import * as onHono from 'tokenlib/hono'
 import * as onKoa from 'tokenlib/koa'
-import { AccessTokenGuard, Depends, Payload, TokenModule } from 'tokenlib/nest'
+import { AccessTokenGuard, Depends, TokenClaims, TokenModule } from 'tokenlib/nest'
 import { config, tokens } from './core.js'
 
 const { accessTokenRequired } = tokens
@@ -39,7 +39,7 @@ export class AppController {
 
   @Get()
   @UseGuards(AccessTokenGuard)
-  me(@Payload() payload: TokenPayload, @Depends(accessTokenRequired) same: TokenPayload): boolean {
+  me(@TokenClaims() payload: TokenPayload, @Depends(accessTokenRequired) same: TokenPayload): boolean {
     return payload.sub === same.sub
   }
 }

@@ -19,7 +19,7 @@ import {
   type TokenPair,
   type TokenPayload,
 } from 'tokenlib'
-import { AccessTokenGuard, Payload, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
+import { AccessTokenGuard, TokenClaims, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
 import { checkPassword, findUser, type User } from '../shared/users.js'
@@ -80,7 +80,7 @@ class AppController {
 
   @Get('me')
   @UseGuards(AccessTokenGuard)
-  me(@Payload() payload: TokenPayload) {
+  me(@TokenClaims() payload: TokenPayload) {
     return { id: Number(payload.sub), roles: payload.scopes }
   }
 

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, UseGuards } from '@nestjs/common'
 import { TokenManager, type TokenPayload } from 'tokenlib'
-import { Payload, Public, RefreshTokenGuard } from 'tokenlib/nest'
+import { Public, RefreshTokenGuard, TokenClaims } from 'tokenlib/nest'
 
 @Controller()
 export class AppController {
@@ -15,19 +15,19 @@ export class AppController {
   }
 
   @Get('me')
-  me(@Payload() payload: TokenPayload) {
+  me(@TokenClaims() payload: TokenPayload) {
     return { id: payload.sub }
   }
 
   @Public()
   @UseGuards(RefreshTokenGuard)
   @Get('refresh-only')
-  refreshOnly(@Payload() payload: TokenPayload) {
+  refreshOnly(@TokenClaims() payload: TokenPayload) {
     return { id: payload.sub }
   }
 
   @Delete('logout')
-  async logout(@Payload() payload: TokenPayload) {
+  async logout(@TokenClaims() payload: TokenPayload) {
     await this.tokens.logout(payload)
     return 'OK'
   }
