@@ -34,6 +34,7 @@ export {
   RevocationUnavailableError,
   RevokedTokenError,
   SessionLimitError,
+  SessionMismatchError,
   SubjectNotFoundError,
   TokenAudienceError,
   TokenDecodeError,

@@ -56,6 +56,7 @@ test('the hierarchy is the documented one', () => {
     CsrfError: 'TokenError',
     RevokedTokenError: 'TokenError',
     RefreshTokenReusedError: 'RevokedTokenError',
+    SessionMismatchError: 'TokenError',
     SessionLimitError: 'TokenError',
     RevocationUnavailableError: 'TokenError',
     KeysUnavailableError: 'TokenError',
