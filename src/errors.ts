@@ -227,6 +227,16 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   }
 }
 
+/** The access cookie and the refresh cookie of a request belong to different sessions: somebody may have planted one. */
+export class SessionMismatchError extends TokenError {
+  override readonly name = 'SessionMismatchError'
+  readonly code = 'SESSION_MISMATCH'
+
+  constructor() {
+    super('The access cookie and the refresh cookie belong to different sessions')
+  }
+}
+
 /** The user has as many sessions as `maxSessions` allows, and the log-in does not end others. */
 export class SessionLimitError extends TokenError {
   override readonly name = 'SessionLimitError'
@@ -291,6 +301,7 @@ export type AnyTokenError =
   | ProofRequiredError
   | (RevokedTokenError & { readonly code: 'TOKEN_REVOKED' })
   | RefreshTokenReusedError
+  | SessionMismatchError
   | SessionLimitError
   | RevocationUnavailableError
   | KeysUnavailableError

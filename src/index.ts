@@ -35,6 +35,7 @@ export {
   RevocationUnavailableError,
   RevokedTokenError,
   SessionLimitError,
+  SessionMismatchError,
   SubjectNotFoundError,
   TokenAudienceError,
   TokenDecodeError,

@@ -102,6 +102,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   PROOF_REQUIRED: INVALID_TOKEN,
   TOKEN_REVOKED: INVALID_TOKEN,
   REFRESH_TOKEN_REUSED: INVALID_TOKEN,
+  SESSION_MISMATCH: INVALID_TOKEN,
   SUBJECT_NOT_FOUND: INVALID_TOKEN,
   // RFC 9470 §3: the token is good, but the log-in behind it is too old.
   FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },

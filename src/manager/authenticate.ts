@@ -1,9 +1,10 @@
-import { isTokenError, RevokedTokenError } from '../errors.js'
-import type { TokenPayload } from '../claims/payload.js'
+import { isTokenError, RevokedTokenError, SessionMismatchError } from '../errors.js'
+import type { TokenPayload, TokenType } from '../claims/payload.js'
 import type { TokenEmitter } from '../events.js'
 import type { Observers } from '../observer.js'
+import { readCookieValues } from '../request/credentials.js'
 import { assertCsrf } from '../request/csrf.js'
-import { missingToken, readToken, type RequestToken } from '../request/read-token.js'
+import { missingToken, readCookieHeader, readToken, type RequestToken } from '../request/read-token.js'
 import { attach, readAttached, type RequestView } from '../request/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
 import type { Position } from '../revocation/store.js'
@@ -90,8 +91,9 @@ export async function authenticateToken(
     if (origin !== null && policy.type === 'any') {
       assertPlace(payload.type, origin.found, policy.locationsOf)
     }
-    if (origin?.found.location === 'cookies' && policy.csrf !== false) {
-      await assertCsrf(origin.view, origin.found, payload, settings.reading)
+    if (origin?.found.location === 'cookies') {
+      if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
+      assertOneSession(authenticator, origin, verified)
     }
     assertFresh(verified.claims, policy, now)
     assertScopes(payload, policy)
@@ -100,6 +102,43 @@ export async function authenticateToken(
     return verified
   } catch (error) {
     reportRejection(authenticator, error, verified?.claims)
+    throw error
+  }
+}
+
+// More values than that under one name are not set by accident.
+const MAX_COOKIE_VALUES = 8
+
+/**
+ * Throws `SessionMismatchError` if the cookie of the other type belongs to another session.
+ *
+ * A subdomain can set cookies for the whole domain, and so plant a token of its own beside the one that the visitor has
+ * left. Nobody can tell which of the two is the visitor's. Tokens without a `sid`, and those of other issuers, are not
+ * compared.
+ */
+function assertOneSession(
+  { settings: { reading }, verifier, now }: Authenticator,
+  { view, found }: TokenOrigin,
+  { claims: { sid }, source }: VerifiedToken,
+): void {
+  const other = found.type === 'access' ? 'refresh' : 'access'
+  if (sid === undefined || source.issuer !== null || !reading.locations[other].includes('cookies')) return
+  const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[other])
+  const isForeign = (value: string): boolean => {
+    // An access token that has expired still tells whose it is; an expired refresh token is that of a session before.
+    const session = readSession(verifier, reading.toCanonical(value), other, now())
+    return session !== null && session !== sid
+  }
+  if (values.length > MAX_COOKIE_VALUES || values.some(isForeign)) throw new SessionMismatchError()
+}
+
+// The session of a token of our own, or `null` for whatever else is in a cookie.
+function readSession(verifier: TokenVerifier, token: string, type: TokenType, now: number): string | null {
+  try {
+    const { claims, source } = verifier.verify(token, now, type === 'access')
+    return source.issuer === null && claims.type === type ? (claims.sid ?? null) : null
+  } catch (error) {
+    if (isTokenError(error)) return null
     throw error
   }
 }

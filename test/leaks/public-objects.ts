@@ -241,6 +241,7 @@ function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly E
     RevocationUnavailableError: [new tokenlib.RevocationUnavailableError(new Error('no answer'))],
     KeysUnavailableError: [new tokenlib.KeysUnavailableError(new Error('no answer'))],
     RevokedTokenError: [new tokenlib.RevokedTokenError(payload, header)],
+    SessionMismatchError: [new tokenlib.SessionMismatchError()],
     SessionLimitError: [new tokenlib.SessionLimitError(3)],
     ProofRequiredError: [new tokenlib.ProofRequiredError()],
     SubjectNotFoundError: [new tokenlib.SubjectNotFoundError()],
