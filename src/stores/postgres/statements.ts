@@ -245,7 +245,8 @@ select json_build_object('changes', changes, 'timeline', ${TIMELINE},
   }
 }
 
-const BATCH_COLUMNS = 'at bigint, kind text, id text, not_before bigint, until bigint'
+/** The columns of a batch that is given as JSON. */
+export const BATCH_COLUMNS = 'at bigint, kind text, id text, not_before bigint, until bigint'
 
 /** The time of the store: a clock that was passed in, else that of the server. */
 export function nowSql(given: string): string {
@@ -269,7 +270,7 @@ export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_is_in_
  * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
  * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
  */
-const TIMELINE = `substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+export const TIMELINE = `substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
   || to_hex((extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint)`
 
 /** Writes the rows of `entries`, and removes the sessions among them. */
