@@ -15,6 +15,7 @@ export {
   type RevocationKind,
 } from './revocation/revocation.js'
 export {
+  type Claimed,
   defineStore,
   type FeedOptions,
   type FeedPage,

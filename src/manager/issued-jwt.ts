@@ -1,5 +1,11 @@
 import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
-import { TokenAudienceError, TokenDecodeError, TokenIssuerError, TokenSignatureError } from '../errors.js'
+import {
+  ConfigurationError,
+  TokenAudienceError,
+  TokenDecodeError,
+  TokenIssuerError,
+  TokenSignatureError,
+} from '../errors.js'
 import { createCanonicalizer } from '../issuers/canonical.js'
 import { requireKeys } from '../issuers/issuer.js'
 import { readForeignJwt, readUnverifiedJwt } from '../issuers/issuers.js'
@@ -9,7 +15,7 @@ import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { toRevocationKey } from '../revocation/revocation.js'
 import { parseText } from '../revocation/revoker.js'
-import type { LookupOptions } from '../revocation/store.js'
+import type { Claimed, LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 import type { Authenticator } from './authenticate.js'
 import { observeCheck } from './observe-check.js'
@@ -54,6 +60,11 @@ export interface IssuedJwt {
    * revocation, the answer includes that one.
    */
   readonly isIdRevoked: (id: string, options?: LookupOptions) => Promise<boolean>
+  /**
+   * Remembers ids of its issuer as used until `expiresAt` (epoch seconds), if the first of them is not known yet. In one
+   * step: of several calls with the same first id, in whichever processes, one is the first. Needs a store.
+   */
+  readonly claimIds: (ids: readonly string[], expiresAt: number) => Promise<Claimed>
 }
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
@@ -127,8 +138,18 @@ async function checkIssuedJwt(
   const isIdRevoked: IssuedJwt['isIdRevoked'] = async (id, lookup) =>
     isListed('token', [parseText('id', id)], lookup)
   const isRevoked = isNonEmptyString(jti) && (await isIdRevoked(jti))
-  return { header, claims, issuer: issuer.issuer, isRevoked, isIdRevoked }
+  const claimIds: IssuedJwt['claimIds'] = async (ids, expiresAt) => {
+    if (store === null) throw new ConfigurationError('claimIds() needs a store')
+    const origin = { ...NO_CLIENT, actor: issuer.issuer, note: USED_ONCE }
+    return store.revoker.claimIds(ids, expiresAt, origin, issuer.issuer)
+  }
+  return { header, claims, issuer: issuer.issuer, isRevoked, isIdRevoked, claimIds }
 }
+
+/** The note of events about JWTs that were received. */
+export const USED_ONCE = 'Received, used once'
+
+const NO_CLIENT = { ip: null, userAgent: null }
 
 function assertTypes(claims: Readonly<Record<string, unknown>>): void {
   for (const name of ['exp', 'nbf', 'iat']) {

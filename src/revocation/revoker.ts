@@ -9,7 +9,7 @@ import {
   type RevocationKind,
   toRevocationKey,
 } from './revocation.js'
-import type { Position, Revoked } from './store.js'
+import type { Claimed, Position, Revoked } from './store.js'
 import type { StoreClient } from './store-client.js'
 
 /** What is needed of a token to revoke it; `sub` is for the events. */
@@ -65,6 +65,11 @@ export interface Revoker {
   revokeIssuer(issuer: string, origin: EventOrigin): Promise<Acknowledgement>
   /** Ends the session of a token, or revokes the token itself if it belongs to none. */
   logout(payload: LogoutPayload, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
+  /**
+   * Remembers ids of an issuer until a moment in epoch seconds, as tokens that were used, if the first of them is not known
+   * yet; in one step, whichever processes do the same.
+   */
+  claimIds(ids: readonly string[], exp: number, origin: EventOrigin, issuer: string): Promise<Claimed>
   /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
   startToken(at: number): number
 }
@@ -176,6 +181,18 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     },
     revokeAll: (origin) => revokeBefore('all', [{ issuer: null, id: '' }], EVERYTHING, origin),
     revokeIssuer: (issuer, origin) => revokeBefore('user', [{ issuer, id: EVERY_USER }], EVERYTHING, origin),
+    async claimIds(ids, exp, origin, issuer) {
+      const until = addDuration(exp * 1000, retentionMs)
+      const batch = ids.map((id) => ({
+        ...toRevocationKey('token', parseText('id', id), issuer),
+        notBefore: FOREVER,
+        until,
+      }))
+      const claimed = await store.call('claim', async (target) => parseClaimed(await target.claim(batch)))
+      const facts = { kind: 'token', reason: 'requested', sub: null, issuer, ...origin } as const
+      if (claimed.isFirst) for (const id of ids) emit('revoked', () => ({ id, ...facts }))
+      return claimed
+    },
     async logout(payload, origin, issuers = OWN) {
       assertPayload('logout()', payload)
       const { sid = null, sub = null, jti = null } = payload
@@ -202,6 +219,12 @@ function parseRevoked(answer: Revoked): Revoked {
   // Moments of ids have 48 bits.
   if (now >= 0 && now < 2 ** 47 && typeof position === 'string') return answer
   throw new TypeError('revoke() must return the position and the clock of the store')
+}
+
+function parseClaimed(answer: Claimed): Claimed {
+  const { isFirst, position } = (answer ?? {}) as Partial<Claimed>
+  if (typeof isFirst === 'boolean' && typeof position === 'string') return answer
+  throw new TypeError('claim() must return isFirst and a position')
 }
 
 /** The text, or `TypeError` for anything else and for an empty one. */

@@ -74,6 +74,14 @@ export interface Revoked {
   readonly now: number
 }
 
+/** What a store answers to a claim. */
+export interface Claimed {
+  /** Whether the batch was taken; otherwise its first entry was there before, and nothing was written. */
+  readonly isFirst: boolean
+  /** A position that includes the first entry, and everything that was written with it. */
+  readonly position: Position
+}
+
 /** A part of a store's history. */
 export interface FeedPage {
   readonly entries: readonly Revocation[]
@@ -127,6 +135,11 @@ export interface RevocationStore {
    * longest lifetime, or until the given `until` if that is later. The row of a revoked session is removed.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
+  /**
+   * Takes a batch of entries of kind `token` if its first entry is not there yet, and nothing otherwise, in one step: of
+   * several calls with the same first entry, in whichever processes, exactly one takes it. Durable like `revoke`.
+   */
+  claim(batch: readonly Revocation[]): Promise<Claimed>
   /** An entry counts for as long as it is there, whatever its `until`. */
   readonly lookup: (keys: readonly RevocationKey[], options?: LookupOptions) => Promise<LookupAnswer>
   /**
@@ -167,6 +180,7 @@ const STORE_NAMES: OptionNames<RevocationStore> = {
   system: true,
   prepare: true,
   revoke: true,
+  claim: true,
   lookup: true,
   createLookup: true,
   feed: true,

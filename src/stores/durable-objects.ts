@@ -111,6 +111,7 @@ export function createDurableObjectStore(
       await call('prepare')
     },
     revoke: (batch) => call('revoke', batch),
+    claim: (batch) => call('claim', batch),
     lookup: async (keys) => (await call('lookup', keys)).map((notBefore) => notBefore ?? undefined),
     feed: (after, wait) => pollFeed(() => call('feed', after), wait),
     prune: (limit) => call('prune', Math.min(limit, FOREVER)),
@@ -135,7 +136,7 @@ export function createDurableObjectStore(
 }
 
 // Done twice, they do the same as once. A rotation does not: the second one presents a token that is used by then. A
-// log-in with a limit does not either: each time, it makes room for one more.
+// log-in with a limit does not either: each time, it makes room for one more. A claim finds itself the second time.
 const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
   'prepare',
   'revoke',

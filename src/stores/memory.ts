@@ -97,6 +97,17 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       notify()
       return { position: revocations.position(), now: taken }
     },
+    async claim(batch) {
+      assertOpen()
+      const [first] = batch
+      const isFirst = first !== undefined && revocations.find(first.kind, first.id) === undefined
+      if (isFirst) {
+        sweep(batch.length)
+        for (const entry of batch) revocations.merge(entry)
+        notify()
+      }
+      return { isFirst, position: revocations.position() }
+    },
     async lookup(keys) {
       assertOpen()
       return keys.map(({ kind, id }) => revocations.find(kind, id))

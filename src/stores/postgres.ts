@@ -14,6 +14,7 @@ import {
 import { readWatch, toChannel, withoutFailedNotify } from './postgres/notify.js'
 import { createSessionStatements } from './postgres/session-statements.js'
 import { createPostgresSessions } from './postgres/sessions.js'
+import { createClaimStatement } from './postgres/claim-statement.js'
 import { createRevocationStatements, PAGE_SIZE } from './postgres/statements.js'
 import {
   assertUsable,
@@ -69,6 +70,11 @@ interface RevokeAnswer extends HistoryAnswer {
   readonly removed: number
 }
 
+interface ClaimAnswer extends HistoryAnswer {
+  readonly timeline: string
+  readonly isFirst: boolean
+}
+
 interface LookupAnswer extends HistoryAnswer {
   readonly found: readonly (number | null)[] | null
 }
@@ -92,6 +98,7 @@ export function createPostgresStore(
   const watch = readWatch(client)
   const watches = new Set<() => void>()
   const statements = createRevocationStatements(tables, channel)
+  const claimStatement = createClaimStatement(tables, channel)
   const losses = createLossReporter('PostgreSQL', onWarning)
   const history = createHistory(database, statements, { namespace, clock, losses })
   const pruneClock = createCautiousClock(clock ?? systemClock)
@@ -136,6 +143,14 @@ export function createPostgresStore(
     async revoke(batch) {
       const { epoch, timeline, changes, now } = await revoke(batch)
       return { position: toPosition({ epoch, timeline, change: changes }), now }
+    },
+    async claim(batch) {
+      const { epoch, timeline, changes, isFirst } = await history.query<ClaimAnswer>(
+        claimStatement,
+        toBatch(batch),
+      )
+      if (isFirst) afterWrite()
+      return { isFirst, position: toPosition({ epoch, timeline, change: changes }) }
     },
     async lookup(keys) {
       const pairs = JSON.stringify(keys.map(({ kind, id }) => [kind, id]))

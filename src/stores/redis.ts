@@ -6,7 +6,7 @@ import { defineStore, type RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
 import { checkServer, createSend, type RedisClient } from './redis/client.js'
 import { createNamespace, createSweep, toMember } from './redis/namespace.js'
-import { RESTORE } from './redis/restore-script.js'
+import { CLAIM, RESTORE } from './redis/merge-scripts.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, readFeed, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
@@ -84,6 +84,13 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       const last = late === '' ? reply : await sweep(namespace.run, String(reply[0]), late)
       namespace.recordProgress(last)
       return { position: toPosition(last), now: Number(reply[4]) }
+    },
+    async claim(batch) {
+      const names = ['log', 'past', 'marks', ...batch.map((entry) => `r:${toMember(entry)}`)]
+      const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
+      const reply = await namespace.run(CLAIM, names, args)
+      namespace.recordProgress(reply)
+      return { isFirst: reply[4] === '1', position: toPosition(reply) }
     },
     lookup: createLookup(namespace),
     async restore(batch) {

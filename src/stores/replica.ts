@@ -200,6 +200,15 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
         throw error
       }
     },
+    async claim(batch) {
+      isUsed = true
+      const claimed = await store.claim(batch)
+      if (claimed.isFirst) {
+        mergeOwn(batch)
+        follower.noteArrived(batch)
+      }
+      return claimed
+    },
     async lookup(keys, { atLeast } = {}) {
       assertOpen()
       if (atLeast !== undefined && atLeast !== follower.position) return askStore(keys, { atLeast })

@@ -100,6 +100,10 @@ export function createSqliteStore(
       await opened.history.raiseLongestLifetime(needs.longestLifetime)
     },
     revoke: async (batch) => afterRevoking(await use().revoke(batch)),
+    async claim(batch) {
+      const claimed = await use().claim(batch)
+      return claimed.isFirst ? afterRevoking(claimed) : claimed
+    },
     lookup: async (keys) => use().lookup(keys),
     createLookup: (keys, start) => () => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {

@@ -1,4 +1,5 @@
 import type { ContractRunner } from './application-contract.js'
+import { claimContract } from './claim-contract.js'
 import { feedContract, lostDataContract } from './feed-contract.js'
 import { limitContract, noLimitContract } from './limit-contract.js'
 import { limitRaceContract } from './limit-race-contract.js'
@@ -18,6 +19,7 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
     test: (title, run) => runner.test(title, () => withFixture(kind, run)),
   }
   runner.describe(`${name}: revocations`, () => revocationContract(tests))
+  runner.describe(`${name}: claims`, () => claimContract(tests))
   runner.describe(`${name}: lookups`, () => lookupContract(tests))
   runner.describe(`${name}: watermarks`, () => watermarkContract(tests))
   runner.describe(`${name}: sessions of a wrong clock`, () => wrongClockContract(tests))

@@ -242,7 +242,7 @@ describe('a JWT is good for one subject', () => {
     const memory = createMemoryStore({ clock: createClock() })
     let calls = 0
     const revoke: typeof memory.revoke = async (batch) => {
-      if (++calls === 2) throw new Error('ECONNREFUSED')
+      if (++calls === 1) throw new Error('ECONNREFUSED')
       return memory.revoke(batch)
     }
     const store = Object.create(memory, { revoke: { value: revoke } }) as typeof memory
@@ -252,6 +252,26 @@ describe('a JWT is good for one subject', () => {
     expect((await sendRevocation(routes, ADA, jwt)).status).toBe(503)
     expect((await sendRevocation(routes, ADA, jwt)).status).toBe(204)
     expect((await sendRevocation(routes, user('grace'), jwt)).status).toBe(401)
+  })
+
+  test.each(['before', 'after'])('a claim that fails %s the store has it can be repeated', async (when) => {
+    const memory = createMemoryStore({ clock: createClock() })
+    let calls = 0
+    const claim: typeof memory.claim = async (batch) => {
+      const isFailure = ++calls === 1
+      if (isFailure && when === 'before') throw new Error('ECONNREFUSED')
+      const claimed = await memory.claim(batch)
+      if (isFailure) throw new Error('ECONNRESET')
+      return claimed
+    }
+    const { tokens, revoked } = createReceiving({ store: { ...memory, claim } })
+    const routes = createGlobalTokenRevocation(tokens, { audience: AUDIENCE })
+    const jwt = revocationJwt()
+    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(503)
+    expect(revoked).toEqual([])
+    expect((await sendRevocation(routes, ADA, jwt)).status).toBe(204)
+    expect((await sendRevocation(routes, user('grace'), jwt)).status).toBe(401)
+    expect(revoked.map(({ id }) => id)).toEqual(['id.example:ada'])
   })
 })
 

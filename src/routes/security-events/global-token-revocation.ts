@@ -110,7 +110,7 @@ export function createGlobalTokenRevocation(
       const used = parseUsedJwt(sender, maxAge)
       const subject = parseIdentifier((await parseJsonBody(request))['sub_id'])
       // Whom to revoke is in the body, which the JWT does not cover: with a JWT used before, anybody could be signed out.
-      const claim = await claimJwt(tokens, verified, used, subject)
+      const claim = await claimJwt(verified, used, subject)
       if (claim.status === 'other') throw unauthorized('The JWT was used before, for another subject')
       if (claim.status === 'done') return createAccepted(204)
       const found = await findSubject(subject, {

@@ -1,3 +1,4 @@
+import { USED_ONCE } from '../../manager/issued-jwt.js'
 import type { RevokeOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
 import { callHook } from '../shared/call-hook.js'
@@ -142,7 +143,7 @@ export function parseUsedJwt(
  * every step is taken again.
  */
 export async function rememberJwt(tokens: ReceiverTokens, { issuer, jti, until }: UsedJwt): Promise<void> {
-  await tokens.revokeToken({ jti, exp: until, iss: issuer }, { actor: issuer, note: 'Received, used once' })
+  await tokens.revokeToken({ jti, exp: until, iss: issuer }, { actor: issuer, note: USED_ONCE })
 }
 
 function invalid(message: string): RefusedEvent {

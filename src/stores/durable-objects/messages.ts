@@ -1,13 +1,14 @@
 import { ConfigurationError } from '../../errors.js'
 import type { LookupAnswer, Revocation, RevocationKey } from '../../revocation/revocation.js'
 import type { SessionStore } from '../../revocation/session-store.js'
-import type { FeedPage, Position, Revoked } from '../../revocation/store.js'
+import type { Claimed, FeedPage, Position, Revoked } from '../../revocation/store.js'
 import type { Seen } from '../sqlite/history.js'
 
 /** What a Worker can ask of the object that has its data; arguments and answers are JSON. */
 export interface ObjectOperations extends Required<SessionStore> {
   prepare(): Promise<void>
   revoke(batch: readonly Revocation[]): Promise<Revoked>
+  claim(batch: readonly Revocation[]): Promise<Claimed>
   /** `undefined` arrives as `null`. */
   lookup(keys: readonly RevocationKey[]): Promise<LookupAnswer>
   feed(after: Position | null): Promise<FeedPage>

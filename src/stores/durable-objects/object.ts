@@ -58,7 +58,13 @@ export class TokenStoreObject {
 const PREFIX = 'tokenlib_'
 
 // Before these, a little of what has ended is dropped now and then.
-const WRITES: ReadonlySet<keyof ObjectOperations> = new Set(['revoke', 'open', 'openLimited', 'rotate'])
+const WRITES: ReadonlySet<keyof ObjectOperations> = new Set([
+  'revoke',
+  'claim',
+  'open',
+  'openLimited',
+  'rotate',
+])
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)
@@ -111,11 +117,13 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
   }
 }
 
-function toHandlers({ history, revoke, lookup, readFeed, pruner, sessions }: Operations): ObjectOperations {
+function toHandlers(operations: Operations): ObjectOperations {
+  const { history, revoke, claim, lookup, readFeed, pruner, sessions } = operations
   return {
     ...sessions,
     prepare: () => history.write(() => undefined),
     revoke,
+    claim,
     lookup: async (keys) => lookup(keys),
     feed: async (after) => readFeed(after),
     prune: (limit) => pruner.prune(limit),

@@ -248,7 +248,8 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
   }
 }
 
-const BATCH_COLUMNS = 'at bigint, kind pg_catalog.text, id pg_catalog.text, not_before bigint, until bigint'
+/** The columns of a batch that is given as JSON. */
+export const BATCH_COLUMNS = 'at bigint, kind pg_catalog.text, id pg_catalog.text, not_before bigint, until bigint'
 
 /** The time of the store: a clock that was passed in, else that of the server. */
 export function nowSql(given: string): string {
@@ -276,7 +277,7 @@ export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_catalo
  * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
  * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
  */
-const TIMELINE = `pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
+export const TIMELINE = `pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
   || pg_catalog.to_hex(${epochSql('pg_catalog.pg_postmaster_start_time()', 1_000_000)})`
 
 /** Writes the rows of `entries`, and removes the sessions among them. */

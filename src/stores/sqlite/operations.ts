@@ -3,7 +3,7 @@ import type { Clock } from '../../time.js'
 import type { Connection } from './connection.js'
 import { createHistory, type History, type HistoryOptions } from './history.js'
 import { createPruner, type PruneClocks, type Pruner } from './pruner.js'
-import { createFeedReader, createLookup, createRestore, createRevoke } from './revocations.js'
+import { createClaim, createFeedReader, createLookup, createRestore, createRevoke } from './revocations.js'
 import { createTables, type Tables } from './schema.js'
 import { createSqliteSessions } from './sessions.js'
 
@@ -16,6 +16,7 @@ export interface OperationOptions extends HistoryOptions, PruneClocks {
 export interface Operations {
   readonly history: History
   readonly revoke: ReturnType<typeof createRevoke>
+  readonly claim: ReturnType<typeof createClaim>
   readonly restore: ReturnType<typeof createRestore>
   readonly lookup: ReturnType<typeof createLookup>
   readonly readFeed: ReturnType<typeof createFeedReader>
@@ -42,6 +43,7 @@ export function createOperations(
   return {
     history,
     revoke: createRevoke(database, tables, history),
+    claim: createClaim(database, tables, history),
     restore: createRestore(database, tables, history),
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),

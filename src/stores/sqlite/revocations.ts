@@ -5,7 +5,7 @@ import {
   type RevocationKey,
   type LookupAnswer,
 } from '../../revocation/revocation.js'
-import type { FeedPage, Position, Revoked } from '../../revocation/store.js'
+import type { Claimed, FeedPage, Position, Revoked } from '../../revocation/store.js'
 import type { Connection, SqliteValue } from './connection.js'
 import type { History, KnownHistory, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
@@ -82,6 +82,23 @@ export function createRevoke(
         else transaction.merge(revocation)
       }
       return { position: toPosition(transaction.known()), now }
+    })
+}
+
+/** Takes batches whose first entry is not there yet. */
+export function createClaim(
+  database: Connection,
+  { revocations }: Tables,
+  history: History,
+): (batch: readonly Revocation[]) => Promise<Claimed> {
+  const find = database.prepare(`SELECT 1 FROM ${revocations} WHERE kind = ? AND id = ?`)
+
+  return (batch) =>
+    history.write((transaction) => {
+      const [first] = batch
+      const isFirst = first !== undefined && (find.get(first.kind, first.id) ?? null) === null
+      if (isFirst) for (const entry of batch) transaction.merge(entry)
+      return { isFirst, position: toPosition(transaction.known()) }
     })
 }
 

@@ -138,6 +138,7 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
             await connection.onRevoke?.()
             return { position, now: Date.now() }
           },
+          claim: () => Promise.reject(new Error('Nobody claims here')),
           async lookup(keys) {
             const map = merged()
             return keys.map((key) => map.get(toName(key))?.notBefore)

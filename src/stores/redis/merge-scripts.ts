@@ -38,3 +38,33 @@ for sid, user in pairs(removed) do removeSession(sid, user) end
 return { epoch, text(batches), state[5] or '', text(changes) }
 `,
 )
+
+/**
+ * Takes entries of tokens if the first of them is not there. ARGV as for REVOKE.
+ *
+ * Answers with the position, and '1' where it took them.
+ */
+export const CLAIM: Script = createScript(
+  BEGIN,
+  `
+local keys, entries = {}, {}
+for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
+local found = fetch(keys)
+local isFirst = #keys > 0 and not found[1]
+if isFirst then
+  for at = 1, #keys do
+    local knownBefore, knownEnds = parse(found[at])
+    entries[at] = {
+      member = ARGV[1 + 3 * at],
+      notBefore = math.max(tonumber(ARGV[2 + 3 * at]), knownBefore),
+      ends = math.max(tonumber(ARGV[3 + 3 * at]), knownEnds),
+    }
+  end
+  append(entries, ARGV[3])
+else
+  local refused = refusal()
+  if refused then return refused end
+end
+return { epoch, text(batches), state[5] or '', text(changes), isFirst and '1' or '0' }
+`,
+)
