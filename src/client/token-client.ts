@@ -81,10 +81,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     end()
   }
 
-  const accept = ({ session: next, access_token, refresh_token }: Answer, given: Change): Session => {
+  const accept = ({ session: next, ...pair }: Answer, given: Change): Session => {
     const name = isKnown(next) ? given : 'loggedIn'
-    accessToken = access_token
-    refreshToken = refresh_token
+    ;({ accessToken, refreshToken } = pair)
     hold(next, name)
     channel?.postMessage({ name, session: next })
     return next

@@ -20,8 +20,8 @@ export interface TokenSession<Claims = Record<string, unknown>> {
 /** What a session route answers; which members there are depends on the route. */
 export interface TokenAnswer<Claims> extends SessionPage {
   readonly session: TokenSession<Claims>
-  readonly access_token?: string
-  readonly refresh_token?: string
+  readonly accessToken?: string
+  readonly refreshToken?: string
   readonly code?: string
 }
 
