@@ -1,5 +1,5 @@
 import { FINAL_CODE } from './limits.js'
-import { readRetryAfter } from './responses.js'
+import { readJson, readRetryAfter } from './responses.js'
 
 /** What `code` can be: one of these, or the code of the server's answer. */
 export type TokenClientErrorCode =
@@ -31,8 +31,20 @@ export class TokenClientError extends Error {
   }
 }
 
+/** The JSON of an answer that has the `expected` member, or of a 204 where none is expected; throws for any other. */
+export async function parseAnswer<Answer extends { readonly code?: unknown }>(
+  action: string,
+  response: Response,
+  expected?: keyof Answer,
+): Promise<Answer> {
+  const answer = await readJson<Answer>(response)
+  const isExpected = expected ? response.ok && (answer[expected] ?? null) !== null : response.status === 204
+  if (!isExpected) throw toClientError(action, response, answer)
+  return answer
+}
+
 /** The error for an answer that is no success; what fails on the side of the server is `UNAVAILABLE`. */
-export function toClientError(
+function toClientError(
   action: string,
   response: Response,
   body: { readonly code?: unknown },

@@ -7,6 +7,12 @@ export const MAX_ATTEMPTS = 3
 /** The most that a server can ask for with `Retry-After`: beyond it, the application should tell its user. */
 export const MAX_WAIT_SECONDS = 30
 
+/** The longest pause between two attempts to reach a server, unless it asks for a longer one. */
+export const MAX_DELAY_MS = 30_000
+
+/** The longest pause that a server can ask of `start`. */
+export const MAX_PAUSE_SECONDS = 300
+
 /** RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first. */
 export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
 

@@ -1,5 +1,3 @@
-import { CALL_TIMEOUT_MS } from './limits.js'
-
 /** The time of the machine in epoch milliseconds: unlike a monotonic clock, it goes on while a laptop sleeps. */
 export function now(): number {
   return Date.now()
@@ -23,17 +21,4 @@ export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSigna
 /** The JSON of an answer; an empty object if it has none. */
 export async function readJson<Body>(response: Response): Promise<Body> {
   return Object(await response.json().catch(() => null)) as Body
-}
-
-/** A request to a session route. The routes never redirect, and nothing must follow. */
-export function createRouteRequest(url: URL, method: string, hasCookies: boolean, body?: object): Request {
-  return new Request(url, {
-    method,
-    redirect: 'manual',
-    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-    // Also for a `path` on another origin. Workers do not know the member.
-    ...(hasCookies && { credentials: 'include' }),
-    headers: body ? { 'content-type': 'application/json' } : {},
-    body: body ? JSON.stringify(body) : null,
-  })
 }

@@ -1,6 +1,3 @@
-/** The longest delay between two connections of a socket. */
-export const MAX_DELAY_MS = 30_000
-
 /** A connection of a socket that was shorter counts as a failure: the next one waits. */
 export const STABLE_MS = 5000
 

@@ -1,12 +1,5 @@
-import {
-  CLOSED,
-  CONNECTING,
-  MAX_DELAY_MS,
-  MAX_REFUSALS,
-  OPEN,
-  STABLE_MS,
-  UNAUTHORIZED,
-} from './socket-limits.js'
+import { createDelay } from './outages.js'
+import { CLOSED, CONNECTING, MAX_REFUSALS, OPEN, STABLE_MS, UNAUTHORIZED } from './socket-limits.js'
 import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './socket-types.js'
 
 // RFC 6455 §7.4.1 and its registry: the server goes away, the connection is lost, the server has an error, restarts or
@@ -48,9 +41,7 @@ export function keepConnected(
   const removals = [on('loggedIn', stop), on('loggedOut', stop)]
 
   const connectLater = (isRefused: boolean): void => {
-    // At random below a limit that doubles with each failure: many tabs may have seen the same one.
-    const delay = Math.min(MAX_DELAY_MS, 500 * 2 ** ++failures) * Math.random()
-    timer = setTimeout(() => void connect(isRefused), delay)
+    timer = setTimeout(() => void connect(isRefused), createDelay(++failures))
   }
 
   const connect = async (isRefused: boolean): Promise<void> => {

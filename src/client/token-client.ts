@@ -1,11 +1,13 @@
-import { isRefusal, toClientError, TokenClientError } from './errors.js'
-import { addDefaults, assertOption, globals, parseOptions } from './options.js'
-import type { SocketConstructor, TokenClientOptions } from './options.js'
-import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, MAX_WAIT_SECONDS, SAFE_METHOD } from './limits.js'
+import { isRefusal, parseAnswer, TokenClientError } from './errors.js'
+import { addDefaults, assertOption, globals, openChannel, parseOptions } from './options.js'
+import type { TokenClientOptions } from './options.js'
+import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { createSocket } from './token-socket.js'
+import { deliver as deliverAnew, untilAvailable } from './outages.js'
+import { authorize, createRouteRequest } from './requests.js'
+import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { createRouteRequest, now, readJson, readRetryAfter, unlessAborted } from './responses.js'
+import { now, readJson, unlessAborted } from './responses.js'
 
 /** Creates a client for the session routes of a server. Nothing is sent until it is used. */
 export function createTokenClient<Claims = Record<string, unknown>>(
@@ -50,10 +52,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const isKnown = (other: Session): boolean => session === undefined || session?.id === other.id
 
   // Bearer tokens are in the memory of one tab: its session is not that of the others.
-  let channel =
-    !isBearer && location && globals.BroadcastChannel
-      ? new globals.BroadcastChannel(`tokenlib ${toRoute('').href}`)
-      : null
+  let channel = !isBearer && location ? openChannel(toRoute('').href) : null
 
   const hold = (next: Session, name?: Change): void => {
     session = next
@@ -81,10 +80,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     end()
   }
 
-  const accept = ({ session: next, access_token, refresh_token }: Answer, given: Change): Session => {
+  const accept = (answer: Answer, given: Change): Session => {
+    const { session: next } = answer
     const name = isKnown(next) ? given : 'loggedIn'
-    accessToken = access_token
-    refreshToken = refresh_token
+    ;({ accessToken, refreshToken } = answer)
     hold(next, name)
     channel?.postMessage({ name, session: next })
     return next
@@ -115,27 +114,17 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return false
   }
 
-  // Sends a request with the token of this moment; again when a 503 says when, if it can do no harm twice.
-  const deliver = async (
+  // Sends a request with the token of this moment.
+  const deliver = (
     first: Request,
     mayRepeat: boolean,
     readToken: () => string | undefined,
   ): Promise<Response> => {
     const started = epoch
-    for (let attempt = 1; ; attempt++) {
-      const request = mayRepeat ? first.clone() : first
-      const token = readToken()
-      const csrf = readCsrf()
-      // Set on the request: `fetch(request, { headers })` would reset its referrer.
-      if (token) request.headers.set('authorization', `Bearer ${token}`)
-      if (csrf && !SAFE_METHOD.test(request.method)) request.headers.set(settings.csrfHeader, csrf)
-      const response = await settings.fetch(request)
-      const seconds = readRetryAfter(response)
-      const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
-      if (response.status !== 503 || !mayWait) return response
-      await unlessAborted(new Promise((resolve) => setTimeout(resolve, seconds * 1000)), first.signal)
-      if (isReplaced() || epoch !== started) return response
-    }
+    const addCredentials = (request: Request): Request =>
+      authorize(request, { token: readToken(), csrf: readCsrf(), csrfHeader: settings.csrfHeader })
+    const mayGoOn = (): boolean => !isReplaced() && epoch === started
+    return deliverAnew(first, { fetch: settings.fetch, mayRepeat, authorize: addCredentials, mayGoOn })
   }
 
   // A request to a session route; anything but the `expected` member, or 204 without one, rejects. The routes never
@@ -152,9 +141,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const response = await (body
         ? deliver(request, route === 'refresh', () => refreshToken)
         : send(request))
-      const answer = await readJson<Answer>(response)
-      if (expected ? response.ok && answer[expected] : response.status === 204) return answer
-      throw toClientError(action, response, answer)
+      return await parseAnswer<Answer>(action, response, expected)
     } catch (cause) {
       throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', action, { cause })
     }
@@ -165,6 +152,12 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const result = Promise.allSettled(others).then(work)
     changing = Promise.allSettled([changing, result])
     return result
+  }
+
+  // Once for each error: `start` gets that of a refresh too.
+  let told: TokenClientError | undefined
+  const tellOffline = (error: TokenClientError): void => {
+    if (error !== told) emit('offline', (told = error))
   }
 
   const refreshOnce = async (): Promise<void> => {
@@ -180,7 +173,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     } catch (error) {
       if (epoch !== started) return
       if (isRefusal(error)) return endEverywhere()
-      emit('offline', error as TokenClientError)
+      tellOffline(error as TokenClientError)
       throw error
     }
   }
@@ -239,6 +232,15 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   return {
     fetch: send,
     session: ask,
+    start(given = {}) {
+      const { signal } = addDefaults(given, { signal: new AbortController().signal }) as {
+        signal: AbortSignal
+      }
+      const started = epoch
+      // Somebody may log in or out during a pause.
+      const askOnce = async (): Promise<Session | null> => (epoch === started ? ask() : (session ?? null))
+      return untilAvailable(askOnce, tellOffline, signal)
+    },
     logIn: (credentials, given = {}) =>
       (entering = callAfter([changing, refreshing], async () => {
         addDefaults(given, { remember: false })
@@ -276,20 +278,17 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       await call('DELETE', `sessions/${encodeURIComponent(id)}`)
       if (id === session?.id) endEverywhere()
     },
+    endOtherSessions: async () => (await call('DELETE', 'sessions', 'ended')).ended as number,
     socket(address, protocols = []) {
       const url = toUrl(String(address).replace(/^ws(?=s?:)/, 'http'))
-      const { WebSocket } = settings
-      assertOption('WebSocket', WebSocket)
       assertOption('origins', isAllowed(url))
-      const create = (offered: readonly string[]): object =>
-        new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered.concat(protocols))
       const started = epoch
       const prepare = async (isRefused: boolean): Promise<readonly string[] | null> => {
         if (isExpired() || (isRefused && canRefresh())) await refresh()
         if (epoch !== started) return null
         return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
-      return createSocket(create, prepare, on)
+      return createSocket(createConnector(url, settings.WebSocket, protocols), prepare, on)
     },
     on,
     close() {

@@ -1,4 +1,5 @@
 import { TokenClientError } from './errors.js'
+import { assertOption, type SocketConstructor } from './options.js'
 import { CLOSED, CONNECTING } from './socket-limits.js'
 import type { OnEnd, OpenSocket, TokenSocket } from './socket-types.js'
 
@@ -22,4 +23,15 @@ export function createSocket(
     () => socket.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })),
   )
   return socket
+}
+
+/** Creates connections of a socket, which offer subprotocols beside those of the application. */
+export function createConnector(
+  url: URL,
+  WebSocket: SocketConstructor | undefined,
+  protocols: string | readonly string[],
+): (offered: readonly string[]) => object {
+  assertOption('WebSocket', WebSocket)
+  return (offered) =>
+    new (WebSocket as SocketConstructor)(url.href.replace('http', 'ws'), offered.concat(protocols))
 }

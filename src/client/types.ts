@@ -20,8 +20,10 @@ export interface TokenSession<Claims = Record<string, unknown>> {
 /** What a session route answers; which members there are depends on the route. */
 export interface TokenAnswer<Claims> extends SessionPage {
   readonly session: TokenSession<Claims>
-  readonly access_token?: string
-  readonly refresh_token?: string
+  readonly accessToken?: string
+  readonly refreshToken?: string
+  /** How many sessions were ended. */
+  readonly ended?: number
   readonly code?: string
 }
 
@@ -33,7 +35,7 @@ export interface TokenClientEvents<Claims = Record<string, unknown>> {
   readonly refreshed: TokenSession<Claims>
   /** The session is over: a log-out here or in another tab, or the server has ended it. */
   readonly loggedOut: undefined
-  /** The access token could not be renewed; the session is kept. */
+  /** The server is not available: a refresh, or an attempt of `start`, has failed. The session is kept. */
   readonly offline: TokenClientError
 }
 
@@ -67,12 +69,19 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   logOutEverywhere(): Promise<void>
   /** Proves the identity of the user again, for routes that require a fresh token. */
   stepUp(credentials: object): Promise<TokenSession<Claims>>
-  /** The session as the server knows it, or `null`. */
+  /**
+   * The session at the start of a page, or `null`. While the server is not available, it asks again and again, with
+   * growing pauses and an `offline` event each, until `signal` aborts.
+   */
+  start(options?: { readonly signal?: AbortSignal }): Promise<TokenSession<Claims> | null>
+  /** The session as the server knows it, or `null`; rejects if the server is not available. */
   session(): Promise<TokenSession<Claims> | null>
   /** The sessions of the user; the first part of the list. */
   sessions(): Promise<SessionPage>
   /** Ends one of the sessions of the user. */
   endSession(id: string): Promise<void>
+  /** Ends all sessions of the user but this one; resolves to their number. */
+  endOtherSessions(): Promise<number>
   /** A WebSocket that reconnects, until the session is over. */
   socket(url: string | URL, protocols?: string | readonly string[]): TokenSocket
   /** Registers a listener; returns a function that removes it. */

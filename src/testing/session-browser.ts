@@ -34,8 +34,8 @@ export interface SessionBody {
     readonly accessExpiresIn: number
     readonly expiresIn: number
   }
-  readonly access_token?: string
-  readonly refresh_token?: string
+  readonly accessToken?: string
+  readonly refreshToken?: string
 }
 
 interface KeptCookie {

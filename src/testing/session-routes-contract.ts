@@ -181,29 +181,33 @@ function cookieCases({ test }: SessionCases): void {
 const bearer = (token?: string): SentRequest => ({ headers: { authorization: `Bearer ${token}` } })
 
 function bearerCases({ test }: SessionCases): void {
-  test('a bearer client gets the answer of RFC 6749, and no cookie', async ({ openBrowser, user, clock }) => {
+  test('a bearer client gets its tokens in the answer, and no cookie', async ({
+    openBrowser,
+    user,
+    clock,
+  }) => {
     const client = openBrowser()
     const first = await client.logIn(user, { transport: 'bearer' })
     deepEqual(client.cookieNames(), [])
-    const { session, access_token, refresh_token, ...rest } = first
-    deepEqual(rest, { token_type: 'Bearer', expires_in: session.accessExpiresIn })
-    equal((await client.send('GET session', bearer(access_token))).status, 200)
-    const response = await client.send('POST refresh', bearer(refresh_token))
+    const { session, accessToken, refreshToken, ...rest } = first
+    deepEqual(rest, {})
+    equal((await client.send('GET session', bearer(accessToken))).status, 200)
+    const response = await client.send('POST refresh', bearer(refreshToken))
     const second = (await response.json()) as SessionBody
     equal(second.session.id, session.id)
-    notEqual(second.refresh_token, refresh_token)
+    notEqual(second.refreshToken, refreshToken)
     deepEqual(client.cookieNames(), [])
-    const stepUp = { body: { name: user, password: 'secret' }, ...bearer(second.refresh_token) }
+    const stepUp = { body: { name: user, password: 'secret' }, ...bearer(second.refreshToken) }
     const third = (await (await client.send('POST step-up', stepUp)).json()) as SessionBody
     equal(third.session.fresh, true)
     clock.advance('11s')
-    const reuse = await client.send('POST refresh', bearer(refresh_token))
+    const reuse = await client.send('POST refresh', bearer(refreshToken))
     equal(reuse.headers.getSetCookie().length, 0)
     await assertRefused(reuse, 401, 'REFRESH_TOKEN_REUSED')
-    await assertRefused(await client.send('GET session', bearer(third.access_token)), 401, 'TOKEN_REVOKED')
+    await assertRefused(await client.send('GET session', bearer(third.accessToken)), 401, 'TOKEN_REVOKED')
     const again = await client.logIn(user, { transport: 'bearer' })
-    equal((await client.send('POST logout', bearer(again.access_token))).status, 204)
-    await assertRefused(await client.send('POST refresh', bearer(again.refresh_token)), 401, 'TOKEN_REVOKED')
+    equal((await client.send('POST logout', bearer(again.accessToken))).status, 204)
+    await assertRefused(await client.send('POST refresh', bearer(again.refreshToken)), 401, 'TOKEN_REVOKED')
   })
 }
 

@@ -62,8 +62,8 @@ async function serveSessions({ config = BEARER, options = {}, imports = [], ...r
 
 interface TokenAnswer {
   readonly session: { readonly id: string; readonly sub: string }
-  readonly access_token: string
-  readonly refresh_token: string
+  readonly accessToken: string
+  readonly refreshToken: string
 }
 /** The status and the code of an answer. */
 const outcome = async (response: Response): Promise<[status: number, code: string | undefined]> => [
@@ -89,8 +89,8 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     const response = await logIn()
     expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store'])
     const first = await readAnswer(response)
-    const { access_token: token, refresh_token } = await readAnswer(
-      await post('/auth/refresh', undefined, first.refresh_token),
+    const { accessToken: token, refreshToken } = await readAnswer(
+      await post('/auth/refresh', undefined, first.refreshToken),
     )
     const own = await send('/auth/session', { token })
     await expect(own.json()).resolves.toMatchObject({ session: { id: first.session.id, sub: 'ada' } })
@@ -105,11 +105,11 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     expect([one.status, await one.text()]).toEqual([204, ''])
     const others = await send('/auth/sessions', { method: 'DELETE', token })
     await expect(others.json()).resolves.toEqual({ ended: 1 })
-    const stepUp = await post('/auth/step-up', { name: 'ada', password: 'secret' }, refresh_token)
+    const stepUp = await post('/auth/step-up', { name: 'ada', password: 'secret' }, refreshToken)
     await expect(stepUp.json()).resolves.toMatchObject({ session: { fresh: true } })
     expect((await post('/auth/logout', undefined, token)).status).toBe(204)
     await expect(outcome(await send('/auth/session', { token }))).resolves.toEqual([401, 'TOKEN_REVOKED'])
-    const { access_token: last } = await readAnswer(await logIn())
+    const { accessToken: last } = await readAnswer(await logIn())
     expect((await post('/auth/logout-everywhere', undefined, last)).status).toBe(204)
     await expect(outcome(await send('/auth/session'))).resolves.toEqual([401, 'TOKEN_MISSING'])
   })
@@ -119,7 +119,7 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
       platform,
       providers: [{ provide: APP_GUARD, useClass: TokenGuard }],
     })
-    const { access_token: token } = await readAnswer(await logIn())
+    const { accessToken: token } = await readAnswer(await logIn())
     const other = await readAnswer(await logIn())
     for (const [method, path, allow] of [
       ['GET', 'login', 'POST'],
@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     for (const path of ['/auth/sessions/', '/auth/sessions/?x', '/auth/sessions//']) {
       expect([path, (await send(path, { method: 'DELETE', token })).status]).toEqual([path, 404])
     }
-    expect((await send('/auth/session', { token: other.access_token })).status).toBe(200)
+    expect((await send('/auth/session', { token: other.accessToken })).status).toBe(200)
   })
 
   test.each([
@@ -266,7 +266,7 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     const response = await logIn()
     expect([response.status, response.headers.get('x-seen')]).toEqual([200, '1'])
     expect(response.headers.getSetCookie()).toEqual(['theme=dark'])
-    const { access_token: token } = await readAnswer(response)
+    const { accessToken: token } = await readAnswer(response)
     expect(seen).toEqual([expect.any(Response)])
     expect((await post('/auth/logout-everywhere', undefined, token)).status).toBe(401)
     // A route of its own is Nest's: guarded, and answered with what it returns.
@@ -318,8 +318,8 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     const user = await readAnswer(await send('/auth/login', { ...init, body }))
     const admin = await readAnswer(await send('/admin/auth/login', { ...init, body }))
     expect([user.session.sub, admin.session.sub]).toEqual(['ada', 'root'])
-    expect((await send('/auth/session', { token: user.access_token })).status).toBe(200)
-    expect((await send('/admin/auth/session', { token: admin.access_token })).status).toBe(200)
+    expect((await send('/auth/session', { token: user.accessToken })).status).toBe(200)
+    expect((await send('/admin/auth/session', { token: admin.accessToken })).status).toBe(200)
     expect((await tokens.listSessions('root')).length).toBe(0)
     const wrong = await send('/auth/login', { ...init, body: '{"name":"ada","password":"x"}' })
     await expect(outcome(wrong)).resolves.toEqual([401, 'CREDENTIALS_INVALID'])

@@ -57,3 +57,12 @@ test('a request that waits for a refresh is not sent as a user who logs in meanw
   await outcome
   expect(sent()).not.toContain('POST /notes')
 })
+
+test('outside of browsers, a redirect of a request with a CSRF value is returned', async () => {
+  const { createCookieClient, origin, plan, sent } = await openServer({ JWT_TOKEN_LOCATION: 'cookies' })
+  const { client } = createCookieClient()
+  await client.logIn(ADA)
+  plan('POST /notes', () => new Response(null, { status: 307, headers: { location: '/moved' } }))
+  expect((await client.fetch(`${origin}/notes`, { method: 'POST', body: 'milk' })).status).toBe(307)
+  expect(sent()).not.toContain('POST /moved')
+})

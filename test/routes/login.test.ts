@@ -149,13 +149,13 @@ describe('where tokens go', () => {
     const browser = createBrowser()
     const readPlaces = async (response: Response): Promise<string> => {
       if (response.status !== 200) return String(response.status)
-      const body = (await response.json()) as { access_token?: string; refresh_token?: string }
+      const body = (await response.json()) as { accessToken?: string; refreshToken?: string }
       const cookies = parseSetCookies(response.headers.getSetCookie())
-      if (body.refresh_token !== undefined) given.push(body.refresh_token)
+      if (body.refreshToken !== undefined) given.push(body.refreshToken)
       return [
-        body.access_token && 'a',
+        body.accessToken && 'a',
         cookies['access_token_cookie'] && 'A',
-        body.refresh_token && 'r',
+        body.refreshToken && 'r',
         cookies['refresh_token_cookie'] && 'R',
       ].join('')
     }
@@ -172,13 +172,13 @@ describe('where tokens go', () => {
     expect(await readPlaces(await browser.send('POST /auth/refresh', sent))).toBe(places)
   })
 
-  test('scopes are in the answer, and in the member of RFC 6749', async () => {
+  test('scopes and lifetimes are those of the session, and the answer has nothing else', async () => {
     const { createBrowser } = createRoutes({}, { pairOptions: () => ({ scopes: ['read', 'write'] }) })
     const body = (await (await createBrowser().logIn()).json()) as Record<string, unknown>
-    expect(body).toMatchObject({
-      scope: 'read write',
-      session: { scopes: ['read', 'write'] },
-      expires_in: 900,
+    expect(body).toEqual({
+      accessToken: expect.any(String),
+      refreshToken: expect.any(String),
+      session: expect.objectContaining({ scopes: ['read', 'write'], accessExpiresIn: 900 }),
     })
   })
 })
@@ -415,7 +415,7 @@ describe('the rate limiter', () => {
 
 test('the claim of the identity is no extra claim', async () => {
   const { createBrowser } = createRoutes({ JWT_IDENTITY_CLAIM: 'user_id' })
-  const body = (await (await createBrowser().logIn()).json()) as { access_token: string; session: object }
-  expect(openToken(body.access_token).claims).toMatchObject({ user_id: 'ada' })
+  const body = (await (await createBrowser().logIn()).json()) as { accessToken: string; session: object }
+  expect(openToken(body.accessToken).claims).toMatchObject({ user_id: 'ada' })
   expect(body.session).toMatchObject({ sub: 'ada', claims: { role: 'reader' } })
 })

@@ -132,8 +132,8 @@ describe('new claims that make a cookie too large', () => {
     const { createBrowser } = createRoutes(COOKIES, { claimsOnRefresh: () => ({ big: 'x'.repeat(4000) }) })
     const browser = createBrowser()
     const login = await browser.logIn('ada', { transport: 'bearer' })
-    const { refresh_token } = (await login.json()) as { refresh_token: string }
-    const headers = { authorization: `Bearer ${refresh_token}` }
+    const { refreshToken } = (await login.json()) as { refreshToken: string }
+    const headers = { authorization: `Bearer ${refreshToken}` }
     expect((await browser.send('POST /auth/refresh', { headers })).status).toBe(200)
   })
 })
@@ -264,8 +264,8 @@ describe('a step-up', () => {
   test('with the refresh token in the body does not give it to the application', async () => {
     const logIn = vi.fn(() => ({ uid: 'ada' }))
     const browser = createRoutes({ JWT_TOKEN_LOCATION: ['headers', 'json'] }, { logIn }).createBrowser()
-    const { refresh_token } = (await (await browser.logIn()).json()) as { refresh_token: string }
-    const body = { ...BODY, refresh_token }
+    const { refreshToken } = (await (await browser.logIn()).json()) as { refreshToken: string }
+    const body = { ...BODY, refresh_token: refreshToken }
     const response = await browser.send('POST /auth/step-up', { body })
     expect(await response.json()).toMatchObject({ session: { fresh: true } })
     expect(logIn).toHaveBeenLastCalledWith(BODY, expect.any(Request))

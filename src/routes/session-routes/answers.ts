@@ -69,29 +69,24 @@ export function isReadElsewhere(config: TokenConfig, type: TokenType): boolean {
   return (['headers', 'json', 'query'] as const).some((location) => config.hasLocation(location, type))
 }
 
-/** The answer with a new pair: cookies, or the members of RFC 6749 §5.1. */
+/** The answer with a new pair; tokens that do not go into cookies are in the body. */
 export function createTokenAnswer(
   { config }: AnswerParts,
-  pair: TokenPair,
+  { accessToken, refreshToken }: TokenPair,
   session: SessionAnswer,
   transport: Transport,
 ): Response {
   const cookies: string[] = []
-  const members: Record<string, unknown> = {}
+  const members: { accessToken?: string; refreshToken?: string } = {}
   if (goesIntoCookie(config, 'access', transport)) {
-    cookies.push(...setAccessCookies({ config }, pair.accessToken))
+    cookies.push(...setAccessCookies({ config }, accessToken))
   } else {
-    members['access_token'] = pair.accessToken
-    if (session.accessExpiresIn !== null) members['expires_in'] = session.accessExpiresIn
+    members.accessToken = accessToken
   }
   if (goesIntoCookie(config, 'refresh', transport)) {
-    cookies.push(...setRefreshCookies({ config }, pair.refreshToken))
+    cookies.push(...setRefreshCookies({ config }, refreshToken))
   } else {
-    members['refresh_token'] = pair.refreshToken
-  }
-  if (Object.keys(members).length > 0) {
-    members['token_type'] = 'Bearer'
-    if (session.scopes.length > 0) members['scope'] = session.scopes.join(' ')
+    members.refreshToken = refreshToken
   }
   return withCookies(createJsonAnswer({ session, ...members }), cookies)
 }

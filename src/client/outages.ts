@@ -1,0 +1,61 @@
+import type { TokenClientError } from './errors.js'
+import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PAUSE_SECONDS, MAX_WAIT_SECONDS } from './limits.js'
+import type { FetchFunction } from './options.js'
+import { readRetryAfter, unlessAborted } from './responses.js'
+
+/** Milliseconds, at random below a limit that doubles with each failure: many tabs may have seen the same one. */
+export function createDelay(failures: number): number {
+  return Math.min(MAX_DELAY_MS, 500 * 2 ** failures) * Math.random()
+}
+
+/** How a request is sent that may be repeated. */
+export interface Delivery {
+  readonly fetch: FetchFunction
+  readonly mayRepeat: boolean
+  /** The request with the credentials of this moment. */
+  readonly authorize: (request: Request) => Request
+  /** Whether the request is still meant after a pause. */
+  readonly mayGoOn: () => boolean
+}
+
+/** Sends a request; again when a 503 says when, if it can do no harm twice. */
+export async function deliver(
+  first: Request,
+  { fetch, mayRepeat, authorize, mayGoOn }: Delivery,
+): Promise<Response> {
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(authorize(mayRepeat ? first.clone() : first))
+    const seconds = readRetryAfter(response)
+    const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
+    if (response.status !== 503 || !mayWait) return response
+    await pause(seconds * 1000, first.signal)
+    if (!mayGoOn()) return response
+  }
+}
+
+/** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */
+export async function untilAvailable<Value>(
+  ask: () => Promise<Value>,
+  tell: (error: TokenClientError) => void,
+  signal: AbortSignal,
+): Promise<Value> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await unlessAborted(ask(), signal)
+    } catch (error) {
+      const { code, status, retryAfter = 0 } = error as TokenClientError
+      if (signal.aborted || (code !== 'UNAVAILABLE' && status !== 429)) throw error
+      tell(error as TokenClientError)
+      // Added, and not the greater of both: everyone who was refused would come back at the same moment.
+      await pause(Math.min(retryAfter, MAX_PAUSE_SECONDS) * 1000 + createDelay(failures), signal)
+    }
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  let timer: ReturnType<typeof setTimeout>
+  const passed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
+  })
+  return unlessAborted(passed, signal).finally(() => clearTimeout(timer))
+}

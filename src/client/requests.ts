@@ -1,0 +1,46 @@
+import { CALL_TIMEOUT_MS, SAFE_METHOD } from './limits.js'
+import { globals } from './options.js'
+
+/** A request to a session route. The routes never redirect, and nothing must follow. */
+export function createRouteRequest(url: URL, method: string, hasCookies: boolean, body?: object): Request {
+  return new Request(url, {
+    method,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    // Also for a `path` on another origin. Workers do not know the member.
+    ...(hasCookies && { credentials: 'include' }),
+    headers: body ? { 'content-type': 'application/json' } : {},
+    body: body ? JSON.stringify(body) : null,
+  })
+}
+
+/** What a request proves its session with. */
+export interface RequestCredentials {
+  readonly token: string | undefined
+  readonly csrf: string | null | undefined
+  readonly csrfHeader: string
+}
+
+/** Adds the bearer token and, unless the method is safe, the CSRF value. */
+export function authorize(given: Request, { token, csrf, csrfHeader }: RequestCredentials): Request {
+  const needsCsrf = csrf && !SAFE_METHOD.test(given.method)
+  const request = needsCsrf ? keepToOrigin(given) : given
+  // Set on the request: `fetch(request, { headers })` would reset its referrer.
+  if (token) request.headers.set('authorization', `Bearer ${token}`)
+  if (needsCsrf) request.headers.set(csrfHeader, csrf)
+  return request
+}
+
+/**
+ * A request whose headers no other origin gets. On a redirect, `fetch` drops `Authorization` when the origin changes, but
+ * no other header.
+ */
+function keepToOrigin(request: Request): Request {
+  if (request.redirect !== 'follow') return request
+  // What is not named would be reset.
+  const { referrer, referrerPolicy } = request
+  const isOwn = new URL(request.url).origin === globals.location?.origin
+  // Only browsers compare origins for us, and only with that of the page.
+  const rule: RequestInit = isOwn ? { mode: 'same-origin' } : { redirect: 'manual' }
+  return new Request(request, { referrer, referrerPolicy, ...rule })
+}
