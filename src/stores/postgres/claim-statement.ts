@@ -14,13 +14,13 @@ export function createClaimStatement(tables: Tables, channel: string): string {
   returning namespace, changes
 ), given as materialized (
   select namespace, g.kind, g.id, g.not_before, g.until, changes - g.at as change, g.at
-  from head, json_to_recordset($4::text::json) as g(${BATCH_COLUMNS})
+  from head, pg_catalog.json_to_recordset($4::pg_catalog.text::pg_catalog.json) as g(${BATCH_COLUMNS})
 ), claimed as (
   ${insertSql(tables)} select namespace, kind, id, not_before, until, change from given where at = 0
   on conflict do nothing returning r.namespace
 ), entries as materialized (
   select g.* from given g, claimed c where g.at > 0 and g.namespace = c.namespace
 ), ${takeEntriesSql(tables)}
-select json_build_object('changes', changes, 'timeline', ${TIMELINE},
-  'isFirst', exists (select from claimed)${notifySql(channel)})::text from head`
+select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
+  'isFirst', exists (select from claimed)${notifySql(channel)})::pg_catalog.text from head`
 }
