@@ -41,7 +41,7 @@ function minSecretBytes(algorithm: Algorithm): number {
 /** Why a secret can be guessed. */
 export interface SecretWeakness {
   readonly reason: string
-  /** In bytes, without what adds no entropy. */
+  /** In bytes, without what adds no entropy: of a part that is repeated, only one counts. */
   readonly length: number
   /** Whether an attacker need not even search: it is published, or repeats a few characters. */
   readonly isKnown: boolean
@@ -55,32 +55,53 @@ export function readSecretWeakness(secret: Buffer, algorithm: Algorithm): Secret
   // White space around a text adds no entropy, nor do zeros behind it: HMAC pads keys with them (RFC 2104 §2).
   const text = secret.toString().replace(/\0+$/, '').trim()
   // Bytes that are not text may begin or end like that by chance.
-  const { length } = /^[ -~]*$/.test(text) ? text : secret
-  const known =
-    new Set(secret).size < MIN_DISTINCT_BYTES
-      ? 'repeats a few characters'
-      : isPublished(text, secret)
-        ? 'is on a published list of secrets'
-        : null
-  if (known !== null) return { reason: known, length, isKnown: true }
-  return length < minSecretBytes(algorithm) ? { reason: `has ${length} bytes`, length, isKnown: false } : null
+  const bytes = /^[ -~]*$/.test(text) ? Buffer.from(text) : secret
+  const unit = readUnit(bytes)
+  const { length } = unit
+  const isKnown = new Set(secret).size < MIN_DISTINCT_BYTES
+  const minimum = minSecretBytes(algorithm)
+  if (isPublished(text, secret) || isPublished(unit.toString(), unit)) {
+    return { reason: 'is on a published list of secrets', length, isKnown: true }
+  }
+  if (bytes.length < minimum) return { reason: `is too short: it has ${bytes.length} bytes`, length, isKnown }
+  if (length < minimum) {
+    return { reason: `repeats the same ${length === 1 ? 'byte' : `${length} bytes`}`, length, isKnown }
+  }
+  return isKnown ? { reason: 'repeats a few characters', length, isKnown } : null
+}
+
+// The shortest part that a secret is a repetition of, the last one perhaps incomplete; or else the secret itself. Random
+// bytes are one only by a chance of less than 1 in 2^100, and random digits of 1 in 10^16.
+function readUnit(bytes: Buffer): Buffer {
+  for (let size = 1; size * 2 <= bytes.length; size++) {
+    if (bytes.subarray(size).equals(bytes.subarray(0, -size))) return bytes.subarray(0, size)
+  }
+  return bytes
 }
 
 // Compares the text, and every text that decodes to the same bytes.
 function isPublished(text: string, secret: Buffer): boolean {
   const hex = secret.toString('hex')
-  const list = Buffer.from(PUBLISHED_SECRETS, 'base64')
   return [text, hex, hex.toUpperCase(), secret.toString('base64'), secret.toString('base64url')].some(
-    (spelling) => isListed(spelling, list),
+    isListed,
   )
 }
 
-function isListed(spelling: string, list: Buffer): boolean {
-  const fingerprint = createHash('sha256').update(spelling).digest().subarray(0, FINGERPRINT_BYTES)
-  for (let at = 0; at < list.length; at += FINGERPRINT_BYTES) {
-    if (fingerprint.equals(list.subarray(at, at + FINGERPRINT_BYTES))) return true
-  }
-  return false
+let fingerprints: ReadonlySet<number> | undefined
+
+function isListed(spelling: string): boolean {
+  fingerprints ??= readFingerprints(Buffer.from(PUBLISHED_SECRETS, 'base64'))
+  return fingerprints.has(toFingerprint(createHash('sha256').update(spelling).digest(), 0))
+}
+
+function readFingerprints(list: Buffer): Set<number> {
+  const found = new Set<number>()
+  for (let at = 0; at < list.length; at += FINGERPRINT_BYTES) found.add(toFingerprint(list, at))
+  return found
+}
+
+function toFingerprint(bytes: Buffer, at: number): number {
+  return bytes.readUIntBE(at, FINGERPRINT_BYTES)
 }
 
 function toBytes(field: string, material: SecretMaterial): Buffer {

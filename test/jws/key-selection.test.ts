@@ -142,7 +142,7 @@ describe('a ring that cannot work is refused', () => {
     [
       'a secret has 31 bytes',
       () => createRing('HS256', { JWT_SECRET_KEY: '0123456789abcdefghijklmnopqrstu' }),
-      'JWT_SECRET_KEY has 31 bytes; HS256 needs 32 random bytes (RFC 7518 section 3.2): ' +
+      'JWT_SECRET_KEY is too short: it has 31 bytes; HS256 needs 32 random bytes (RFC 7518 section 3.2): ' +
         `node -e "console.log(require('node:crypto').randomBytes(32).toString('base64url'))"`,
     ],
     [

@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, type TokenConfigOptions } from '../../src/index.js'
 import { PUBLISHED_SECRETS } from '../../src/jws/published-secrets.js'
+import { readSecretWeakness } from '../../src/jws/secret.js'
 import { createManager } from '../helpers/manager.js'
 
 // From the tutorial of a widely used framework, copied into many applications since.
@@ -71,14 +72,50 @@ describe('a secret that anyone can look up', () => {
 })
 
 describe('a secret that repeats itself', () => {
-  test.each(['x'.repeat(64), 'abc'.repeat(22), '01234'.repeat(13)])('%s is refused', (secret) => {
-    expect(() => build(secret)).toThrow(/JWT_SECRET_KEY.*randomBytes\(32\)/)
+  // What is repeated need be guessed only once.
+  test.each<[secret: string | Uint8Array, unit: number]>([
+    ['x'.repeat(64), 1],
+    ['abc'.repeat(22), 3],
+    ['012345'.repeat(11), 6],
+    ['password'.repeat(4), 8],
+    ['changeme'.repeat(5).slice(0, -1), 8],
+    ['passwordPassword'.repeat(2), 16],
+    ['secret-secret-secret-secret-secret', 7],
+    ['correct horse correct horse correct horse\n', 14],
+    ['0123456789abcdef'.repeat(8), 16],
+    ['pässwort'.repeat(6), 9],
+    [Buffer.alloc(48, 'password'), 8],
+    [Buffer.alloc(64, randomBytes(16)), 16],
+    // A byte fewer than HS256 needs.
+    [randomBytes(23).toString('base64url').repeat(3), 31],
+  ])('%s is refused, as the part that it repeats would be', (secret, unit) => {
+    expect(() => build(secret)).toThrow(
+      `JWT_SECRET_KEY repeats the same ${unit === 1 ? 'byte' : `${unit} bytes`}`,
+    )
+    expect(() => build(secret)).toThrow(/randomBytes\(32\)/)
     expect(() => build(secret, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
   })
 
-  test('six different characters are enough', () => {
-    expect(() => build('012345'.repeat(11))).not.toThrow()
+  test('is refused if what it repeats is published', () => {
+    expect(() => build(PUBLISHED.repeat(2))).toThrow('is on a published list')
   })
+
+  test('passes if the part that it repeats is long enough', () => {
+    expect(() => build(randomBytes(24).toString('base64url').repeat(2))).not.toThrow()
+  })
+
+  test('is refused if it has hardly any different characters, in whatever order', () => {
+    expect(() => build('abaababaabbabaabababbaabababaabaabab')).toThrow('repeats a few characters')
+  })
+})
+
+test.each([
+  ['short', 5],
+  ['aaaa', 4],
+  ['passwordpassword', 16],
+  [`  ${'x1'.repeat(15)}\n`, 30],
+])('%j is told that it is too short', (secret, length) => {
+  expect(() => build(secret)).toThrow(`JWT_SECRET_KEY is too short: it has ${length} bytes`)
 })
 
 test.each(['bytes', 'hex', 'base64', 'base64url'] as const)('random secrets pass, as %s', (form) => {
@@ -86,4 +123,16 @@ test.each(['bytes', 'hex', 'base64', 'base64url'] as const)('random secrets pass
     const bytes = randomBytes(32)
     expect(() => build(form === 'bytes' ? bytes : bytes.toString(form))).not.toThrow()
   }
+})
+
+test('no random secret is taken for a weak one', () => {
+  const refused: string[] = []
+  for (let round = 0; round < 10_000; round++) {
+    const bytes = randomBytes(32)
+    const forms = [bytes, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')]
+    const secret = Buffer.from(forms[round % forms.length] as string | Buffer)
+    const weakness = readSecretWeakness(secret, 'HS256')
+    if (weakness !== null) refused.push(weakness.reason)
+  }
+  expect(refused).toEqual([])
 })

@@ -112,7 +112,7 @@ function readWeakSecrets(config: TokenConfig): string[] {
       ? readConfigurationError(() => importSecret(name, material, algorithm, false))
       : null
   })
-  // "JWT_SECRET_KEY has 5 bytes; HS256 needs …"
+  // "JWT_SECRET_KEY is too short: it has 5 bytes; HS256 needs …"
   return errors.filter((error) => error !== null).map((error) => error.split(';', 1)[0] as string)
 }
 
