@@ -39,9 +39,14 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   })
 }
 
+// Workers have `setImmediate` only with newer compatibility dates.
+const { setImmediate: startNextTurn = setTimeout } = globalThis as {
+  readonly setImmediate?: (callback: () => void) => unknown
+}
+
 /** Resolves once everything else that is ready has had its turn. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
-    setImmediate(resolve)
+    startNextTurn(resolve)
   })
 }

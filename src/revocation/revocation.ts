@@ -51,6 +51,11 @@ export function raiseWatermark(given: number, newestStart: number, now: number):
   )
 }
 
+/** When a session starts that is opened next, as long as the clock of its store is behind the watermark. */
+export function toFirstStart(watermark: number): number {
+  return Math.floor(watermark + 1)
+}
+
 /** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
 export function addDuration(at: number, duration: number): number {
   return Math.min(FOREVER, at + duration)

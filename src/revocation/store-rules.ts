@@ -47,7 +47,7 @@ export function toPauseMs({ graceMs, idleMs }: RotationRules): number {
   return 2 * graceMs > idleMs ? 0 : graceMs
 }
 
-/** How many sessions one call of `openLimited` revokes at most: others wait for the store meanwhile. */
+/** How many sessions one call of a store revokes at most: others wait for the store, or for this process, meanwhile. */
 export const MAX_ENDED_AT_ONCE = 100
 
 /** What a store does about a log-in with a limit. */

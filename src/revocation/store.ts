@@ -128,7 +128,7 @@ export interface RevocationStore {
    *
    * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns
    * (the clock may have been set back), by `MAX_SESSION_LEAD_MS` at most. Sessions that started even later are revoked one by
-   * one, in the same step: no session that was opened before the call survives it. A given watermark that is further
+   * one, in several steps where they are many: once it resolves, no session that was opened before the call is left. A given watermark that is further
    * ahead than `MAX_WATERMARK_LEAD_MS` is cut to that. It lives for the longest lifetime from then on.
    *
    * An entry of kind `session` lives until the session's `until`; where the store does not know the session, for the

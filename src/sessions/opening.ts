@@ -4,7 +4,7 @@ import { FOREVER, toRevocationKey } from '../revocation/revocation.js'
 import type { LimitedOpening, NewSession, OpenedSession, SessionStore } from '../revocation/session-store.js'
 import type { RevocationStore } from '../revocation/store.js'
 import type { StoreClient } from '../revocation/store-client.js'
-import { IS_WORKERD, startTimer } from '../runtime.js'
+import { IS_WORKERD, nextTurn, startTimer } from '../runtime.js'
 import type { OpeningLimit } from './options.js'
 import { parseOpened, parseOpening } from './parse-answers.js'
 
@@ -134,6 +134,8 @@ export function createSessionOpener(
         const answer = await takeStep(opening, limit)
         if (answer.outcome === 'opened') return answer
         if (answer.outcome === 'full') throw new SessionLimitError(limit.max)
+        // A store in this process does not pause by itself.
+        await nextTurn()
       }
     },
   }

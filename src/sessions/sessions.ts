@@ -9,7 +9,13 @@ import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/re
 import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
 import type { ListOptions, Reuse, SessionStore, StoredSession } from '../revocation/session-store.js'
 import type { StoreClient } from '../revocation/store-client.js'
-import { decideRotation, MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
+import {
+  decideRotation,
+  MAX_ENDED_AT_ONCE,
+  MAX_LIST_LIMIT,
+  parseListOptions,
+} from '../revocation/store-rules.js'
+import { nextTurn } from '../runtime.js'
 import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
 import { createUnansweredRefreshes } from './unanswered-refreshes.js'
@@ -255,7 +261,7 @@ export function createSessions(
       for (;;) {
         // Those that were not used for too long are revoked as well: another manager may allow them more time.
         const page: readonly StoredSession[] = await list(sub, {
-          limit: MAX_LIST_LIMIT,
+          limit: MAX_ENDED_AT_ONCE,
           before,
           idleMs: FOREVER,
         })
@@ -266,7 +272,9 @@ export function createSessions(
         if (others.length > 0) await revoker.revokeSessions(others, sub, origin)
         count += others.length
         before = page.at(-1)?.sid ?? null
-        if (page.length < MAX_LIST_LIMIT || before === null) return count
+        if (page.length < MAX_ENDED_AT_ONCE || before === null) return count
+        // A store in this process does not pause by itself, and nothing else would run until the last one is revoked.
+        await nextTurn()
       }
     },
   }

@@ -1,9 +1,16 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { callQuietly, pollFeed } from '../revocation/store-rules.js'
-import { addDuration, isWatermark, raiseWatermark, type Revocation } from '../revocation/revocation.js'
+import {
+  addDuration,
+  isWatermark,
+  raiseWatermark,
+  type Revocation,
+  toFirstStart,
+} from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import { nextTurn } from '../runtime.js'
 import { runWithPauses } from './memory/history.js'
 import { createMemoryRevocations } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
@@ -16,6 +23,13 @@ export interface MemoryStoreOptions {
 }
 
 const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, clock: true }
+
+// Sessions of a user, or of all, that started after a moment, and up to another.
+interface LateSessions {
+  readonly user: string | null
+  readonly after: number
+  readonly upTo: number
+}
 
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
@@ -58,14 +72,27 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     sessions.sweep(writes)
   }
 
-  // Returns the moment that it was raised to.
-  const revokeBefore = (revocation: Revocation): number => {
+  // Returns the moment that it was raised to, and the sessions that started even later.
+  const revokeBefore = (revocation: Revocation): LateSessions & { readonly notBefore: number } => {
     const user = revocation.kind === 'user' ? revocation.id : null
-    const notBefore = raiseWatermark(revocation.notBefore, sessions.newestStart(user), now())
+    const newest = sessions.newestStart(user)
+    const notBefore = raiseWatermark(revocation.notBefore, newest, now())
     const until = Math.max(revocation.until, addDuration(notBefore, longestLifetime))
     revocations.merge({ ...revocation, notBefore, until })
-    sessions.revokeAfter(user, revocations.find(revocation.kind, revocation.id) ?? notBefore)
-    return notBefore
+    const watermark = revocations.find(revocation.kind, revocation.id) ?? notBefore
+    const after = toFirstStart(watermark)
+    // At once: what is opened from now on starts at this moment too.
+    while (sessions.revokeSome(user, watermark, after)) continue
+    return { user, after, upTo: newest, notBefore }
+  }
+
+  // What started later than a watermark reaches, a few at a time.
+  const revokeLate = async ({ user, after, upTo }: LateSessions): Promise<void> => {
+    while (sessions.revokeSome(user, after, upTo)) {
+      notify()
+      await nextTurn()
+      assertOpen()
+    }
   }
 
   const revokeSession = (revocation: Revocation): void => {
@@ -89,11 +116,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       assertOpen()
       sweep(Math.max(1, batch.length))
       let taken = now()
+      const late: LateSessions[] = []
       for (const entry of batch) {
-        if (isWatermark(entry.kind)) taken = Math.max(taken, revokeBefore(entry))
-        else if (entry.kind === 'session') revokeSession(entry)
+        if (isWatermark(entry.kind)) {
+          const { notBefore, ...sessionsAfter } = revokeBefore(entry)
+          taken = Math.max(taken, notBefore)
+          late.push(sessionsAfter)
+        } else if (entry.kind === 'session') revokeSession(entry)
         else revocations.merge(entry)
       }
+      for (const some of late) await revokeLate(some)
       notify()
       return { position: revocations.position(), now: taken }
     },

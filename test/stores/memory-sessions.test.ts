@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { FOREVER } from '../../src/store-kit.js'
-import { createSessionOrder, type Place } from '../../src/stores/memory/sessions.js'
+import { createSessionOrder, type Place } from '../../src/stores/memory/session-order.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 

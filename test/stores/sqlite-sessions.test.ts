@@ -30,13 +30,12 @@ describe('a page of sessions in SQLite', () => {
       .prepare(`EXPLAIN QUERY PLAN ${toPageSql(toTables('tokenlib_'))}`)
       .all()
       .map((row) => (row as { readonly detail: string }).detail)
-    equal(
-      plan[0],
+    const search =
       'SEARCH tokenlib_sessions USING INDEX tokenlib_sessions_page ' +
-        '(user=? AND started_at>? AND (started_at,sid)<(?,?))',
-    )
+      '(user=? AND started_at>? AND (started_at,sid)<(?,?))'
+    ok(plan.includes(search), plan.join('\n'))
     deepEqual(
-      plan.filter((step) => /SCAN|TEMP B-TREE/.test(step)),
+      plan.filter((step) => /SCAN tokenlib|TEMP B-TREE/.test(step)),
       [],
     )
   })

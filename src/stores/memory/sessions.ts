@@ -3,6 +3,7 @@ import {
   assertSessionLimit,
   decideOpening,
   decideRotation,
+  MAX_ENDED_AT_ONCE,
   parseListOptions,
   type RotationDecision,
 } from '../../revocation/store-rules.js'
@@ -15,9 +16,11 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
+import { nextTurn } from '../../runtime.js'
 import type { Clock } from '../../time.js'
 import { createSweeper, pruneMap } from './history.js'
 import type { MemoryRevocations } from './revocations.js'
+import { createSessionOrder, type Place } from './session-order.js'
 
 /** The sessions of a memory store. */
 export interface MemorySessions extends Required<SessionStore> {
@@ -25,8 +28,8 @@ export interface MemorySessions extends Required<SessionStore> {
   readUntil(sid: string): number | undefined
   /** The newest start of a user's sessions, or of all; 0 without any. */
   newestStart(user: string | null): number
-  /** Revokes the sessions of a user, or all, that started after a moment. */
-  revokeAfter(user: string | null, moment: number): void
+  /** Revokes sessions of a user, or of all, that started after a moment and up to another; returns whether there are more. */
+  revokeSome(user: string | null, after: number, upTo: number): boolean
   /** Removes a session that is revoked. */
   removeRevoked(sid: string): void
   sweep(writes: number): void
@@ -49,7 +52,16 @@ interface Session extends StoredSession {
   readonly until: number
 }
 
+interface FindOptions {
+  readonly idleMs: number
+  /** How many live ones to find, and how many to look at. */
+  readonly most: number
+  readonly looks: number
+}
+
 const SWEEP_STEPS = 4
+// How many sessions a list looks at before others have their turn: any number of them may be idle.
+const MAX_LOOKS = 1000
 
 /** No sessions, in the memory of this process. */
 export function createMemorySessions({
@@ -78,8 +90,8 @@ export function createMemorySessions({
   const isRevoked = ({ sid, user, startedAt }: Session): boolean =>
     startedAt <= Math.max(watermarkOf(user), revocations.find('session', sid) ?? 0)
 
-  const isLive = (session: Session, idleMs: number): boolean =>
-    now() < session.until && now() - session.lastUsedAt <= idleMs && !isRevoked(session)
+  const isLive = (session: Session, idleMs: number, at: number): boolean =>
+    at < session.until && at - session.lastUsedAt <= idleMs && !isRevoked(session)
 
   const revoke = ({ sid, until }: Session): void => {
     revocations.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
@@ -110,15 +122,23 @@ export function createMemorySessions({
     return { sid, startedAt }
   }
 
-  // Newest first.
-  function* walkLive(user: string, before: Place | null, idleMs: number): Iterable<Session> {
-    const watermark = watermarkOf(user)
-    for (const { sid, startedAt } of order.walk(user, before)) {
-      // All that are older are revoked too.
-      if (startedAt <= watermark) return
-      const session = sessions.get(sid)
-      if (session !== undefined && isLive(session, idleMs)) yield session
+  // The live ones among some places of a user's sessions, and where to go on after so many looks.
+  const findLive = (
+    user: string,
+    places: Iterable<Place>,
+    { idleMs, most, looks }: FindOptions,
+  ): { readonly live: readonly Session[]; readonly next: Place | null } => {
+    const [watermark, at] = [watermarkOf(user), now()]
+    const live: Session[] = []
+    let left = looks
+    for (const place of places) {
+      // From the newest on, all that are older are revoked too.
+      if (place.startedAt <= watermark || live.length === most) break
+      const session = sessions.get(place.sid)
+      if (session !== undefined && isLive(session, idleMs, at)) live.push(session)
+      if (--left === 0) return { live, next: place }
     }
+    return { live, next: null }
   }
 
   return {
@@ -126,10 +146,13 @@ export function createMemorySessions({
     async openLimited(session, limit) {
       assertOpen()
       assertSessionLimit(limit)
-      const live = [...walkLive(session.user, null, limit.idleMs)].toReversed()
+      const { user } = session
+      const take = (places: Iterable<Place>, most: number): readonly Session[] =>
+        findLive(user, places, { idleMs: limit.idleMs, most, looks: Number.POSITIVE_INFINITY }).live
+      const live = take(order.walk(user, null), limit.max + MAX_ENDED_AT_ONCE)
       const { action, count } = decideOpening(live.length, limit)
       if (action === 'refuse') return { outcome: 'full' }
-      const oldest = live.slice(0, count)
+      const oldest = take(order.walkUp(user, watermarkOf(user)), count)
       for (const one of oldest) revoke(one)
       const ended = oldest.map(({ sid }) => sid)
       return action === 'end' ? { outcome: 'ending', ended } : { outcome: 'opened', ...open(session), ended }
@@ -159,16 +182,19 @@ export function createMemorySessions({
       assertOpen()
       const { limit, idleMs, before } = parseListOptions(options)
       const page: StoredSession[] = []
-      for (const session of walkLive(user, before, idleMs)) {
-        page.push(toStored(session))
-        if (page.length === limit) break
+      for (let from = before; ; await nextTurn()) {
+        assertOpen()
+        const most = limit - page.length
+        const { live, next } = findLive(user, order.walk(user, from), { idleMs, most, looks: MAX_LOOKS })
+        for (const session of live) page.push(toStored(session))
+        if (next === null || page.length === limit) return page
+        from = next
       }
-      return page
     },
     async get(sid, { idleMs }) {
       assertOpen()
       const session = sessions.get(sid)
-      return session !== undefined && isLive(session, idleMs) ? toStored(session) : null
+      return session !== undefined && isLive(session, idleMs, now()) ? toStored(session) : null
     },
     readUntil: (sid) => sessions.get(sid)?.until,
     newestStart(user) {
@@ -183,15 +209,17 @@ export function createMemorySessions({
       }
       return newestOfAll
     },
-    revokeAfter(user, moment) {
+    revokeSome(user, after, upTo) {
       // Those of all users are looked through only where a clock was set back.
-      if (user === null && newestOfAll <= moment) return
-      for (const { sid, startedAt } of user === null ? sessions.values() : order.walk(user, null)) {
+      if (user === null && newestOfAll <= after) return false
+      let left = MAX_ENDED_AT_ONCE
+      for (const { sid, startedAt } of user === null ? sessions.values() : order.walkUp(user, after)) {
         const session = sessions.get(sid)
-        if (session !== undefined && startedAt > moment) revoke(session)
-        // Those of one user come newest first.
-        else if (user !== null) return
+        if (session === undefined || startedAt <= after || startedAt > upTo) continue
+        if (left-- === 0) return true
+        revoke(session)
       }
+      return false
     },
     removeRevoked(sid) {
       const session = sessions.get(sid)
@@ -212,85 +240,4 @@ function toReuse({ generation, ip, userAgent }: Session): Reuse {
 
 function toStored({ until: _until, ...stored }: Session): StoredSession {
   return stored
-}
-
-/** Where a session stands among those of its user. */
-export interface Place {
-  /** Epoch milliseconds. */
-  readonly startedAt: number
-  readonly sid: string
-}
-
-/** The sessions of each user in the order of their start, then of their `sid`. */
-export interface SessionOrder {
-  add(user: string, place: Place): void
-  /** To be called after the session is gone. */
-  remove(user: string): void
-  /** The places of a user's sessions, newest first; those before one of them, or all. Skips what is gone. */
-  walk(user: string, before: Place | null): Iterable<Place>
-  /** How many users have sessions. */
-  readonly users: number
-  clear(): void
-}
-
-interface UserOrder {
-  /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
-  places: Place[]
-  kept: number
-}
-
-/** An order without sessions; `isKept` says whether a session is still there. */
-export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrder {
-  const orders = new Map<string, UserOrder>()
-
-  return {
-    add(user, place) {
-      const order = orders.get(user)
-      if (order === undefined) {
-        orders.set(user, { places: [place], kept: 1 })
-        return
-      }
-      // At the end, unless the clock was set back or several start in one millisecond.
-      order.places.splice(findIndex(order.places, place), 0, place)
-      order.kept++
-    },
-    remove(user) {
-      const order = orders.get(user)
-      if (order === undefined) return
-      order.kept--
-      if (order.kept === 0) orders.delete(user)
-      else if (order.places.length > 2 * order.kept) {
-        order.places = order.places.filter(({ sid }) => isKept(sid))
-      }
-    },
-    *walk(user, before) {
-      const places = orders.get(user)?.places ?? []
-      for (let at = before === null ? places.length : findIndex(places, before); at > 0; at--) {
-        const place = places[at - 1]
-        if (place !== undefined && isKept(place.sid)) yield place
-      }
-    },
-    get users() {
-      return orders.size
-    },
-    clear() {
-      orders.clear()
-    },
-  }
-}
-
-// The index of the first place that is not before the given one.
-function findIndex(places: readonly Place[], place: Place): number {
-  let from = 0
-  let to = places.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (isBefore(places[middle] as Place, place)) from = middle + 1
-    else to = middle
-  }
-  return from
-}
-
-function isBefore(one: Place, other: Place): boolean {
-  return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
 }

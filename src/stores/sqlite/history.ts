@@ -1,9 +1,10 @@
 import { createId, systemRandom } from '../../claims/ids.js'
-import { addDuration, FOREVER, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
+import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
 import { type Connection, isMissingTable, type WhenBusy } from './connection.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
+import { createWatermarks, type LateSessions, type WatermarkContext } from './watermarks.js'
 
 /** How far this process has seen the history of a database. */
 export interface KnownHistory {
@@ -20,8 +21,10 @@ export interface WriteTransaction {
   readonly longestLifetime: number
   /** Merges an entry with what is there; one that raises nothing is no change. */
   readonly merge: (entry: Revocation) => void
-  /** Merges a watermark, and revokes the sessions that started after it; returns the moment it was raised to. */
-  readonly revokeBefore: (revocation: Revocation) => number
+  /** Merges a watermark; returns the moment it was raised to, and the sessions that started even later. */
+  readonly raise: (revocation: Revocation) => LateSessions & { readonly notBefore: number }
+  /** Revokes some of the sessions that started later than a watermark reaches; returns whether there are more. */
+  readonly revokeSome: (late: LateSessions) => boolean
   /** How far the history goes with what was merged so far. */
   known(): KnownHistory
 }
@@ -114,7 +117,7 @@ export function createHistory(
        FROM ${revocations} WHERE kind IN ('user', 'all') AND until < ${end})
      WHERE change = former`,
   )
-  const revokeBefore = createRevokeBefore(database, tables)
+  const watermarks = createWatermarks(database, tables)
   let { known, longestLifetime } = seen
 
   const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
@@ -141,7 +144,8 @@ export function createHistory(
       if (lost !== null) createTables(database, tables)
       const answer = work({
         ...context,
-        revokeBefore: (revocation) => revokeBefore(revocation, context),
+        raise: (revocation) => watermarks.raise(revocation, context),
+        revokeSome: (late) => watermarks.revokeSome(late, context),
         known: () => ({ epoch, changes }),
       })
       const isNew =
@@ -161,9 +165,10 @@ export function createHistory(
   const revokeLost = (lost: KnownHistory, context: WatermarkContext): number => {
     const earlier = endings?.read(lost.epoch) ?? null
     if (earlier !== null) return earlier
-    const watermark = revokeBefore(ALL, context)
-    endings?.record(lost.epoch, watermark)
-    return watermark
+    const { notBefore, ...late } = watermarks.raise(ALL, context)
+    while (watermarks.revokeSome(late, context)) continue
+    endings?.record(lost.epoch, notBefore)
+    return notBefore
   }
 
   const readExistingMeta = (): Meta | null => unlessTableIsMissing(() => readMeta.get() as Meta | null)
@@ -233,53 +238,5 @@ function unlessTableIsMissing<T>(read: () => T | null | undefined): T | null {
   } catch (error) {
     if (isMissingTable(error)) return null
     throw error
-  }
-}
-
-type WatermarkContext = Pick<WriteTransaction, 'now' | 'longestLifetime' | 'merge'>
-
-// Writes a watermark in the open transaction, and revokes one by one the sessions that started after it; returns the
-// moment that it was raised to.
-function createRevokeBefore(
-  database: Connection,
-  { revocations, sessions }: Tables,
-): (revocation: Revocation, context: WatermarkContext) => number {
-  // Statements of their own for `all`: one for both would read every session for each user that is revoked.
-  const ofAll = prepareStatements(database, sessions, 'true')
-  const ofUser = prepareStatements(database, sessions, 'user = ?')
-  const readWatermark = database.prepare(`SELECT not_before AS notBefore FROM ${revocations}
-    WHERE kind = ? AND id = ?`)
-
-  return (revocation, { now, longestLifetime, merge }) => {
-    const { kind, id } = revocation
-    const isUser = kind === 'user'
-    const { readNewestStart, readLater, removeLater } = isUser ? ofUser : ofAll
-    const concerned = isUser ? [id] : []
-    const newest = readNewestStart.get(...concerned) as { readonly startedAt: number | null }
-    const notBefore = raiseWatermark(revocation.notBefore, newest.startedAt ?? 0, now)
-    merge({
-      ...revocation,
-      notBefore,
-      until: Math.max(revocation.until, addDuration(notBefore, longestLifetime)),
-    })
-    // An older one may be further ahead.
-    const watermark = readWatermark.get(kind, id) as { readonly notBefore: number }
-    if ((newest.startedAt ?? 0) <= watermark.notBefore) return notBefore
-    const later = readLater.all(...concerned, watermark.notBefore)
-    for (const { sid, until } of later as readonly { readonly sid: string; readonly until: number }[]) {
-      merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
-    }
-    removeLater.run(...concerned, watermark.notBefore)
-    return notBefore
-  }
-}
-
-function prepareStatements(database: Connection, sessions: string, condition: string) {
-  return {
-    readNewestStart: database.prepare(
-      `SELECT max(started_at) AS startedAt FROM ${sessions} WHERE ${condition}`,
-    ),
-    readLater: database.prepare(`SELECT sid, until FROM ${sessions} WHERE ${condition} AND started_at > ?`),
-    removeLater: database.prepare(`DELETE FROM ${sessions} WHERE ${condition} AND started_at > ?`),
   }
 }

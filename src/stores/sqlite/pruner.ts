@@ -1,4 +1,4 @@
-import { FOREVER } from '../../revocation/revocation.js'
+import { nextTurn } from '../../runtime.js'
 import { type Clock, monotonicNow } from '../../time.js'
 import type { Connection } from './connection.js'
 import type { History } from './history.js'
@@ -17,7 +17,7 @@ export interface Pruner {
 const PRUNE_MARGIN_MS = 60_000
 /** How often a store prunes after its writes, in milliseconds. */
 export const PRUNE_INTERVAL_MS = 60_000
-/** How many rows of each table it drops then, at most. */
+/** How many rows of each table one transaction drops, at most. */
 export const PRUNE_BATCH = 1000
 
 /** The clocks of a pruner. */
@@ -43,25 +43,33 @@ export function createPruner(
   let nextAt = Number.NEGATIVE_INFINITY
   let isStopped = false
 
-  const drop = (at: number, limit: number): number => {
+  // How many rows of each table went.
+  const drop = (at: number, limit: number): readonly number[] => {
     const endedAt = Math.min(at, trust(at)) - PRUNE_MARGIN_MS
-    return statements.reduce(
-      (dropped, statement) => dropped + Number(statement.run(endedAt, limit).changes),
-      0,
-    )
+    return statements.map((statement) => Number(statement.run(endedAt, limit).changes))
   }
 
   return {
-    prune: (limit) => history.write(() => drop(Math.floor(pruneClock()), Math.min(limit, FOREVER))),
+    async prune(limit) {
+      let sum = 0
+      for (let left = limit; left > 0; left -= PRUNE_BATCH) {
+        if (left < limit) await nextTurn()
+        const size = Math.min(left, PRUNE_BATCH)
+        const dropped = await history.write(() => drop(Math.floor(pruneClock()), size))
+        for (const count of dropped) sum += count
+        if (dropped.every((count) => count < size)) break
+      }
+      return sum
+    },
     afterWrite() {
       if (isStopped || monotonicNow() < nextAt) return
       nextAt = monotonicNow() + PRUNE_INTERVAL_MS
-      const at = Math.floor(pruneClock())
       setImmediate(() => {
         if (isStopped) return
         try {
           // As long as there is more, every write is followed by another batch.
-          if (history.tryWrite(() => drop(at, PRUNE_BATCH)) >= PRUNE_BATCH) nextAt = Number.NEGATIVE_INFINITY
+          const dropped = history.tryWrite(() => drop(Math.floor(pruneClock()), PRUNE_BATCH))
+          if (dropped.includes(PRUNE_BATCH)) nextAt = Number.NEGATIVE_INFINITY
         } catch {
           // Nobody waits for it, and the next one does the same work.
         }

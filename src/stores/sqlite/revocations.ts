@@ -6,9 +6,11 @@ import {
   type LookupAnswer,
 } from '../../revocation/revocation.js'
 import type { Claimed, FeedPage, Position, Revoked } from '../../revocation/store.js'
+import { nextTurn } from '../../runtime.js'
 import type { Connection, SqliteValue } from './connection.js'
 import type { History, KnownHistory, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
+import type { LateSessions } from './watermarks.js'
 
 /** The most keys in one statement; a request needs five. */
 const MAX_WIDTH = 8
@@ -73,16 +75,37 @@ export function createRevoke(
     if (session !== null) remove.run(revocation.id, revocation.notBefore)
   }
 
-  return (batch) =>
-    history.write((transaction) => {
+  // What started later than a watermark reaches, a few at a time.
+  const revokeLate = async (late: LateSessions, position: Position): Promise<Position> => {
+    let at = position
+    for (let hasMore = late.upTo > late.after; hasMore; await nextTurn()) {
+      const step = await history.write((transaction) => ({
+        hasMore: transaction.revokeSome(late),
+        position: toPosition(transaction.known()),
+      }))
+      ;({ hasMore, position: at } = step)
+    }
+    return at
+  }
+
+  return async (batch) => {
+    const { late, ...first } = await history.write((transaction) => {
       let { now } = transaction
+      const later: LateSessions[] = []
       for (const revocation of batch) {
-        if (isWatermark(revocation.kind)) now = Math.max(now, transaction.revokeBefore(revocation))
-        else if (revocation.kind === 'session') revokeSession(revocation, transaction)
+        if (isWatermark(revocation.kind)) {
+          const { notBefore, ...rest } = transaction.raise(revocation)
+          now = Math.max(now, notBefore)
+          later.push(rest)
+        } else if (revocation.kind === 'session') revokeSession(revocation, transaction)
         else transaction.merge(revocation)
       }
-      return { position: toPosition(transaction.known()), now }
+      return { position: toPosition(transaction.known()), now, late: later }
     })
+    let { position } = first
+    for (const some of late) position = await revokeLate(some, position)
+    return { ...first, position }
+  }
 }
 
 /** Takes batches whose first entry is not there yet. */

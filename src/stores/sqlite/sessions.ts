@@ -5,6 +5,7 @@ import {
   decideOpening,
   decideRotation,
   MAX_ENDED_AT_ONCE,
+  MAX_LIST_LIMIT,
   parseListOptions,
   type RotationDecision,
 } from '../../revocation/store-rules.js'
@@ -17,6 +18,7 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
+import { nextTurn } from '../../runtime.js'
 import type { Clock } from '../../time.js'
 import type { Connection } from './connection.js'
 import type { History, WriteTransaction } from './history.js'
@@ -152,12 +154,21 @@ export function createSqliteSessions(
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
-      const { startedAt, sid } = before ?? { startedAt: FOREVER, sid: '' }
-      return history.read(() => {
-        const at = now()
-        const rows = readPage.all(user, startedAt, sid, user, at, at - idleMs, limit)
-        return history.readKnown() === null ? null : rows.map(toStored)
-      })
+      const live: StoredSession[] = []
+      let { startedAt, sid } = before ?? { startedAt: FOREVER, sid: '' }
+      // A statement reads a bounded number of rows, however many of them are idle.
+      for (let size = limit; ; size = Math.min(MAX_LIST_LIMIT, 2 * size)) {
+        const rows = history.read(() => {
+          const at = now()
+          const read = readPage.all(at, at - idleMs, user, startedAt, sid, user, size) as readonly ListedRow[]
+          return history.readKnown() === null ? null : read
+        })
+        for (const row of rows) if (row.isLive === 1) live.push(toStored(row))
+        const last = rows.at(-1)
+        if (last === undefined || rows.length < size || live.length >= limit) return live.slice(0, limit)
+        ;({ startedAt, sid } = last)
+        await nextTurn()
+      }
     },
     async get(sid, { idleMs }) {
       const { row } = history.read(() => {
@@ -173,25 +184,36 @@ export function createSqliteSessions(
 const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, generation,
   ip, user_agent AS userAgent`
 
+interface ListedRow extends StoredSession {
+  readonly isLive: number
+}
+
 /** The statement of a page: it reads the index of a user's sessions from one place to another, and no other row. */
 export function toPageSql(tables: Tables): string {
-  const live = toLiveSql(tables, COLUMNS, 'AND (started_at, sid) < (?, ?)')
-  return `${live} ORDER BY started_at DESC, sid DESC LIMIT ?`
+  return `SELECT ${COLUMNS}, ${toLiveCondition(tables)} AS isLive FROM (
+    SELECT * FROM ${tables.sessions} WHERE user = ? AND (started_at, sid) < (?, ?) AND ${toUnrevokedCondition(tables)}
+    ORDER BY started_at DESC, sid DESC LIMIT ?)`
 }
 
 // The live sessions of a user: twice the user, the time, and the time before which unused ones have ended.
-function toLiveSql({ revocations, sessions }: Tables, columns: string, condition = ''): string {
-  return `SELECT ${columns} FROM ${sessions}
-    WHERE user = ? ${condition}
-      -- Everything that is not after the watermark is revoked, so the rest of the index is not read.
-      AND started_at > (SELECT coalesce(max(not_before), 0) FROM ${revocations}
-        WHERE (kind = 'user' AND id = ?) OR (kind = 'all' AND id = ''))
-      AND until > ? AND last_used_at >= ?
-      AND NOT EXISTS (SELECT 1 FROM ${revocations}
-        WHERE kind = 'session' AND id = sid AND not_before >= started_at)`
+function toLiveSql(tables: Tables, columns: string): string {
+  return `SELECT ${columns} FROM ${tables.sessions}
+    WHERE user = ? AND ${toUnrevokedCondition(tables)} AND ${toLiveCondition(tables)}`
+}
+
+// Everything that is not after the watermark is revoked, so the rest of the index is not read.
+function toUnrevokedCondition({ revocations }: Tables): string {
+  return `started_at > (SELECT coalesce(max(not_before), 0) FROM ${revocations}
+    WHERE (kind = 'user' AND id = ?) OR (kind = 'all' AND id = ''))`
+}
+
+function toLiveCondition({ revocations }: Tables): string {
+  return `(until > ? AND last_used_at >= ? AND NOT EXISTS (SELECT 1 FROM ${revocations}
+    WHERE kind = 'session' AND id = sid AND not_before >= started_at))`
 }
 
 // Rows of some clients have no prototype.
 function toStored(row: unknown): StoredSession {
-  return { ...(row as StoredSession) }
+  const { isLive: _isLive, ...stored } = row as StoredSession & Partial<ListedRow>
+  return stored
 }

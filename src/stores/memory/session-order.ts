@@ -1,0 +1,92 @@
+/** Where a session stands among those of its user. */
+export interface Place {
+  /** Epoch milliseconds. */
+  readonly startedAt: number
+  readonly sid: string
+}
+
+/** The sessions of each user in the order of their start, then of their `sid`. */
+export interface SessionOrder {
+  add(user: string, place: Place): void
+  /** To be called after the session is gone. */
+  remove(user: string): void
+  /** The places of a user's sessions, newest first; those before one of them, or all. Skips what is gone. */
+  walk(user: string, before: Place | null): Iterable<Place>
+  /** The same from the oldest on, of those that started after a moment. */
+  walkUp(user: string, after: number): Iterable<Place>
+  /** How many users have sessions. */
+  readonly users: number
+  clear(): void
+}
+
+// After every sid, which is ASCII.
+const LAST = '\u{ffff}'
+
+interface UserOrder {
+  /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
+  places: Place[]
+  kept: number
+}
+
+/** An order without sessions; `isKept` says whether a session is still there. */
+export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrder {
+  const orders = new Map<string, UserOrder>()
+
+  return {
+    add(user, place) {
+      const order = orders.get(user)
+      if (order === undefined) {
+        orders.set(user, { places: [place], kept: 1 })
+        return
+      }
+      // At the end, unless the clock was set back or several start in one millisecond.
+      order.places.splice(findIndex(order.places, place), 0, place)
+      order.kept++
+    },
+    remove(user) {
+      const order = orders.get(user)
+      if (order === undefined) return
+      order.kept--
+      if (order.kept === 0) orders.delete(user)
+      else if (order.places.length > 2 * order.kept) {
+        order.places = order.places.filter(({ sid }) => isKept(sid))
+      }
+    },
+    *walk(user, before) {
+      const places = orders.get(user)?.places ?? []
+      for (let at = before === null ? places.length : findIndex(places, before); at > 0; at--) {
+        const place = places[at - 1]
+        if (place !== undefined && isKept(place.sid)) yield place
+      }
+    },
+    *walkUp(user, after) {
+      const places = orders.get(user)?.places ?? []
+      for (let at = findIndex(places, { startedAt: after, sid: LAST }); at < places.length; at++) {
+        const place = places[at]
+        if (place !== undefined && isKept(place.sid)) yield place
+      }
+    },
+    get users() {
+      return orders.size
+    },
+    clear() {
+      orders.clear()
+    },
+  }
+}
+
+// The index of the first place that is not before the given one.
+function findIndex(places: readonly Place[], place: Place): number {
+  let from = 0
+  let to = places.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (isBefore(places[middle] as Place, place)) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+function isBefore(one: Place, other: Place): boolean {
+  return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
+}
