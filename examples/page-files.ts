@@ -1,17 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
-/** The files of the page by their path below it; the modules of `tokenlib/client` are in `client`. */
+/** The files of the page by their path below it; `client.js` is `tokenlib/client`. */
 export function readPageFiles(): ReadonlyMap<string, () => Response> {
   const page = new URL('page/', import.meta.url)
-  // As it is built: browsers load ES modules, and the client has no dependencies.
-  const client = new URL('./', import.meta.resolve('tokenlib/client'))
-  const modules = readdirSync(client).filter((name) => name.endsWith('.js'))
   return new Map([
     ['', createFile(new URL('index.html', page))],
     ...['style.css', 'page.js', 'view.js'].map(
       (name) => [`/${name}`, createFile(new URL(name, page))] as const,
     ),
-    ...modules.map((name) => [`/client/${name}`, createFile(new URL(name, client))] as const),
+    ['/client.js', createFile(new URL(import.meta.resolve('tokenlib/client/bundle')))],
   ])
 }
 

@@ -1,5 +1,6 @@
 // Completes what `tsc` has written: in dist/cjs the type of its modules and the one package that CommonJS cannot load
-// everywhere (docs/decisions/0034-two-builds-one-copy.md), and in dist the refusal of runtimes without Node's modules.
+// everywhere (docs/decisions/0034-two-builds-one-copy.md), and in dist the client in one file and the refusal of runtimes
+// without Node's modules.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -26,6 +27,19 @@ await build({
 })
 // No declaration refers to this one, and a CommonJS declaration must not refer to an ES module.
 rmSync(join(folder, 'http/cookies.d.ts'))
+
+// For pages without a bundler: the client in one file.
+await build({
+  entryPoints: [join(root, 'dist/client/index.js')],
+  outfile: join(root, 'dist/client/bundle.js'),
+  bundle: true,
+  minify: true,
+  platform: 'browser',
+  format: 'esm',
+  target: 'es2022',
+  banner: { js: '// tokenlib/client in one file, MIT licence' },
+  logLevel: 'error',
+})
 
 // What a build for the edge runtime of Next.js or Vercel finds instead of the package. Nothing but a module that cannot be
 // resolved makes such a build fail, so its name says what to do.

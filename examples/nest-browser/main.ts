@@ -12,8 +12,8 @@ const policy = "default-src 'self'; frame-ancestors 'none'"
 app.useStaticAssets(fileURLToPath(new URL('public', import.meta.url)), {
   setHeaders: (response) => void response.setHeader('content-security-policy', policy),
 })
-const client = fileURLToPath(new URL('.', import.meta.resolve('tokenlib/client')))
-app.useStaticAssets(client, { prefix: '/client' })
+const client = fileURLToPath(import.meta.resolve('tokenlib/client/bundle'))
+app.useStaticAssets(client, { prefix: '/client.js' })
 
 // Sockets of this page only, each for as long as the session of its user.
 const sockets = protectSockets(new WsAdapter(app), tokens, { origins: [url.origin], until: 'session' })

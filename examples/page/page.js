@@ -1,5 +1,5 @@
 // The page of the example application: a client of the session routes, and what it reports.
-import { createTokenClient, TokenClientError } from './client/index.js'
+import { createTokenClient, TokenClientError } from './client.js'
 import { addEvent, find, setText, show, showDevices, showNotice, showValues } from './view.js'
 
 /** @typedef {import('tokenlib/client').TokenSession} Session */

@@ -2,16 +2,19 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 const FOLDERS = ['client', 'routes', 'adapters', 'stores', 'testing']
+/** Exported files that are read or served, and not imported. */
+export const ASSETS = ['./package.json', './client/bundle']
+
 // What runs without Node's modules.
 const WITHOUT_NODE = ['errors', 'client/index']
 
 /**
- * The subpaths that package.json exports: the file and the declarations of each, as an ES module and as CommonJS.
+ * The modules that package.json exports: the file and the declarations of each, as an ES module and as CommonJS.
  *
  * `types` and `default` are `undefined` where package.json does not have them as `toConditions` writes them.
  */
 export function listSubpaths({ exports }) {
-  const subpaths = Object.entries(exports).filter(([subpath]) => subpath !== './package.json')
+  const subpaths = Object.entries(exports).filter(([subpath]) => !ASSETS.includes(subpath))
   return subpaths.map(([subpath, target]) => {
     const { types, default: file } = target.default ?? {}
     return { subpath, target, types, default: file, files: listFiles(target) }

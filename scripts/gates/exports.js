@@ -1,4 +1,4 @@
-import { listEntries, listSubpaths, toConditions } from './entries.js'
+import { ASSETS, listEntries, listSubpaths, toConditions } from './entries.js'
 import { assertNone } from '../run.js'
 
 /**
@@ -12,6 +12,9 @@ export function checkExports({ root, manifest, paths }) {
   const exported = new Set(subpaths.map((subpath) => subpath.default))
 
   const problems = [
+    ...ASSETS.filter((asset) => !paths.has(String(manifest.exports[asset]).replace('./', ''))).map(
+      (asset) => `${asset} names a file that is not published`,
+    ),
     ...subpaths.flatMap(({ subpath, files }) =>
       files
         .filter((file) => !paths.has(file.replace('./', '')))

@@ -14,8 +14,8 @@ export async function expectExampleServed(framework: Framework): Promise<void> {
   expect(await read('/app')).toEqual([200, 'text/html; charset=utf-8'])
   expect(await read('/app/')).toEqual([200, 'text/html; charset=utf-8'])
   expect(await read('/app/style.css')).toEqual([200, 'text/css; charset=utf-8'])
-  expect(await read('/app/client/index.js')).toEqual([200, 'text/javascript; charset=utf-8'])
-  for (const path of ['/app/client/../page.ts', '/app/%2e%2e/package.json', '/app/client/', '/app/none']) {
+  expect(await read('/app/client.js')).toEqual([200, 'text/javascript; charset=utf-8'])
+  for (const path of ['/app/client.js/../page.ts', '/app/%2e%2e/package.json', '/app/client/', '/app/none']) {
     expect((await read(path))[0]).toBe(404)
   }
   expect((await read('/console/'))[0]).toBe(401)

@@ -1,4 +1,4 @@
-import { createTokenClient } from './client/index.js'
+import { createTokenClient } from './client.js'
 
 const client = createTokenClient()
 const find = (id) => document.getElementById(id)
