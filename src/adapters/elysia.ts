@@ -6,19 +6,8 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type ImplicitRefreshOptions,
-  PRIVATE,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
-import {
-  assertMount,
-  mountFetch,
-  type MountableRoutes,
-  type MountOptions,
-  toRouterPaths,
-} from '../http/mountable-routes.js'
+import { createImplicitRefresh, PRIVATE, type RefreshingManager } from '../http/implicit-refresh.js'
+import { assertMount, mountFetch, type MountableRoutes, toRouterPaths } from '../http/mountable-routes.js'
 import {
   createEnforcer,
   createInjector,
@@ -92,14 +81,10 @@ export function sendCookies(set: Context['set'], cookies: readonly string[]): vo
 const MOUNTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** A plugin with the routes: `app.use(mount(routes))`. */
-export function mount(
-  routes: MountableRoutes,
-  options: MountOptions<Context> = {},
-): <App extends AnyElysia>(app: App) => App {
-  assertMount(routes, options)
+export function mount(routes: MountableRoutes): <App extends AnyElysia>(app: App) => App {
+  assertMount(routes)
   const handler = async (given: object): Promise<Response> => {
-    const context = given as Context
-    const response = await mountFetch(routes, context.request, options.ip?.(context))
+    const response = await mountFetch(routes, (given as Context).request)
     return response ?? new Response('NOT_FOUND', { status: 404 })
   }
   return (app) => {
@@ -111,13 +96,12 @@ export function mount(
 }
 
 /** A hook for `onTransform` that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<RouteContext, Input, Payload> = {},
+export function implicitRefresh(
+  tokens: RefreshingManager,
 ): (context: RouteContext & Pick<Context, 'set'>) => Promise<void> {
-  const refresh = createImplicitRefresh(tokens, options, () => null)
+  const refresh = createImplicitRefresh(tokens)
   return async (context) => {
-    const refreshed = await refresh(context, contextReader.toView(context))
+    const refreshed = await refresh(contextReader.toView(context))
     if (refreshed === null) return
     sendCookies(context.set, refreshed.cookies)
     context.set.headers['cache-control'] = PRIVATE

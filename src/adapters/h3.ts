@@ -8,12 +8,11 @@ import {
 import {
   createImplicitRefresh,
   type ImplicitRefresh,
-  type ImplicitRefreshOptions,
   PRIVATE,
   type RefreshingManager,
   selectCookies,
 } from '../http/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { assertMount, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { FetchView } from '../request/fetch-view.js'
 import { fetchRequestReader } from '../request/request-source.js'
@@ -68,20 +67,16 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
 }
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mount(routes: MountableRoutes, options: MountOptions<H3Event> = {}): Middleware {
-  assertMount(routes, options)
-  const { ip = (event: H3Event) => event.req.ip } = options
-  return async (event, next) => (await mountFetch(routes, readRequest(event), ip(event))) ?? next()
+export function mount(routes: MountableRoutes): Middleware {
+  assertMount(routes)
+  return async (event, next) => (await mountFetch(routes, readRequest(event))) ?? next()
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<H3Event, Input, Payload> = {},
-): Middleware {
-  const refresh = createImplicitRefresh(tokens, options, (event) => event.req.ip)
+export function implicitRefresh(tokens: RefreshingManager): Middleware {
+  const refresh = createImplicitRefresh(tokens)
   return async (event, next) => {
-    const refreshed = await refresh(event, requestReader.toView(readRequest(event)))
+    const refreshed = await refresh(requestReader.toView(readRequest(event)))
     if (refreshed === null) return next()
     try {
       const answer = await next()

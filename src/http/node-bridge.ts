@@ -2,14 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../request/body.js'
-import { AddressedView } from '../request/fetch-view.js'
 import { readReplacedCookies } from '../request/read-token.js'
+import { setRequestIp } from '../request/request-ip.js'
 import { toRequestView } from '../request/request-source.js'
-import { rememberView } from '../request/view.js'
 import {
   createImplicitRefresh,
   type ImplicitRefresh,
-  type ImplicitRefreshOptions,
   PRIVATE,
   type RefreshingManager,
   selectCookies,
@@ -46,7 +44,7 @@ export function toFetchRequest(req: IncomingMessage, res: ServerResponse, facts:
   const init = hasBody ? { body: toBody(req, res, facts.body), duplex: 'half' } : {}
   const url = toUrl(facts.url, facts.origin ?? readOrigin(req))
   const request = new Request(url, { method, headers, ...init } as RequestInit)
-  rememberView(request, () => new AddressedView(request, facts.ip ?? null))
+  setRequestIp(request, facts.ip)
   return request
 }
 
@@ -94,15 +92,13 @@ function toPairs(headers: object): [string, string | readonly string[]][] {
 }
 
 /** Middleware of Node servers that refreshes implicitly. */
-export function createNodeRefresh<Req extends IncomingMessage, Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Req, Input, Payload>,
-  readIp: (req: Req) => string | null | undefined,
-): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
-  const refresh = createImplicitRefresh(tokens, options, readIp)
+export function createNodeRefresh(
+  tokens: RefreshingManager,
+): (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+  const refresh = createImplicitRefresh(tokens)
   return async (req, res, next) => {
     try {
-      const refreshed = await refresh(req, toRequestView(req))
+      const refreshed = await refresh(toRequestView(req))
       if (refreshed !== null) keepRefreshed(res, refreshed)
     } catch (error) {
       return next(error)

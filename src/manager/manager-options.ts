@@ -2,21 +2,14 @@ import type { RandomBytes } from '../claims/ids.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
-import type { JsonValue } from '../json.js'
 import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
+import type { ReadClientIp } from '../sessions/client.js'
 import type { Clock, Duration } from '../time.js'
 import { assertConfig, type TokenConfig } from './config.js'
-
-/** Extra claims of a new token, for a manager without a schema. */
-export type JsonClaims = { readonly [claim: string]: JsonValue }
-
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
-export type SubjectGetter<Subject, Payload = TokenPayload> = (
-  uid: string,
-  payload: Payload,
-) => Subject | null | undefined | Promise<Subject | null | undefined>
+import type { DescribeUser } from './describe-user.js'
+import type { SubjectGetter } from './subject-getter.js'
 
 /** What a `TokenManager` is built from. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
@@ -26,6 +19,10 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. */
+  readonly describeUser?: NoInfer<DescribeUser<Input>> | undefined
+  /** Reads the client's address from a request; the default is what the framework or the socket knows. */
+  readonly clientIp?: ReadClientIp | undefined
   /** Own keys that take turns by the clock, instead of those in the configuration. */
   readonly keys?: readonly OwnKey[] | undefined
   /** How long the `sign` of a key may take; default `'5s'`. */
@@ -41,13 +38,15 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   claims: true,
   revocation: true,
   subjectGetter: true,
+  describeUser: true,
+  clientIp: true,
   keys: true,
   signTimeout: true,
   issuers: true,
   clock: true,
   randomBytes: true,
 }
-const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
+const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers', ip: 'clientIp', readIp: 'clientIp' }
 
 /** Throws `TypeError` for options that a manager does not have, and `ConfigurationError` unless there is a configuration. */
 export function assertManagerOptions(options: { readonly config?: TokenConfig } | undefined): void {
