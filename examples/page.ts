@@ -5,7 +5,7 @@ import { createSessionRoutes, type MountableRoutes } from 'tokenlib/session-rout
 import { PAGE_PATH } from './options.js'
 import { readPageFiles } from './page-files.js'
 import type { StoreSwitch } from './store-switch.js'
-import { createLogIn } from './users.js'
+import { createLogIn, describeUser } from './users.js'
 
 /** The page of the example application, and the routes that it uses. */
 export interface Page {
@@ -33,7 +33,7 @@ export function createPage({ config: given, store, storeSwitch, facts }: PageOpt
 
   const sessionRoutes = createSessionRoutes(tokens, {
     logIn: createLogIn(),
-    pairOptions: ({ role }) => ({ scopes: role === 'operator' ? ['operator'] : [] }),
+    describeUser,
   })
   const operatorConsole = createConsole(tokens, {
     allow: tokens.scopesRequired('operator'),

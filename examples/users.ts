@@ -1,5 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { DescribeUser } from 'tokenlib'
 import type { Credentials } from 'tokenlib/session-routes'
 
 /** What the tokens of a user of the page contain. */
@@ -32,6 +33,15 @@ export function createLogIn(): (credentials: Credentials) => Promise<UserClaims 
     const ownName = typeof name === 'string' ? name.trim().slice(0, MAX_NAME_LENGTH) : ''
     return ownName === '' ? found : { ...found, name: ownName }
   }
+}
+
+/** What the tokens of a user say, at the login and at every refresh: a role that was taken away is gone with the next one. */
+export const describeUser: DescribeUser = (uid, { claims }) => {
+  const user = Object.hasOwn(USERS, uid) ? USERS[uid] : undefined
+  if (user === undefined) return null
+  const { role } = user
+  // The name was chosen at the login, so it stays.
+  return { claims: { ...claims, role }, scopes: role === 'operator' ? ['operator'] : [] }
 }
 
 const derive: (password: string, salt: Buffer, length: number) => Promise<Buffer> = promisify(scrypt)

@@ -3,7 +3,7 @@ import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
 import { emitWarning } from './runtime.js'
 
-/** Where a session was last used from, as far as it is known. */
+/** Where a request comes from, as far as it is known; both are `null` where there was no request. */
 export interface SessionClient {
   readonly ip: string | null
   readonly userAgent: string | null
@@ -17,6 +17,12 @@ export interface EventOrigin extends SessionClient {
   readonly note: string | null
 }
 
+/**
+ * Why a login failed. `credentials`: they were wrong. `user`: `describeUser` refused the user. `rateLimit`: there were too
+ * many attempts. `sessionLimit`: the user has too many sessions. `response`: `logIn` answered with an error of its own.
+ */
+export type LoginFailure = 'credentials' | 'user' | 'rateLimit' | 'sessionLimit' | 'response'
+
 /** The data of each event of a manager; never a token, a secret or a CSRF value. */
 export interface TokenEvents {
   /** A token was made. */
@@ -28,8 +34,8 @@ export interface TokenEvents {
     /** Epoch seconds; `null` for a token that never expires. */
     readonly expiresAt: number | null
   }
-  /** A request, a token or a log-in was refused; the ids are `null` unless they are known to be genuine. */
-  readonly rejected: {
+  /** A request, a token or a login was refused; the ids are `null` unless they are known to be genuine. */
+  readonly rejected: SessionClient & {
     readonly code: AnyTokenError['code']
     /** The message of the error. */
     readonly reason: string
@@ -41,6 +47,14 @@ export interface TokenEvents {
   readonly loggedIn: SessionClient & {
     readonly sub: string
     readonly sid: string
+  }
+  /** Somebody tried to log in, or to step up, and failed. */
+  readonly loginFailed: SessionClient & {
+    /** The name that the client sent, cut and cleaned; `null` where there was none. Nobody has checked it. */
+    readonly user: string | null
+    /** The user of the session for a step-up; `null` for a login. */
+    readonly sub: string | null
+    readonly reason: LoginFailure
   }
   /** A user has logged out: `logout` or `logoutRequest` ended a session, or a token without one. */
   readonly loggedOut: EventOrigin & {
@@ -61,7 +75,7 @@ export interface TokenEvents {
     readonly reason: 'requested' | 'reuse' | 'limit'
   }
   /** A session got a new pair. */
-  readonly refreshed: {
+  readonly refreshed: SessionClient & {
     readonly sid: string
     readonly sub: string
     readonly generation: number
@@ -135,6 +149,8 @@ export interface TokenEmitter {
   readonly on: <Name extends TokenEventName>(name: Name, listener: TokenListener<Name>) => () => void
   /** `create` is called only if there is a listener. */
   readonly emit: <Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]) => void
+  /** Whether anybody listens: what only an event needs is not read otherwise. */
+  readonly isHeard: (name: TokenEventName) => boolean
 }
 
 // Every event is here, or this does not compile.
@@ -142,6 +158,7 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   issued: true,
   rejected: true,
   loggedIn: true,
+  loginFailed: true,
   loggedOut: true,
   revoked: true,
   refreshed: true,
@@ -162,7 +179,10 @@ const channels = new Map<string, Channel>(
 /** An emitter that also publishes every event on the diagnostics channel `tokenlib:<event>`. */
 export function createEmitter(): TokenEmitter {
   const listeners = new Map<TokenEventName, Set<TokenListener<never>>>()
+  const isHeard = (name: TokenEventName): boolean =>
+    Boolean(listeners.get(name)?.size) || channels.get(name)?.hasSubscribers === true
   return {
+    isHeard,
     on(name, listener) {
       if (!channels.has(name)) throw new TypeError(unknownName('event', name, [...channels.keys()]))
       if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
@@ -172,9 +192,9 @@ export function createEmitter(): TokenEmitter {
       return () => void listeners.get(name)?.delete(own)
     },
     emit(name, create) {
+      if (!isHeard(name)) return
       const registered = listeners.get(name)
       const published = channels.get(name)
-      if (!registered?.size && !published?.hasSubscribers) return
       const event = Object.freeze(create())
       // A copy: a listener may add or remove others, or itself.
       for (const listener of Array.from(registered ?? [])) notify(listener, event as never)

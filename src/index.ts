@@ -13,7 +13,7 @@ export {
   type TokenPayload,
   type TokenType,
 } from './claims/payload.js'
-export type { ClaimsSchema } from './claims/extra-claims.js'
+export type { ClaimsSchema, JsonClaims } from './claims/extra-claims.js'
 export type { JsonValue } from './json.js'
 export {
   AccessTokenRequiredError,
@@ -50,11 +50,7 @@ export {
 export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from './http/accept-upgrade.js'
 export type { ErrorBody, FormatError, RefusalDetails } from './manager/format-error.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './http/error-response.js'
-export {
-  type ImplicitRefreshOptions,
-  refreshImplicitly,
-  type RefreshingManager,
-} from './http/implicit-refresh.js'
+export { refreshImplicitly, type RefreshingManager } from './http/implicit-refresh.js'
 export type { ImplicitRefresh } from './http/refreshed-response.js'
 export {
   protectSocketIo,
@@ -125,11 +121,15 @@ export type {
 } from './manager/policy.js'
 export { CLOSE_UNAUTHORIZED, type ClosableSocket } from './manager/closable-socket.js'
 export type { AuthenticatedUpgrade, UpgradePolicy } from './manager/sockets.js'
-export type { JsonClaims, SubjectGetter, TokenManagerOptions } from './manager/manager-options.js'
+export type { DescribedLogin, DescribeUser, UserDescription } from './manager/describe-user.js'
+export type { FailedLogin } from './manager/failed-login.js'
+export type { TokenManagerOptions } from './manager/manager-options.js'
+export type { SubjectGetter } from './manager/subject-getter.js'
 export { TokenManager } from './manager/token-manager.js'
 export type { NodeRequest } from './request/node-view.js'
 export type { CheckKind, StoreCall, StoreCallObserver, TokenCheck, TokenObserver } from './observer.js'
 export { RequestToken, type TokenLocation } from './request/read-token.js'
+export { setRequestIp } from './request/request-ip.js'
 export type { RequestSource } from './request/request-source.js'
 export type { RequestView } from './request/view.js'
 export type {
@@ -141,6 +141,7 @@ export type {
 export type { RevocationKind } from './revocation/revocation.js'
 export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
 export type { Position, ReplicaState, RevocationStore } from './revocation/store.js'
+export type { ReadClientIp, SessionClientOptions } from './sessions/client.js'
 export type { StoreHealth } from './sessions/connect-store.js'
 export type {
   ActorOptions,
@@ -148,12 +149,12 @@ export type {
   PairTokenOptions,
   RefreshOptions,
   RevokeOptions,
-  SessionClientOptions,
   TokenPair,
 } from './sessions/options.js'
 export type { ListSessionsOptions, SessionInfo } from './sessions/sessions.js'
 export type {
   EventOrigin,
+  LoginFailure,
   ReplicaEvent,
   SessionClient,
   TokenEventName,

@@ -118,7 +118,7 @@ const CALLS: readonly (readonly [
     'expiresAt',
     (given) => tokens.createTokenPair(uid, { refresh: given }),
   ],
-  ['refresh', 'claim', 'claims', (given) => tokens.refresh('a.b.c', given)],
+  ['refresh', 'acces', 'access', (given) => tokens.refresh('a.b.c', given)],
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
   ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
   ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
@@ -242,8 +242,8 @@ const CALLS: readonly (readonly [
   ],
   [
     'createSessionRoutes',
-    'claimOnRefresh',
-    'claimsOnRefresh',
+    'describeUsers',
+    'describeUser',
     (given) => createSessionRoutes(tokens, { logIn: () => null, ...(given as object) }),
   ],
   [

@@ -6,7 +6,7 @@ import { TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
 import * as tokenlib from 'tokenlib/nest'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import type { Server } from 'ws'
-import { checkPassword } from './users.js'
+import { checkPassword, describeUser } from './users.js'
 
 export const tokens = new TokenManager({
   config: new TokenConfig({
@@ -17,7 +17,7 @@ export const tokens = new TokenManager({
   // In production a store that all processes share, for example Redis.
   revocation: createMemoryStore(),
 })
-for (const event of ['loggedIn', 'loggedOut', 'revoked', 'reuseDetected', 'rejected'] as const)
+for (const event of ['loggedIn', 'loginFailed', 'loggedOut', 'revoked', 'reuseDetected', 'rejected'] as const)
   tokens.on(event, (facts) => console.log(JSON.stringify({ at: new Date(), event, ...facts })))
 
 @Controller('notes')
@@ -48,8 +48,7 @@ class DevicesGateway {
 @Module({
   imports: [
     tokenlib.TokenModule.forRoot({ tokens }),
-    // A log-in alone is not fresh: what cannot be undone asks for the password again.
-    tokenlib.SessionModule.forRoot({ logIn: checkPassword, pairOptions: () => ({ fresh: false }) }),
+    tokenlib.SessionModule.forRoot({ logIn: checkPassword, describeUser }),
   ],
   controllers: [NotesController],
   providers: [

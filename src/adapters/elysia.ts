@@ -6,18 +6,8 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type ImplicitRefreshOptions,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
-import {
-  assertMount,
-  mountFetch,
-  type MountableRoutes,
-  type MountOptions,
-  toRouterPaths,
-} from '../http/mountable-routes.js'
+import { createImplicitRefresh, type RefreshingManager } from '../http/implicit-refresh.js'
+import { assertMount, mountFetch, type MountableRoutes, toRouterPaths } from '../http/mountable-routes.js'
 import { type ImplicitRefresh, selectCookies, toRefreshedResponse } from '../http/refreshed-response.js'
 import {
   createEnforcer,
@@ -92,14 +82,10 @@ export function sendCookies(set: Context['set'], cookies: readonly string[]): vo
 const MOUNTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** A plugin with the routes: `app.use(mount(routes))`. */
-export function mount(
-  routes: MountableRoutes,
-  options: MountOptions<Context> = {},
-): <App extends AnyElysia>(app: App) => App {
-  assertMount(routes, options)
+export function mount(routes: MountableRoutes): <App extends AnyElysia>(app: App) => App {
+  assertMount(routes)
   const handler = async (given: object): Promise<Response> => {
-    const context = given as Context
-    const response = await mountFetch(routes, context.request, options.ip?.(context))
+    const response = await mountFetch(routes, (given as Context).request)
     return response ?? new Response('NOT_FOUND', { status: 404 })
   }
   return (app) => {
@@ -114,15 +100,12 @@ export function mount(
  * A plugin that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the
  * response: `app.use(implicitRefresh(tokens))`, before the routes.
  */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<RouteContext, Input, Payload> = {},
-): <App extends AnyElysia>(app: App) => App {
-  const refresh = createImplicitRefresh(tokens, options, () => null)
+export function implicitRefresh(tokens: RefreshingManager): <App extends AnyElysia>(app: App) => App {
+  const refresh = createImplicitRefresh(tokens)
   const transform = async (given: object): Promise<void> => {
     const context = given as Context
     const { request } = context
-    const refreshed = await refresh(context, contextReader.toView(context))
+    const refreshed = await refresh(contextReader.toView(context))
     if (refreshed === null) return
     attach(request, implicitRefresh, refreshed)
     // The response to an upgrade is made from these headers alone.

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import type { ImplicitRefreshOptions, RefreshingManager } from '../http/implicit-refresh.js'
-import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import type { RefreshingManager } from '../http/implicit-refresh.js'
+import { assertMount, type MountableRoutes } from '../http/mountable-routes.js'
 import { createNodeMount } from '../http/node-bridge.js'
 import { createNodeRefresh } from '../http/node-refresh.js'
 import {
@@ -99,14 +99,12 @@ export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly str
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
 export function mount(
   routes: MountableRoutes,
-  options: MountOptions<Request> = {},
 ): (req: Request, res: ServerResponse, next: NextFunction) => Promise<void> {
-  assertMount(routes, options)
-  const { ip = (req: Request) => req.ip } = options
+  assertMount(routes)
   return createNodeMount(routes, (req: Request) => ({
     url: assertPrefix(routes, req),
     origin: `${req.protocol}://${req.get('host') ?? ''}`,
-    ip: ip(req),
+    ip: req.ip,
     body: req.body as unknown,
   }))
 }
@@ -120,11 +118,10 @@ function assertPrefix({ path }: MountableRoutes, { baseUrl, url, originalUrl }: 
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Request, Input, Payload> = {},
+export function implicitRefresh(
+  tokens: RefreshingManager,
 ): (req: Request, res: ServerResponse, next: NextFunction) => Promise<void> {
-  return createNodeRefresh(tokens, options, (req) => req.ip)
+  return createNodeRefresh(tokens)
 }
 
 // Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.

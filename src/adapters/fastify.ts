@@ -17,17 +17,8 @@ import type {
 } from 'fastify'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type ImplicitRefreshOptions,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
-import {
-  assertMount,
-  type MountableRoutes,
-  type MountOptions,
-  toRouterPaths,
-} from '../http/mountable-routes.js'
+import { createImplicitRefresh, type RefreshingManager } from '../http/implicit-refresh.js'
+import { assertMount, type MountableRoutes, toRouterPaths } from '../http/mountable-routes.js'
 import { isMounted, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import { keepRefreshed } from '../http/node-refresh.js'
 import {
@@ -130,13 +121,12 @@ export function sendCookies(
 }
 
 /** An `onRequest` hook that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<FastifyRequest, Input, Payload> = {},
+export function implicitRefresh(
+  tokens: RefreshingManager,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
-  const refresh = createImplicitRefresh(tokens, options, (request) => request.ip)
+  const refresh = createImplicitRefresh(tokens)
   return async (request, reply) => {
-    const refreshed = await refresh(request, wrappedRequestReader.toView(request))
+    const refreshed = await refresh(wrappedRequestReader.toView(request))
     // At Node's response: a route may answer without the reply.
     if (refreshed !== null) keepRefreshed(reply.raw, refreshed)
   }
@@ -146,15 +136,11 @@ export function implicitRefresh<Input extends object, Payload>(
 const MOUNTED_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** A plugin with the routes: `app.register(mount(routes))`. Their path is their own, so register it without a prefix. */
-export function mount(
-  routes: MountableRoutes,
-  options: MountOptions<FastifyRequest> = {},
-): (app: FastifyInstance) => Promise<void> {
-  assertMount(routes, options)
-  const { ip = (request: FastifyRequest) => request.ip } = options
+export function mount(routes: MountableRoutes): (app: FastifyInstance) => Promise<void> {
+  assertMount(routes)
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { raw, originalUrl: url, protocol, host } = request
-    const facts = { url, origin: `${protocol}://${host}`, ip: ip(request) }
+    const facts = { url, origin: `${protocol}://${host}`, ip: request.ip }
     const isOwn = isMounted(routes, raw.method, url)
     const response = isOwn ? await routes.handle(toFetchRequest(raw, reply.raw, facts)) : null
     if (response === null) return reply.callNotFound()

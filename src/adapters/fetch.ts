@@ -6,10 +6,9 @@ import {
 } from '../http/error-response.js'
 import {
   createImplicitRefresh,
-  type ImplicitRefreshOptions,
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { assertMount, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'
 import { fetchRequestReader, toRequestView } from '../request/request-source.js'
@@ -71,22 +70,17 @@ export function handleErrors(options?: ErrorResponseOptions): Wrap {
 export function mount<Rest extends readonly unknown[], Given extends Request>(
   routes: MountableRoutes,
   handler: FetchHandler<Rest, Given>,
-  options: MountOptions<Given> = {},
 ): FetchHandler<Rest, Given> {
-  assertMount(routes, options)
-  return async (request, ...rest) =>
-    (await mountFetch(routes, request, options.ip?.(request))) ?? handler(request, ...rest)
+  assertMount(routes)
+  return async (request, ...rest) => (await mountFetch(routes, request)) ?? handler(request, ...rest)
 }
 
 /** Wraps a handler so that it refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Request, Input, Payload> = {},
-): Wrap {
-  const refresh = createImplicitRefresh(tokens, options, () => null)
+export function implicitRefresh(tokens: RefreshingManager): Wrap {
+  const refresh = createImplicitRefresh(tokens)
   return (handler) =>
     async (request, ...rest) => {
-      const refreshed = await refresh(request, toRequestView(request))
+      const refreshed = await refresh(toRequestView(request))
       const response = await handler(request, ...rest)
       return refreshed === null ? response : toRefreshedResponse(response, refreshed)
     }

@@ -8,10 +8,9 @@ import {
 } from '../http/error-response.js'
 import {
   createImplicitRefresh,
-  type ImplicitRefreshOptions,
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { assertMount, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { keepRefreshed } from '../http/node-refresh.js'
 import {
   type ImplicitRefresh,
@@ -73,20 +72,16 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
 }
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mount(routes: MountableRoutes, options: MountOptions<H3Event> = {}): Middleware {
-  assertMount(routes, options)
-  const { ip = (event: H3Event) => event.req.ip } = options
-  return async (event, next) => (await mountFetch(routes, readRequest(event), ip(event))) ?? next()
+export function mount(routes: MountableRoutes): Middleware {
+  assertMount(routes)
+  return async (event, next) => (await mountFetch(routes, readRequest(event))) ?? next()
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<H3Event, Input, Payload> = {},
-): Middleware {
-  const refresh = createImplicitRefresh(tokens, options, (event) => event.req.ip)
+export function implicitRefresh(tokens: RefreshingManager): Middleware {
+  const refresh = createImplicitRefresh(tokens)
   return async (event, next) => {
-    const refreshed = await refresh(event, requestReader.toView(readRequest(event)))
+    const refreshed = await refresh(requestReader.toView(readRequest(event)))
     if (refreshed === null) return next()
     const nodeResponse = event.runtime?.node?.res
     // A handler of Node, or a hook for errors, may answer without the event.

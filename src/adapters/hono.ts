@@ -3,16 +3,9 @@ import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
 import {
   createImplicitRefresh,
-  type ImplicitRefreshOptions,
   type RefreshingManager,
 } from '../http/implicit-refresh.js'
-import {
-  assertMount,
-  isBelow,
-  mountFetch,
-  type MountableRoutes,
-  type MountOptions,
-} from '../http/mountable-routes.js'
+import { assertMount, isBelow, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
 import {
   createEnforcer,
@@ -24,6 +17,7 @@ import {
 } from '../manager/dependencies.js'
 import { isForm, isJson } from '../request/body.js'
 import { FetchView } from '../request/fetch-view.js'
+import { setRequestIp } from '../request/request-ip.js'
 import { toRequestView } from '../request/request-source.js'
 import { attach, readAttached, rememberView, type RequestReader, type RequestView } from '../request/view.js'
 
@@ -108,23 +102,20 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 }
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mount(routes: MountableRoutes, options: MountOptions<Context> = {}): MiddlewareHandler {
-  assertMount(routes, options)
+export function mount(routes: MountableRoutes): MiddlewareHandler {
+  assertMount(routes)
   return async (c, next) => {
     // Before the body: that of another route may be used up.
     if (!isBelow(routes, new URL(c.req.url).pathname)) return next()
-    return (await mountFetch(routes, await readUnread(c), options.ip?.(c))) ?? next()
+    return (await mountFetch(routes, await readUnread(c))) ?? next()
   }
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Context, Input, Payload> = {},
-): MiddlewareHandler {
-  const refresh = createImplicitRefresh(tokens, options, () => null)
+export function implicitRefresh(tokens: RefreshingManager): MiddlewareHandler {
+  const refresh = createImplicitRefresh(tokens)
   return async (c, next) => {
-    const refreshed = await refresh(c, toView(c))
+    const refreshed = await refresh(toView(c))
     await next()
     if (refreshed === null) return
     const response = toRefreshedResponse(c.res, refreshed)
@@ -138,7 +129,9 @@ export function implicitRefresh<Input extends object, Payload>(
 async function readUnread(c: Context): Promise<Request> {
   const { method, url, headers, bodyUsed } = c.req.raw
   if (!bodyUsed || method === 'GET' || method === 'HEAD') return c.req.raw
-  return new Request(url, { method, headers, body: await c.req.arrayBuffer() })
+  const unread = new Request(url, { method, headers, body: await c.req.arrayBuffer() })
+  setRequestIp(unread, toView(c).ip)
+  return unread
 }
 
 // A route may call a dependency of `fromContext` by itself: it finds the context at the view.

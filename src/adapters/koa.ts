@@ -1,12 +1,8 @@
 import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type ImplicitRefreshOptions,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
-import { assertMount, type MountableRoutes, type MountOptions } from '../http/mountable-routes.js'
+import { createImplicitRefresh, type RefreshingManager } from '../http/implicit-refresh.js'
+import { assertMount, type MountableRoutes } from '../http/mountable-routes.js'
 import { isMounted, toFetchRequest, toNodeBody } from '../http/node-bridge.js'
 import { keepRefreshed } from '../http/node-refresh.js'
 import {
@@ -83,14 +79,13 @@ export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly stri
 }
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mount(routes: MountableRoutes, options: MountOptions<ExtendableContext> = {}): KoaMiddleware {
-  assertMount(routes, options)
-  const { ip = (ctx: ExtendableContext) => ctx.ip } = options
+export function mount(routes: MountableRoutes): KoaMiddleware {
+  assertMount(routes)
   return async (ctx, next) => {
-    const { originalUrl: url, origin } = ctx
+    const { originalUrl: url, origin, ip } = ctx
     const { body } = ctx.request as { readonly body?: unknown }
     if (!isMounted(routes, ctx.method, url)) return void (await next())
-    const response = await routes.handle(toFetchRequest(ctx.req, ctx.res, { url, origin, ip: ip(ctx), body }))
+    const response = await routes.handle(toFetchRequest(ctx.req, ctx.res, { url, origin, ip, body }))
     if (response === null) return void (await next())
     ctx.body = toNodeBody(response)
     // After the body: Koa sets a status and a type for it.
@@ -104,13 +99,10 @@ export function mount(routes: MountableRoutes, options: MountOptions<ExtendableC
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<ExtendableContext, Input, Payload> = {},
-): KoaMiddleware {
-  const refresh = createImplicitRefresh(tokens, options, (ctx) => ctx.ip)
+export function implicitRefresh(tokens: RefreshingManager): KoaMiddleware {
+  const refresh = createImplicitRefresh(tokens)
   return async (ctx, next) => {
-    const refreshed = await refresh(ctx, contextReader.toView(ctx))
+    const refreshed = await refresh(contextReader.toView(ctx))
     if (refreshed !== null) keepRefreshed(ctx.res, refreshed)
     await next()
   }
@@ -129,6 +121,10 @@ class KoaView extends NodeView {
   constructor(ctx: ExtendableContext) {
     super(ctx.req)
     this.#ctx = ctx
+  }
+
+  override get ip(): string | null {
+    return this.#ctx.ip
   }
 
   override async body(): Promise<unknown> {

@@ -1,7 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { MAX_JSON_DEPTH } from '../json.js'
+import { type JsonValue, MAX_JSON_DEPTH } from '../json.js'
 import { type ClaimsIssue, ClaimsValidationError, ConfigurationError } from '../errors.js'
 import { EMPTY_PROTOTYPE, extraClaims, RESERVED_CLAIMS, type TokenPayload, toPayload } from './payload.js'
+
+/** Extra claims of a new token, for a manager without a schema. */
+export type JsonClaims = { readonly [claim: string]: JsonValue }
 
 /** A schema for extra claims: zod, valibot, arktype, or any other that implements Standard Schema. */
 export type ClaimsSchema<Input extends object = object, Output extends object = object> = StandardSchemaV1<

@@ -4,6 +4,7 @@ import { createEmitter, type TokenEmitter } from '../events.js'
 import { TokenConfig } from '../manager/config.js'
 import { resolveStore } from '../manager/settings.js'
 import { createObservers } from '../observer.js'
+import { createClientReader } from '../sessions/client.js'
 import { connectStore, type StoreConnection } from '../sessions/connect-store.js'
 import { parseDuration, systemClock } from '../time.js'
 import { type CommandCall, readText } from './command.js'
@@ -86,6 +87,7 @@ export function withConnection<Value>(
       sessionLifetimes: new Map([[readText(call, 'issuer') ?? '', FOREIGN_SESSION_LIFETIME_MS]]),
       now: systemClock,
       random: systemRandom,
+      clients: createClientReader(undefined),
       emit: emitter.emit,
       observers: createObservers(),
     })

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os'
 import type { EventOrigin, TokenEvents } from '../events.js'
 import { FOREVER } from '../revocation/revocation.js'
+import { createClientReader } from '../sessions/client.js'
 import { parseActor } from '../sessions/options.js'
 import {
   describeUnknown,
@@ -95,7 +96,7 @@ function parseKind(given: string | undefined): TargetKind {
 
 function readOrigin(call: CommandCall): EventOrigin {
   const [actor, note] = [readText(call, 'actor') ?? `cli:${readUserName(call)}`, readText(call, 'note')]
-  return parseActor('revoke', { actor, ...(note !== null && { note }) })
+  return parseActor(createClientReader(undefined), 'revoke', { actor, ...(note !== null && { note }) })
 }
 
 function readUserName({ env }: CommandCall): string {

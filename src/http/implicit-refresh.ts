@@ -1,20 +1,17 @@
-import type { StandardClaims } from '../claims/payload.js'
 import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { checkPlannedPair } from '../manager/refresh.js'
 import { readCookieHeader, type RequestToken, replaceCookies } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-import type { RefreshOptions, TokenPair } from '../sessions/options.js'
+import type { TokenPair } from '../sessions/options.js'
 import { createRefreshed, type ImplicitRefresh, readCookieName } from './refreshed-response.js'
 import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
 
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
-export interface RefreshingManager<Input extends object = object, Payload = unknown> {
+export interface RefreshingManager {
   readonly config: TokenConfig
-  refresh(source: RequestSource, options?: RefreshOptions<Input>): Promise<TokenPair>
-  refreshTokenRequired(request: RequestSource): Promise<Payload>
-  revokeSession(session: Pick<StandardClaims, 'sid'>): Promise<unknown>
+  refresh(source: RequestSource): Promise<TokenPair>
   getTokenFromRequest(
     request: RequestSource,
     options?: { readonly type?: 'access' | 'refresh' },
@@ -22,84 +19,57 @@ export interface RefreshingManager<Input extends object = object, Payload = unkn
   verifyTokenWithoutRevocation(token: string): object
 }
 
-/** How a request is refreshed; `Source` is what stands for a request in the framework. */
-export interface ImplicitRefreshOptions<Source, Input extends object = object, Payload = unknown> {
-  /**
-   * The extra claims from this refresh on; `undefined` keeps those of the token, and `null` ends the session, because the
-   * user is gone. As in `createSessionRoutes`.
-   */
-  readonly claimsOnRefresh?: (
-    payload: Payload,
-  ) => Input | null | undefined | Promise<Input | null | undefined>
-  /** The address of the client, for the list of sessions; the default is what the framework knows. */
-  readonly ip?: (source: Source) => string | null | undefined
-}
-
 /**
  * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is good, so that the request
  * goes on with new tokens. `null` when there was nothing to do.
  *
- * A session that is over is not refreshed: the request goes on without it, and the headers delete what is left of it. A
- * request whose refresh token is refused for another reason, a missing CSRF value for example, goes on as it came. Rejects
- * when the store or the signer is unavailable: a request must not count as logged out for that.
+ * A session that is over, or whose user `describeUser` refuses, is not refreshed: the request goes on without it, and
+ * the headers delete what is left of it. A request whose refresh token is refused for another reason, a missing CSRF value
+ * for example, goes on as it came. Rejects when the store or the signer is unavailable, or `describeUser` throws: a request
+ * must not count as logged out for that.
  */
-export async function refreshImplicitly<Source extends RequestSource, Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  request: Source,
-  options: ImplicitRefreshOptions<Source, Input, Payload> = {},
+export async function refreshImplicitly(
+  tokens: RefreshingManager,
+  request: RequestSource,
 ): Promise<ImplicitRefresh | null> {
-  assertOptions('refreshImplicitly()', options, OPTIONS)
-  return refreshView(tokens, toRequestView(request), options.claimsOnRefresh, options.ip?.(request))
+  return refreshView(tokens, toRequestView(request))
 }
 
 /** What an adapter calls for each request, with the view of its own. */
-export function createImplicitRefresh<Source, Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Source, Input, Payload>,
-  readIp: (source: Source) => string | null | undefined,
-): (source: Source, view: RequestView) => Promise<ImplicitRefresh | null> {
-  assertOptions('implicitRefresh()', options, OPTIONS)
+export function createImplicitRefresh(
+  tokens: RefreshingManager,
+): (view: RequestView) => Promise<ImplicitRefresh | null> {
   assertImplicitRefresh(tokens)
-  const { claimsOnRefresh, ip = readIp } = options
-  return (source, view) => refreshView(tokens, view, claimsOnRefresh, ip(source))
+  return (view) => refreshView(tokens, view)
 }
 
-const OPTIONS: OptionNames<ImplicitRefreshOptions<never>> = { claimsOnRefresh: true, ip: true }
-
-async function refreshView<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  view: RequestView,
-  claimsOnRefresh: ImplicitRefreshOptions<unknown, Input, Payload>['claimsOnRefresh'],
-  ip: string | null | undefined,
-): Promise<ImplicitRefresh | null> {
+async function refreshView(tokens: RefreshingManager, view: RequestView): Promise<ImplicitRefresh | null> {
   const cookieHeader = readCookieHeader(view)
   if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
-  const client = ip === null || ip === undefined ? {} : { ip }
   try {
-    const claims = claimsOnRefresh && (await readClaims(tokens, view, claimsOnRefresh))
-    if (claims === null) return replace(view, cookieHeader, unsetCookies(tokens))
-    const pair = await tokens.refresh(view, { ...client, ...(claims && { claims }) })
-    const cookies = [
-      ...setAccessCookies(tokens, pair.accessToken),
-      ...setRefreshCookies(tokens, pair.refreshToken),
-    ]
-    return replace(view, cookieHeader, cookies)
+    assertFitsCookies(tokens, view)
+    const pair = await tokens.refresh(view)
+    return replace(view, cookieHeader, toCookies(tokens, pair))
   } catch (error) {
     if (!isTokenError(error) || UNAVAILABLE.includes(error.code)) throw error
     return isOver(error.code) ? replace(view, cookieHeader, unsetCookies(tokens)) : null
   }
 }
 
-// `null`: the user is gone, and the session with it.
-async function readClaims<Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  view: RequestView,
-  claimsOnRefresh: NonNullable<ImplicitRefreshOptions<unknown, Input, Payload>['claimsOnRefresh']>,
-): Promise<Input | null | undefined> {
-  const payload = await tokens.refreshTokenRequired(view)
-  const claims = await claimsOnRefresh(payload)
-  if (claims === null) await tokens.revokeSession(payload as Pick<StandardClaims, 'sid'>)
-  return claims
+/**
+ * Makes a refresh of a request throw `TypeError`, before anything is used up, if browsers would drop the cookies of the new
+ * pair. A type of token that is not read from cookies does not count.
+ */
+export function assertFitsCookies(tokens: Pick<RefreshingManager, 'config'>, view: RequestView): void {
+  checkPlannedPair(view, (pair) => void toCookies(tokens, pair))
+}
+
+function toCookies(tokens: Pick<RefreshingManager, 'config'>, pair: TokenPair): string[] {
+  const { config } = tokens
+  return [
+    ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, pair.accessToken) : []),
+    ...(config.hasLocation('cookies', 'refresh') ? setRefreshCookies(tokens, pair.refreshToken) : []),
+  ]
 }
 
 /** Throws `ConfigurationError` where a browser would not send the refresh cookie with the requests of pages. */
@@ -154,7 +124,12 @@ function isExpired(tokens: AnyRefreshing, token: string): boolean {
 }
 
 const UNAVAILABLE: readonly TokenErrorCode[] = ['REVOCATION_UNAVAILABLE', 'KEYS_UNAVAILABLE']
-const OVER: readonly TokenErrorCode[] = ['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_TOKEN_REUSED']
+const OVER: readonly TokenErrorCode[] = [
+  'TOKEN_EXPIRED',
+  'TOKEN_REVOKED',
+  'REFRESH_TOKEN_REUSED',
+  'SUBJECT_NOT_FOUND',
+]
 
 // A token that is refused for another reason may still be good elsewhere: for an application under the same names, or
 // once a clock is right again.

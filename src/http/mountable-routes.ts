@@ -1,7 +1,3 @@
-import { assertOptions } from '../options.js'
-import { AddressedView } from '../request/fetch-view.js'
-import { rememberView } from '../request/view.js'
-
 /** Routes of this package that every adapter can mount: `createSessionRoutes`, `createConsole` and others return them. */
 export interface MountableRoutes {
   /** Where they are, without a slash at the end: `/auth`. */
@@ -10,12 +6,6 @@ export interface MountableRoutes {
   readonly paths?: readonly string[]
   /** The response to a request, or `null` for one that is none of theirs; then its body has not been read. */
   handle(request: Request): Promise<Response | null>
-}
-
-/** How routes are mounted; `Source` is what stands for a request in the framework. */
-export interface MountOptions<Source> {
-  /** The address of the client, for the list of sessions; the default is what the framework knows. */
-  readonly ip?: (source: Source) => string | null | undefined
 }
 
 /**
@@ -42,23 +32,14 @@ export function isBelow({ path }: MountableRoutes, url: string): boolean {
   return next === '' || next === '/' || next === '?'
 }
 
-/** The response of routes to a Fetch request of a client at an address; `null` if it is not below their path. */
-export async function mountFetch(
-  routes: MountableRoutes,
-  request: Request,
-  ip: string | null | undefined,
-): Promise<Response | null> {
+/** The response of routes to a Fetch request; `null` if it is not below their path. */
+export async function mountFetch(routes: MountableRoutes, request: Request): Promise<Response | null> {
   const { pathname } = new URL(request.url)
-  if (!isBelow(routes, pathname)) return null
-  if (ip !== undefined) rememberView(request, () => new AddressedView(request, ip))
-  return routes.handle(request)
+  return isBelow(routes, pathname) ? routes.handle(request) : null
 }
 
 /** Throws `TypeError` for what cannot be mounted. */
-export function assertMount(routes: MountableRoutes, options: MountOptions<never>): void {
-  assertOptions('mount()', options, { ip: true })
-  if (options.ip !== undefined && typeof options.ip !== 'function')
-    throw new TypeError('ip must be a function')
+export function assertMount(routes: MountableRoutes): void {
   if (typeof routes?.handle === 'function' && typeof routes.path === 'string') return
   throw new TypeError('mount() takes routes: what createSessionRoutes(), createConsole() or the like returns')
 }

@@ -2,9 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../request/body.js'
-import { AddressedView } from '../request/fetch-view.js'
 import { readReplacedCookies } from '../request/read-token.js'
-import { rememberView } from '../request/view.js'
+import { setRequestIp } from '../request/request-ip.js'
 import { isBelow, type MountableRoutes } from './mountable-routes.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
@@ -37,7 +36,7 @@ export function toFetchRequest(req: IncomingMessage, res: ServerResponse, facts:
   const init = hasBody ? { body: toBody(req, res, facts.body), duplex: 'half' } : {}
   const url = toUrl(facts.url, facts.origin ?? readOrigin(req))
   const request = new Request(url, { method, headers, ...init } as RequestInit)
-  rememberView(request, () => new AddressedView(request, facts.ip ?? null))
+  setRequestIp(request, facts.ip)
   return request
 }
 

@@ -1,23 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { toRequestView } from '../request/request-source.js'
-import {
-  createImplicitRefresh,
-  type ImplicitRefreshOptions,
-  type RefreshingManager,
-} from './implicit-refresh.js'
+import { createImplicitRefresh, type RefreshingManager } from './implicit-refresh.js'
 import { type ImplicitRefresh, isCacheLifetime, selectCookies } from './refreshed-response.js'
 
 /** Middleware of Node servers that refreshes implicitly. */
-export function createNodeRefresh<Req extends IncomingMessage, Input extends object, Payload>(
-  tokens: RefreshingManager<Input, Payload>,
-  options: ImplicitRefreshOptions<Req, Input, Payload>,
-  readIp: (req: Req) => string | null | undefined,
-): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
-  const refresh = createImplicitRefresh(tokens, options, readIp)
+export function createNodeRefresh(
+  tokens: RefreshingManager,
+): (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+  const refresh = createImplicitRefresh(tokens)
   return async (req, res, next) => {
     try {
-      const refreshed = await refresh(req, toRequestView(req))
+      const refreshed = await refresh(toRequestView(req))
       if (refreshed !== null) keepRefreshed(res, refreshed)
     } catch (error) {
       return next(error)

@@ -108,7 +108,7 @@ export function protectSocketIo<Upgrade extends AuthenticatedUpgrade>(
         if (!isTokenError(error)) {
           emitWarning(`A Socket.IO handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
         }
-        return createRefusal(error, tokens.config)
+        return createRefusal(error, tokens)
       }
     },
     follow(request, connection) {

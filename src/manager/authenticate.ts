@@ -8,6 +8,7 @@ import { missingToken, readCookieHeader, readToken, type RequestToken } from '..
 import { attach, readAttached, type RequestView } from '../request/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
 import type { Position } from '../revocation/store.js'
+import type { ClientReader, SessionClientOptions } from '../sessions/client.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import type { Clock } from '../time.js'
 import {
@@ -30,6 +31,7 @@ export interface Authenticator {
   readonly now: Clock
   readonly emit: TokenEmitter['emit']
   readonly observers: Observers
+  readonly clients: ClientReader
 }
 
 /** The request a token came in, and what was found there. */
@@ -61,7 +63,7 @@ export async function findToken(
     if (found === null && policy.optional !== true) throw missingToken(policy.places, reading)
     return found
   } catch (error) {
-    reportRejection(authenticator, error)
+    reportRejection(authenticator, error, { client: { request: view } })
     throw error
   }
 }
@@ -101,7 +103,8 @@ export async function authenticateToken(
       await assertUnrevokedOnce(authenticator, token, verified, policy, origin, atLeast)
     return verified
   } catch (error) {
-    reportRejection(authenticator, error, verified?.claims)
+    const client = origin === null ? {} : { request: origin.view }
+    reportRejection(authenticator, error, { claims: verified?.claims, client })
     throw error
   }
 }
@@ -223,12 +226,20 @@ async function assertUnrevokedOnce(
 
 /** Emits `rejected` for a refused token; a fault of the program is not a refusal. */
 export function reportRejection(
-  { emit }: Pick<TokenEmitter, 'emit'>,
+  { emit, clients }: Pick<Authenticator, 'emit' | 'clients'>,
   error: unknown,
-  claims?: TokenPayload,
+  { claims, client = {} }: RejectionFacts = {},
 ): void {
   if (!isTokenError(error)) return
   const { sub = null, jti = null, sid = null } = claims ?? {}
   const { code, message: reason } = error
-  emit('rejected', () => ({ code, reason, sub, jti, sid }))
+  emit('rejected', () => ({ code, reason, sub, jti, sid, ...clients.readQuietly(client) }))
+}
+
+/** What is known about a refusal. */
+export interface RejectionFacts {
+  /** Of the token, if it is genuine. */
+  readonly claims?: Partial<TokenPayload> | undefined
+  /** Where the request came from; read only if somebody listens. */
+  readonly client?: SessionClientOptions
 }

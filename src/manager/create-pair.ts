@@ -1,15 +1,11 @@
 import type { ClaimsInput } from '../claims/create.js'
 import { ConfigurationError } from '../errors.js'
-import type { TokenEmitter } from '../events.js'
+import type { SessionClient } from '../events.js'
 import { assertOptions } from '../options.js'
-import {
-  type CreateTokenPairOptions,
-  PAIR_OPTIONS,
-  parseLimit,
-  readSessionClient,
-  type TokenPair,
-} from '../sessions/options.js'
+import { type CreateTokenPairOptions, PAIR_OPTIONS, parseLimit, type TokenPair } from '../sessions/options.js'
 import type { Sessions } from '../sessions/sessions.js'
+import { type Authenticator, reportRejection } from './authenticate.js'
+import type { PlannedTokens, UserDescriber } from './describe-user.js'
 import type { SignedPair, TokenMaker } from './token-maker.js'
 
 /** What a log-in works with. */
@@ -17,17 +13,18 @@ export interface CreatePairParts {
   readonly maker: TokenMaker
   /** `null` where no store keeps sessions. */
   readonly sessions: Sessions | null
-  readonly emit: TokenEmitter['emit']
+  readonly users: UserDescriber
+  readonly authenticator: Authenticator
 }
 
 /** An access and a refresh token for a new session, which is kept where the store keeps sessions. */
 export async function createTokenPair(
-  { maker, sessions, emit }: CreatePairParts,
-  claims: ClaimsInput,
+  { maker, sessions, users, authenticator }: CreatePairParts,
+  given: ClaimsInput,
   options: CreateTokenPairOptions,
 ): Promise<TokenPair> {
   assertOptions('createTokenPair()', options, PAIR_OPTIONS)
-  const { request, ip, userAgent, remember, maxSessions, whenFull, ...tokenOptions } = options
+  const { request, ip, userAgent, remember, maxSessions, whenFull, ...givenOptions } = options
   if (remember !== undefined && typeof remember !== 'boolean') {
     throw new TypeError('remember must be true or false')
   }
@@ -37,7 +34,11 @@ export async function createTokenPair(
       'maxSessions needs a store that keeps sessions: new TokenManager({ config, revocation: store })',
     )
   }
-  const client = readSessionClient({ request, ip, userAgent })
+  const { emit, clients } = authenticator
+  const client = clients.read({ request, ip, userAgent })
+  // Before anything else is asked of the claims: a description may be what makes them complete.
+  const described = await describe({ users, authenticator }, { input: given, options: givenOptions }, client)
+  const { input: claims, options: tokenOptions } = described
   const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
   // Before a session is opened that nobody would have tokens of. A log-in with a limit may also end another session, which
   // cannot be undone: the signer has to work at this moment.
@@ -53,4 +54,19 @@ export async function createTokenPair(
   const pair = signed.issue()
   emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
   return pair
+}
+
+async function describe(
+  { users, authenticator }: Pick<CreatePairParts, 'users' | 'authenticator'>,
+  planned: PlannedTokens,
+  client: SessionClient,
+): Promise<PlannedTokens> {
+  try {
+    return await users.describe(planned, 'login')
+  } catch (error) {
+    const { ip, userAgent } = client
+    const from = { ip: ip ?? undefined, userAgent: userAgent ?? undefined }
+    reportRejection(authenticator, error, { claims: { sub: planned.input.uid }, client: from })
+    throw error
+  }
 }

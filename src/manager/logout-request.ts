@@ -42,7 +42,7 @@ async function endSessions(
   for (const { claims, issuer } of sessions.values()) await revoker.logout(claims, origin, [issuer])
   // Not before the others are logged out: the keys of one issuer must not keep the sessions of another alive.
   if (unavailable !== null) {
-    reportRejection(authenticator, unavailable.error)
+    reportRejection(authenticator, unavailable.error, { client: { request: view } })
     throw unavailable.error
   }
   return genuine[0]?.claims ?? null
@@ -76,7 +76,7 @@ async function readLogoutTokens(authenticator: Authenticator, view: RequestView)
     await assertOwnRequest(view, genuine, reading)
     return { genuine, unavailable: failed === undefined ? null : { error: failed.reason } }
   } catch (error) {
-    reportRejection(authenticator, error, genuine[0]?.claims)
+    reportRejection(authenticator, error, { claims: genuine[0]?.claims, client: { request: view } })
     throw error
   }
 }

@@ -2,23 +2,15 @@ import type { RandomBytes } from '../claims/ids.js'
 import { assertSchema, type ClaimsSchema } from '../claims/extra-claims.js'
 import type { TokenPayload } from '../claims/payload.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
-import type { JsonValue } from '../json.js'
 import type { OwnKey } from '../jws/own-key.js'
-import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
+import type { ReadClientIp } from '../sessions/client.js'
 import type { Clock, Duration } from '../time.js'
 import { assertConfig, type TokenConfig } from './config.js'
+import type { DescribeUser } from './describe-user.js'
 import { assertFormatError, type FormatError } from './format-error.js'
-
-/** Extra claims of a new token, for a manager without a schema. */
-export type JsonClaims = { readonly [claim: string]: JsonValue }
-
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
-export type SubjectGetter<Subject, Payload = TokenPayload> = (
-  uid: string,
-  payload: Payload,
-) => Subject | null | undefined | Promise<Subject | null | undefined>
+import type { SubjectGetter } from './subject-getter.js'
 
 /** What a `TokenManager` is built from. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
@@ -28,6 +20,10 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. */
+  readonly describeUser?: NoInfer<DescribeUser<Input>> | undefined
+  /** Reads the client's address from a request; the default is what the framework or the socket knows. */
+  readonly clientIp?: ReadClientIp | undefined
   /** Own keys that take turns by the clock, instead of those in the configuration. */
   readonly keys?: readonly OwnKey[] | undefined
   /** How long the `sign` of a key may take; default `'5s'`. */
@@ -45,6 +41,8 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   claims: true,
   revocation: true,
   subjectGetter: true,
+  describeUser: true,
+  clientIp: true,
   keys: true,
   signTimeout: true,
   issuers: true,
@@ -52,7 +50,7 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   clock: true,
   randomBytes: true,
 }
-const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers' }
+const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers', ip: 'clientIp', readIp: 'clientIp' }
 
 /** Throws `TypeError` for unknown options, and `ConfigurationError` for what no manager can be built with. */
 export function assertManagerOptions(
@@ -69,19 +67,4 @@ export function assertManagerOptions(
   assertConfig(options)
   if (options?.claims !== undefined) assertSchema(options.claims)
   assertFormatError(options?.formatError)
-}
-
-/** What the subject getter of a manager finds for a payload. */
-export async function findSubject<Subject, Payload extends TokenPayload<object>>(
-  getter: SubjectGetter<Subject, Payload> | null,
-  payload: Payload,
-): Promise<NonNullable<Subject>> {
-  if (getter === null) {
-    throw new ConfigurationError(
-      'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
-    )
-  }
-  const subject = await getter(payload.sub, payload)
-  if (subject === null || subject === undefined) throw new SubjectNotFoundError()
-  return subject
 }

@@ -24,7 +24,7 @@ export interface Settings extends ResolvedKeys {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'emit' | 'observers'>
+  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'clients' | 'emit' | 'observers'>
   readonly verifiedCacheSize: number
 }
 

@@ -1,5 +1,6 @@
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
 import { isCurrent, type TokenPayload } from '../claims/payload.js'
+import type { SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { isOrigin } from '../request/csrf.js'
 import type { RequestToken } from '../request/read-token.js'
@@ -9,6 +10,7 @@ import {
   type Authenticator,
   assertUnrevoked,
   authenticateToken,
+  type RejectionFacts,
   reportRejection,
   verifyLoaded,
 } from './authenticate.js'
@@ -107,9 +109,12 @@ async function checkUpgrade(
   const { until, origins, ...demands } = policy
   assertKnownIssuers(issuers, demands)
   const sessions = until === 'session' ? requireSessions(authenticator) : null
-  const found = readUpgradeToken(view, policy.type, origins, reading)
-  if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
-  const { token, protocol } = found
+  const client = { request: view }
+  const { token, protocol } = await reported(authenticator, { client }, async () => {
+    const found = readUpgradeToken(view, policy.type, origins, reading)
+    if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
+    return found
+  })
   // The origin has been checked in place of a CSRF value, which no browser could send here.
   // Only our own sessions are in the store.
   const own = until === 'session' ? { issuer: [OWN] } : {}
@@ -121,9 +126,13 @@ async function checkUpgrade(
   const { payload, claims } = verified
   const followed =
     sessions &&
-    (await reported(authenticator, claims, () => followSession(authenticator, sessions, verified, now)))
+    (await reported(authenticator, { claims, client }, () =>
+      followSession(authenticator, sessions, verified, now),
+    ))
   const upgrade = { payload, token: Object.freeze(token), protocol }
-  accepted.set(upgrade, { authenticator, verified, followed })
+  // Read now: the connection outlives its handshake.
+  const handshake = authenticator.clients.readQuietly(client)
+  accepted.set(upgrade, { authenticator, verified, followed, client: handshake })
   return upgrade
 }
 
@@ -140,6 +149,8 @@ export interface AcceptedUpgrade {
   readonly verified: VerifiedToken
   /** `null` for a socket that lives as long as its token. */
   readonly followed: FollowedSession | null
+  /** Where the handshake came from, for events. */
+  readonly client: SessionClient
 }
 
 const accepted = new WeakMap<AuthenticatedUpgrade, AcceptedUpgrade>()
@@ -179,7 +190,7 @@ export async function recheckToken(
   }
   await observeCheck(authenticator.observers, {
     kind: 'recheck',
-    run: () => reported(authenticator, upgrade.payload, check),
+    run: () => reported(authenticator, toFacts(upgrade), check),
     readSubject: () => upgrade.payload.sub,
   })
 }
@@ -195,14 +206,22 @@ export function readAccepted(upgrade: AuthenticatedUpgrade): AcceptedUpgrade | n
 
 async function reported<Value>(
   authenticator: Authenticator,
-  payload: TokenPayload,
+  facts: RejectionFacts,
   check: () => Promise<Value>,
 ): Promise<Value> {
   try {
     return await check()
   } catch (error) {
-    reportRejection(authenticator, error, payload)
+    reportRejection(authenticator, error, facts)
     throw error
+  }
+}
+
+function toFacts(upgrade: AuthenticatedUpgrade): RejectionFacts {
+  const { ip = null, userAgent = null } = readAccepted(upgrade)?.client ?? {}
+  return {
+    claims: upgrade.payload,
+    client: { ip: ip ?? undefined, userAgent: userAgent ?? undefined },
   }
 }
 
@@ -247,7 +266,7 @@ export function checkMessage(
     assertScopes(payload, policy)
     return verified
   } catch (error) {
-    reportRejection(authenticator, error, upgrade.payload)
+    reportRejection(authenticator, error, toFacts(upgrade))
     throw error
   }
 }

@@ -66,6 +66,8 @@ export interface PairPlan {
   readonly endsAt: number | null
   /** How many characters have to be signed at most for one of its tokens. */
   readonly inputLength: number
+  /** As long as the real tokens at least, with placeholders for signatures. */
+  readonly pair: TokenPair
 }
 
 /** What a maker works with. */
@@ -222,10 +224,12 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
       const pair = [
         prepare('access', input, mergeOptions(shared, access), session),
         prepare('refresh', input, refreshOptions, session),
-      ]
+      ] as const
+      const [accessToken, refreshToken] = pair.map(toPlaceholder) as [string, string]
       return {
         endsAt: toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires),
         inputLength: Math.max(...pair.map(({ signingInput }) => signingInput.length)),
+        pair: { accessToken, refreshToken, tokenType: 'bearer' },
       }
     },
   }
@@ -240,8 +244,12 @@ interface UnsignedToken {
   readonly signingInput: string
 }
 
-// An own expiry replaces the shared one, whether written as `expiresIn` or `expiresAt`.
-function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {
+function toPlaceholder({ key, signingInput }: UnsignedToken): string {
+  return `${signingInput}.`.padEnd(measureCompact(key, signingInput), 'A')
+}
+
+/** Own options over shared ones; an own expiry replaces the shared one, however it is written. */
+export function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {
   const { expiresIn: _in, expiresAt: _at, ...rest } = shared
   const hasOwnExpiry = own.expiresIn !== undefined || own.expiresAt !== undefined
   return hasOwnExpiry ? { ...rest, ...own } : { ...shared, ...own }

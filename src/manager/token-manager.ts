@@ -1,10 +1,12 @@
-import { isTokenError, ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../errors.js'
 import type { CreateTokenOptions, RefreshTokenOptions } from '../claims/create.js'
+import type { JsonClaims } from '../claims/extra-claims.js'
 import { systemRandom } from '../claims/ids.js'
 import type { AnyClaims, StandardClaims, TokenPayload } from '../claims/payload.js'
 import {
   createEmitter,
   type EventOrigin,
+  type SessionClient,
   type TokenEmitter,
   type TokenEventName,
   type TokenListener,
@@ -21,11 +23,13 @@ import {
   type Acknowledgement,
   type LogoutPayload,
   parseText,
+  readPendingSubject,
   type RevocablePayload,
   type RevokedIssuers,
   type Revoker,
 } from '../revocation/revoker.js'
 import type { ReplicaState } from '../revocation/store.js'
+import { createClientReader } from '../sessions/client.js'
 import { connectStore, type StoreConnection, type StoreHealth } from '../sessions/connect-store.js'
 import {
   type RevokeOptions,
@@ -47,21 +51,16 @@ import {
 import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
+import { createUserDescriber, type DescribeUser } from './describe-user.js'
 import { createFastLane } from './fast-lane.js'
 import type { FormatError } from './format-error.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
-import {
-  assertManagerOptions,
-  findSubject,
-  type JsonClaims,
-  type SubjectGetter,
-  type TokenManagerOptions,
-} from './manager-options.js'
+import { type FailedLogin, reportFailedLogin } from './failed-login.js'
+import { assertManagerOptions, type TokenManagerOptions } from './manager-options.js'
 import {
   compilePolicy,
-  parsePolicy,
   parseReadOptions,
   type ReadTokenOptions,
   type PolicyValue,
@@ -77,6 +76,7 @@ import {
 import { refreshPair } from './refresh.js'
 import { parseIssuer, toKeyIssuers, toRevokedIssuers, toRevokedUsers } from './revoked-issuers.js'
 import { resolveSettings } from './settings.js'
+import { findSubject, type SubjectGetter } from './subject-getter.js'
 import type { ClosableSocket } from './closable-socket.js'
 import { closeWhenInvalid } from './close-when-invalid.js'
 import {
@@ -109,6 +109,7 @@ export class TokenManager<
   readonly #emitter: TokenEmitter
   readonly #maker: TokenMaker
   readonly #store: StoreConnection | null
+  readonly #users = createUserDescriber()
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   /** Any genuine, unrevoked token, whatever its type. */
@@ -135,6 +136,8 @@ export class TokenManager<
       claims = null,
       revocation = null,
       subjectGetter = null,
+      describeUser,
+      clientIp,
       issuers = [],
       keys,
       signTimeout,
@@ -153,7 +156,9 @@ export class TokenManager<
       now,
     })
     const blocklist = new Blocklist()
-    const parts = { now, random: randomBytes, emit: this.#emitter.emit, observers }
+    const clients = createClientReader(clientIp)
+    const parts = { now, random: randomBytes, emit: this.#emitter.emit, observers, clients }
+    if (describeUser !== undefined) this.#users.register(describeUser)
     const store = revocation === null ? null : connectStore(revocation, { ...parts, ...settings.store })
     this.config = config
     this.formatError = options.formatError ?? null
@@ -260,20 +265,16 @@ export class TokenManager<
     claims: { readonly uid: string } & Input,
     options: CreateTokenPairOptions = {},
   ): Promise<TokenPair> {
-    const { emit } = this.#authenticator
     const sessions = this.#store?.sessions ?? null
-    return createTokenPair({ maker: this.#maker, sessions, emit }, claims, options)
+    const parts = { maker: this.#maker, sessions, users: this.#users, authenticator: this.#authenticator }
+    return createTokenPair(parts, claims, options)
   }
 
   /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
-  async refresh(source: RequestSource | string, options: RefreshOptions<Input> = {}): Promise<TokenPair> {
+  async refresh(source: RequestSource | string, options: RefreshOptions = {}): Promise<TokenPair> {
     const sessions = this.#requireSessions('refresh')
-    const parts = {
-      authenticator: this.#authenticator,
-      maker: this.#maker,
-      store: this.#requireStore('refresh'),
-    }
-    return refreshPair({ ...parts, sessions }, source, options)
+    const parts = { authenticator: this.#authenticator, maker: this.#maker, users: this.#users }
+    return refreshPair({ ...parts, store: this.#requireStore('refresh'), sessions }, source, options)
   }
 
   /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */
@@ -401,6 +402,21 @@ export class TokenManager<
     return getter
   }
 
+  /** Registers what says the claims and scopes of users, like the option `describeUser`; a second one is refused. */
+  setDescribeUser(describeUser: DescribeUser<Input, AnyClaims>): void {
+    this.#users.register(describeUser)
+  }
+
+  /** Where a request comes from: the address as `clientIp` reads it, and the user agent. */
+  readClient(request: RequestSource): SessionClient {
+    return this.#authenticator.clients.read({ request })
+  }
+
+  /** Emits `loginFailed`, for a login route of your own. */
+  reportFailedLogin(failed: FailedLogin): void {
+    reportFailedLogin(this.#authenticator, failed)
+  }
+
   /**
    * Resolves once the store has been found fit for use, and the keys of every issuer are loaded; waits a few seconds for
    * that, and then rejects with the reason. It does not ask again: for the state of the store at this moment, see `health`.
@@ -462,9 +478,12 @@ export class TokenManager<
     return this.#revoke('revokeSession', options, async (revoker, origin) => {
       const sid = typeof session === 'string' ? session : session?.sid
       if (sid === undefined) throw new TypeError('The token belongs to no session: revoke the token instead')
-      const sub = typeof session === 'string' ? await this.#readSubject(sid) : (session.sub ?? null)
-      const issuers = this.#toIssuers(options, typeof session === 'string' ? {} : session)
-      return revoker.revokeSessions([sid], sub, origin, issuers)
+      const { sub = null, ...payload } = typeof session === 'string' ? {} : session
+      // For the event alone. A revoked session has no row, so this cannot wait until the store has the revocation; the
+      // revocation does not wait for this either.
+      const mustRead = typeof session === 'string' && this.#emitter.isHeard('revoked')
+      const user = mustRead ? readPendingSubject(sid, this.#store?.sessions ?? null) : sub
+      return revoker.revokeSessions([sid], user, origin, this.#toIssuers(options, payload))
     })
   }
 
@@ -527,17 +546,6 @@ export class TokenManager<
     )
   }
 
-  // For the event alone: a session that is over already has no user any more, and a read that fails changes nothing.
-  async #readSubject(sid: string): Promise<string | null> {
-    try {
-      const session = await this.#store?.sessions?.getSession(sid)
-      return session?.sub ?? null
-    } catch (error) {
-      if (isTokenError(error)) return null
-      throw error
-    }
-  }
-
   /**
    * Ends the session of every genuine token in a request, expired or not. Returns the claims of the first one, or `null`
    * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
@@ -568,7 +576,7 @@ export class TokenManager<
     request?: RequestSource,
   ): Promise<Answer> {
     const { revoker, waitForOthers } = this.#requireStore(method)
-    const origin = parseActor(`${method}()`, options, request)
+    const origin = parseActor(this.#authenticator.clients, `${method}()`, options, request)
     if (options.everywhere === true && waitForOthers === null) {
       throw new ConfigurationError(
         'everywhere needs to know the bound of the replicas: new TokenManager({ revocation: replicate(store) }). ' +

@@ -1,4 +1,5 @@
 import { createChunks, isMultipart, parseBody, toFields } from './body.js'
+import { readRequestIp } from './request-ip.js'
 import type { RequestView } from './view.js'
 
 /** The view of a Fetch `Request`; the body is read from a clone, once. */
@@ -18,22 +19,16 @@ export class FetchView implements RequestView {
     return this.#request.url
   }
 
+  get ip(): string | null {
+    return readRequestIp(this.#request)
+  }
+
   header(name: string): string | null {
     return this.#request.headers.get(name)
   }
 
   body(): Promise<unknown> {
     return (this.#body ??= readBody(this.#request))
-  }
-}
-
-/** The same for a request whose client's address the server knows. */
-export class AddressedView extends FetchView {
-  readonly ip: string | null
-
-  constructor(request: Request, ip: string | null) {
-    super(request)
-    this.ip = ip
   }
 }
 

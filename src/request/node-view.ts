@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
+import { readRequestIp } from './request-ip.js'
 import { rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
@@ -12,6 +13,8 @@ export interface NodeRequest {
   readonly rawHeaders?: readonly string[]
   /** What a body parser left here, or the body itself. */
   body?: unknown
+  /** What the framework has found out about the client's address. */
+  readonly ip?: string | undefined
   readonly socket?: { readonly remoteAddress?: string | undefined } | null
 }
 
@@ -33,7 +36,7 @@ export class NodeView implements RequestView {
   }
 
   get ip(): string | null {
-    return this.#request.socket?.remoteAddress ?? null
+    return readRequestIp(this.#request) ?? this.#request.socket?.remoteAddress ?? null
   }
 
   header(name: string): string | null {
@@ -165,6 +168,7 @@ function hasSmallBody(request: NodeRequest): boolean {
 export interface WrappedRequest {
   readonly raw: Omit<NodeRequest, 'body'> & { readonly readableDidRead: boolean }
   readonly body: unknown
+  readonly ip?: string | undefined
 }
 
 /** Reads wrapped requests; a dependency called with `request` or `request.raw` finds the same view. */
@@ -181,6 +185,10 @@ class WrappedView extends NodeView {
   constructor(request: WrappedRequest) {
     super(request.raw)
     this.#request = request
+  }
+
+  override get ip(): string | null {
+    return readRequestIp(this.#request) ?? super.ip
   }
 
   override async body(): Promise<unknown> {

@@ -36,6 +36,35 @@ export interface RevokedUser {
   readonly id: string
 }
 
+/** A user who is read for an event alone, while the revocation is under way. */
+export interface PendingSubject {
+  /** `undefined` until it was read, `null` where it is not known. */
+  readonly sub: string | null | undefined
+  /** Resolves once it was read, or could not be. */
+  readonly settled: Promise<void>
+}
+
+/** Reads the user of a session, from now on. */
+export function readPendingSubject(
+  sid: string,
+  sessions: { getSession(sid: string): Promise<{ readonly sub: string | null } | null> } | null,
+): PendingSubject {
+  const pending: { sub: string | null | undefined; settled: Promise<void> } = {
+    sub: undefined,
+    settled: Promise.resolve(),
+  }
+  const settle = async (): Promise<void> => {
+    try {
+      pending.sub = (await sessions?.getSession(sid))?.sub ?? null
+    } catch {
+      // The client of the store reports it, and the revocation does not depend on it.
+      pending.sub = null
+    }
+  }
+  pending.settled = settle()
+  return pending
+}
+
 /** Revokes in a store; every promise resolves once the store has it. The default of `issuers` is us. */
 export interface Revoker {
   revokeToken(
@@ -43,10 +72,10 @@ export interface Revoker {
     origin: EventOrigin,
     issuers?: RevokedIssuers,
   ): Promise<Acknowledgement>
-  /** Sessions of one user, who is `null` where it is not known. */
+  /** Sessions of one user, who is `null` where it is not known. Nothing waits for a user who has to be read. */
   revokeSessions(
     sids: readonly string[],
-    sub: string | null,
+    sub: string | null | PendingSubject,
     origin: EventOrigin,
     issuers?: RevokedIssuers,
   ): Promise<Acknowledgement>
@@ -109,7 +138,7 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     kind: RevocationKind,
     ids: readonly string[],
     entry: Pick<Revocation, 'notBefore' | 'until'>,
-    facts: EventOrigin & { readonly sub: string | null },
+    { sub, ...origin }: EventOrigin & { readonly sub: string | null | PendingSubject },
     issuers: RevokedIssuers,
     otherIds: readonly string[] = [],
   ): Promise<Revoked> => {
@@ -119,7 +148,14 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     })
     const revoked = await callRevoke(batch)
     const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
-    for (const id of ids) emit('revoked', () => ({ kind, id, reason: 'requested', issuer, ...facts }))
+    const report = (of: string | null): void => {
+      for (const id of ids) {
+        emit('revoked', () => ({ kind, id, reason: 'requested', issuer, sub: of, ...origin }))
+      }
+    }
+    if (sub === null || typeof sub === 'string') report(sub)
+    else if (sub.sub !== undefined) report(sub.sub)
+    else void sub.settled.then(() => report(sub.sub ?? null))
     return revoked
   }
 

@@ -1,9 +1,8 @@
 import type { MountableRoutes } from '../http/mountable-routes.js'
 import type { Answering } from '../manager/dependencies.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { AddressedView } from '../request/fetch-view.js'
+import { setRequestIp } from '../request/request-ip.js'
 import { toRequestView } from '../request/request-source.js'
-import { rememberView } from '../request/view.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { createAdmit, readOriginRefusal } from './console/access.js'
 import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './console/api.js'
@@ -141,7 +140,7 @@ interface Route {
 // Dependencies of this library do their work once per request: to ask again takes another one.
 function copyRead(request: Request): Request {
   const copy = new Request(request.url, { headers: request.headers })
-  rememberView(copy, () => new AddressedView(copy, toRequestView(request).ip ?? null))
+  setRequestIp(copy, toRequestView(request).ip)
   return copy
 }
 

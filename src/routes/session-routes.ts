@@ -1,4 +1,6 @@
 import type { MountableRoutes } from '../http/mountable-routes.js'
+import type { AnyClaims } from '../claims/payload.js'
+import type { DescribeUser } from '../manager/describe-user.js'
 import type { TokenManager } from '../manager/token-manager.js'
 import { answerLogin } from './session-routes/login.js'
 import { assertManager, assertRouteOptions, type SessionRoutesOptions } from './session-routes/options.js'
@@ -20,7 +22,6 @@ export type {
   Credentials,
   LoginAttempt,
   LoginOutcome,
-  LoginPairOptions,
   LoginRateLimit,
   LoginResult,
   RememberLifetimes,
@@ -63,11 +64,13 @@ export interface SessionRoutes extends MountableRoutes {
  */
 export function createSessionRoutes<Input extends object, Output extends object, Subject>(
   tokens: TokenManager<Input, Output, Subject>,
-  options: SessionRoutesOptions<Input, Output>,
+  options: NoInfer<SessionRoutesOptions<Input>>,
 ): SessionRoutes {
   assertRouteOptions(options)
   const { path = '/auth' } = options
   assertManager(tokens, path)
+  if (options.describeUser !== undefined)
+    tokens.setDescribeUser(options.describeUser as DescribeUser<Input, AnyClaims>)
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
   const bind = createBinder(parts)

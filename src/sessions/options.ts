@@ -1,35 +1,14 @@
 import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from '../claims/create.js'
-import type { EventOrigin, SessionClient } from '../events.js'
+import type { EventOrigin } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { type RequestSource, toRequestView } from '../request/request-source.js'
+import type { RequestSource } from '../request/request-source.js'
 import type { SessionLimit, WhenFull } from '../revocation/session-store.js'
 import { MAX_SESSION_LIMIT } from '../revocation/store-rules.js'
-
-/** Where a log-in or a refresh comes from; shown to users in the list of their sessions. */
-export interface SessionClientOptions {
-  /** Brings the user agent, and the address of a Node request's socket. */
-  readonly request?: RequestSource | undefined
-  /** The client's address, where the request does not show it: behind a proxy it is the proxy's. */
-  readonly ip?: string | undefined
-  readonly userAgent?: string | undefined
-}
+import { clean, type ClientReader, type SessionClientOptions } from './client.js'
 
 const CLIENT_OPTIONS: OptionNames<SessionClientOptions> = { request: true, ip: true, userAgent: true }
 
-// The longest textual IPv6 address with a zone fits, and so do the user agents of real browsers.
-const MAX_IP_LENGTH = 64
-const MAX_USER_AGENT_LENGTH = 512
-
-/** What is known of a client, cleaned and cut; explicit options win over the request. */
-export function readSessionClient({ request, ip, userAgent }: SessionClientOptions): SessionClient {
-  const view = request === undefined ? null : toRequestView(request)
-  return {
-    ip: clean('ip', ip ?? view?.ip, MAX_IP_LENGTH),
-    userAgent: clean('userAgent', userAgent ?? view?.header('user-agent'), MAX_USER_AGENT_LENGTH),
-  }
-}
-
-/** The same, and on whose behalf and why: for an audit log. */
+/** Where an action comes from, on whose behalf and why: for an audit log. */
 export interface ActorOptions extends SessionClientOptions {
   /** Who does it, if it is not the user: the id of an administrator, the name of a job. */
   readonly actor?: string | undefined
@@ -65,7 +44,12 @@ const MAX_ACTOR_LENGTH = 128
 export const MAX_NOTE_LENGTH = 500
 
 /** Who is behind an action and why, cleaned and cut, or `TypeError` for options that are none. */
-export function parseActor(owner: string, options: RevokeOptions, request?: RequestSource): EventOrigin {
+export function parseActor(
+  clients: ClientReader,
+  owner: string,
+  options: RevokeOptions,
+  request?: RequestSource,
+): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
   const { actor, note, everywhere, issuer, ...client } = { request, ...options }
   if (issuer !== undefined && WITHOUT_ISSUER.includes(owner)) {
@@ -77,15 +61,9 @@ export function parseActor(owner: string, options: RevokeOptions, request?: Requ
   return {
     actor: clean('actor', actor, MAX_ACTOR_LENGTH),
     note: clean('note', note, MAX_NOTE_LENGTH),
-    ...readSessionClient(client),
+    // Quietly: a mistake in `clientIp` must not keep a session alive.
+    ...clients.readQuietly(client),
   }
-}
-
-// Databases refuse NUL and broken text, and terminals obey control characters.
-function clean(name: string, value: unknown, maxLength: number): string | null {
-  if (value === undefined || value === null || value === '') return null
-  if (typeof value !== 'string') throw new TypeError(`${name} must be a string`)
-  return value.slice(0, maxLength).replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ')
 }
 
 /** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
@@ -150,17 +128,11 @@ export interface TokenPair {
   readonly tokenType: 'bearer'
 }
 
-/** Options of a refreshed pair; what is left out comes from the refresh token. */
-export interface RefreshOptions<Input extends object> extends SessionClientOptions {
-  /** Extra claims in place of those the refresh token carries. */
-  readonly claims?: Input
+/** Options of a refreshed pair; what is left out comes from `describeUser`, or from the refresh token. */
+export interface RefreshOptions extends SessionClientOptions {
   /** Options of the access token alone. */
   readonly access?: CreateTokenOptions
 }
 
 /** The names of `RefreshOptions`. */
-export const REFRESH_OPTIONS: OptionNames<RefreshOptions<object>> = {
-  ...CLIENT_OPTIONS,
-  claims: true,
-  access: true,
-}
+export const REFRESH_OPTIONS: OptionNames<RefreshOptions> = { ...CLIENT_OPTIONS, access: true }

@@ -16,7 +16,8 @@ import {
   parseListOptions,
 } from '../revocation/store-rules.js'
 import { nextTurn } from '../runtime.js'
-import { type OpeningLimit, readSessionClient, type SessionClientOptions } from './options.js'
+import type { ClientReader, SessionClientOptions } from './client.js'
+import type { OpeningLimit } from './options.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
 import { createUnansweredRefreshes } from './unanswered-refreshes.js'
 import {
@@ -94,6 +95,7 @@ export interface RotatedSession extends SessionClaims {
 /** What sessions are kept by. */
 export interface SessionRules extends RevokerOptions {
   readonly random: RandomBytes
+  readonly clients: ClientReader
   /** How long a used refresh token may be sent again, in milliseconds. */
   readonly graceMs: number
   /** How long a session may go unused; milliseconds, or `FOREVER`. */
@@ -107,7 +109,7 @@ export function createSessions(
   revoker: Revoker,
   stored: SessionStore,
 ): Sessions {
-  const { now, random, emit, retentionMs, graceMs, idleMs } = rules
+  const { now, random, clients, emit, retentionMs, graceMs, idleMs } = rules
   const opener = createSessionOpener(client, rules, stored)
 
   const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
@@ -150,7 +152,7 @@ export function createSessions(
         'Refresh token belongs to no session: only tokens of createTokenPair can be refreshed',
       )
     }
-    const used = readSessionClient(from)
+    const used = clients.read(from)
     const rotation = await client.call('rotate', async (target) => {
       const limits = { graceMs: toGrace(sid, presented), idleMs, ...used }
       const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
@@ -162,7 +164,8 @@ export function createSessions(
     if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
     const { generation } = rotation
     unanswered.remove(sid, presented)
-    emit('refreshed', () => ({ sid, sub, generation, isReplay: rotation.outcome === 'replayed' }))
+    const isReplay = rotation.outcome === 'replayed'
+    emit('refreshed', () => ({ sid, sub, generation, isReplay, ...used }))
     return toClaims(sid, generation, toSeconds(rotation.expiresAt))
   }
 
@@ -184,7 +187,7 @@ export function createSessions(
       } catch (error) {
         if (error instanceof SessionLimitError) {
           const { code, message: reason } = error
-          emit('rejected', () => ({ code, reason, sub: uid, jti: null, sid: null }))
+          emit('rejected', () => ({ code, reason, sub: uid, jti: null, sid: null, ...from }))
         }
         throw error
       }
@@ -214,7 +217,7 @@ export function createSessions(
       const { sid, gen: presented } = payload
       // Made without a session that anybody keeps: no rotation has used it up.
       if (sid === undefined || presented === undefined) return
-      const used = readSessionClient(from)
+      const used = clients.readQuietly(from)
       const { outcome } = await client.call('present', async (target) => {
         const answer = await sessionsOf(target).present(toStoredId(sid), presented, {
           graceMs: toGrace(sid, presented),

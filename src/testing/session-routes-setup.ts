@@ -1,5 +1,4 @@
-import type { AnyClaims } from '../claims/payload.js'
-import type { JsonClaims } from '../manager/manager-options.js'
+import type { JsonClaims } from '../claims/extra-claims.js'
 import type { TokenManager } from '../manager/token-manager.js'
 import type { SessionRoutesOptions } from '../routes/session-routes.js'
 import { createMemoryStore } from '../stores/memory.js'
@@ -9,7 +8,7 @@ import { createTestTokens, type FrozenClock } from './test-tokens.js'
 /** What an application under the contract is to serve: `mount(createSessionRoutes(tokens, options))`. */
 export interface SessionRoutesSetup {
   readonly tokens: TokenManager
-  readonly options: SessionRoutesOptions<JsonClaims, AnyClaims>
+  readonly options: SessionRoutesOptions<JsonClaims>
 }
 
 /** The same, and what the contract does to it. */
@@ -57,7 +56,7 @@ export function createSetup(): ControlledSetup {
         typeof name === 'string' && name !== '' && password === 'secret'
           ? { uid: name, role: 'reader' }
           : null,
-      claimsOnRefresh: ({ sub }) => (gone.has(sub) ? null : undefined),
+      describeUser: (uid) => (gone.has(uid) ? null : {}),
       rateLimit: { before: ({ credentials }) => (credentials['name'] === 'flood' ? 30 : null) },
     },
   }

@@ -16,7 +16,9 @@ export const COOKIES = {
 } as const satisfies TokenConfigOptions
 
 /** A manager, a browser's cookies after a login, and a switch that takes the store away. */
-export async function logIn() {
+export async function logIn(
+  manager: Pick<NonNullable<Parameters<typeof createRevocable>[1]>, 'describeUser' | 'clientIp'> = {},
+) {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
   let isGone = false
@@ -31,7 +33,7 @@ export async function logIn() {
       return memory.lookup(keys, options)
     },
   }
-  const { tokens } = createRevocable(COOKIES, { clock, store })
+  const { tokens } = createRevocable(COOKIES, { clock, store, ...manager })
   const jar = createCookieJar()
   const pair = await tokens.createTokenPair({ uid: 'ada' })
   jar.store([...setAccessCookies(tokens, pair.accessToken), ...setRefreshCookies(tokens, pair.refreshToken)])

@@ -17,7 +17,14 @@ import * as hono from '../../src/adapters/hono.js'
 import * as koa from '../../src/adapters/koa.js'
 import * as nest from '../../src/adapters/nest/index.js'
 import type { MountableRoutes } from '../../src/http/mountable-routes.js'
+import { setRequestIp } from '../../src/index.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
+
+// What a server of the Fetch standard knows of a connection.
+function withIp(request: Request): Request {
+  setRequestIp(request, '192.0.2.1')
+  return request
+}
 
 /** Applications that mount routes, and have a route of their own: `POST /auth/own`, which answers with its body. */
 export const MOUNTS: Readonly<Record<string, (routes: MountableRoutes) => Promise<RunningServer>>> = {
@@ -43,7 +50,11 @@ export const MOUNTS: Readonly<Record<string, (routes: MountableRoutes) => Promis
   },
   Hono(routes) {
     const app = new Hono()
-    app.use(hono.mount(routes, { ip: () => '192.0.2.1' }))
+    app.use(async (c, next) => {
+      setRequestIp(c.req.raw, '192.0.2.1')
+      await next()
+    })
+    app.use(hono.mount(routes))
     app.post('/auth/own', async (c) => c.text(await c.req.text()))
     return serveFetch(app.fetch, 0)
   },
@@ -51,9 +62,10 @@ export const MOUNTS: Readonly<Record<string, (routes: MountableRoutes) => Promis
     const app = new Hono()
     app.use(async (c, next) => {
       await c.req.text()
+      setRequestIp(c.req.raw, '192.0.2.1')
       await next()
     })
-    app.use(hono.mount(routes, { ip: () => '192.0.2.1' }))
+    app.use(hono.mount(routes))
     app.post('/auth/own', async (c) => c.text(await c.req.text()))
     return serveFetch(app.fetch, 0)
   },
@@ -69,25 +81,25 @@ export const MOUNTS: Readonly<Record<string, (routes: MountableRoutes) => Promis
   },
   h3(routes) {
     const app = new H3({ silent: true })
-    app.use(h3.mount(routes, { ip: () => '192.0.2.1' }))
+    app.use(h3.mount(routes))
     app.post('/auth/own', (event) => event.req.text())
-    return serveFetch((request) => app.fetch(request), 0)
+    return serveFetch((request) => app.fetch(withIp(request)), 0)
   },
   Elysia(routes) {
     const app = new Elysia({ adapter: elysiaNode() })
-      .use(elysia.mount(routes, { ip: () => '192.0.2.1' }))
+      .use(elysia.mount(routes))
       .post('/auth/own', ({ body }) => body as string)
-    return serveFetch((request) => app.handle(request), 0)
+    return serveFetch((request) => app.handle(withIp(request)), 0)
   },
   Fetch(routes) {
     const own = async (request: Request): Promise<Response> =>
       request.url.endsWith('/auth/own')
         ? new Response(await request.text())
         : new Response(null, { status: 404 })
-    const handler = fetchAdapter.mount(routes, own, { ip: () => '192.0.2.1' })
+    const handler = fetchAdapter.mount(routes, own)
     return serveFetch(async (request) => {
       try {
-        return await handler(request)
+        return await handler(withIp(request))
       } catch {
         return new Response(null, { status: 500 })
       }

@@ -42,7 +42,7 @@ test.each<[name: string, code: string, send: () => Promise<Response | null> | Re
           origins: ['https://app.example'],
         })
         .catch((thrown: unknown) => thrown)
-      const { status, headers: answered, body } = createRefusal(error, tokens.config)
+      const { status, headers: answered, body } = createRefusal(error, tokens)
       return new Response(body, { status, headers: answered })
     },
   ],

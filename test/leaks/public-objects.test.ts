@@ -20,7 +20,7 @@ const NOTHING_TO_SHOW = new Set(
   createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
   readSingleHeader toRequestView rememberView toFetchErrorResponse defineStore createLossReporter attach
   auth0 cognito entra instrument keycloak okta
-  readAttached isRevokedBy createSessionRoutes sessionRoutesContract`.split(/\s+/),
+  readAttached setRequestIp isRevokedBy createSessionRoutes sessionRoutesContract`.split(/\s+/),
 )
 
 function search(shown: readonly object[]): Leak[] {

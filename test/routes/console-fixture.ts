@@ -17,7 +17,8 @@ export function openConsole(
   options: Partial<ConsoleOptions<unknown>> = {},
   given: { readonly config?: TokenConfigOptions } & Parameters<typeof createRevocable>[1] = {},
 ) {
-  const { tokens, clock, store } = createRevocable(given.config, given)
+  const { config, ...manager } = given
+  const { tokens, clock, store } = createRevocable(config, manager)
   const routes = createConsole(tokens, { allow: () => ({ sub: 'grace' }), ...options })
 
   const get = async (path: string, init: RequestInit = {}): Promise<Response> => {

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { LoginOutcome, LoginPairOptions, LoginResult } from '../../src/routes/session-routes.js'
-import type { JsonClaims, TokenConfigOptions } from '../../src/index.js'
+import type { LoginOutcome, LoginResult } from '../../src/routes/session-routes.js'
+import type { JsonClaims, TokenConfigOptions, UserDescription } from '../../src/index.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { openToken } from '../helpers/manager.js'
 import { COOKIES, createRoutes, outcome } from './routes.js'
@@ -173,7 +173,7 @@ describe('where tokens go', () => {
   })
 
   test('scopes and lifetimes are those of the session, and the answer has nothing else', async () => {
-    const { createBrowser } = createRoutes({}, { pairOptions: () => ({ scopes: ['read', 'write'] }) })
+    const { createBrowser } = createRoutes({}, { describeUser: () => ({ scopes: ['read', 'write'] }) })
     const body = (await (await createBrowser().logIn()).json()) as Record<string, unknown>
     expect(body).toEqual({
       accessToken: expect.any(String),
@@ -183,30 +183,26 @@ describe('where tokens go', () => {
   })
 })
 
-describe('options of the pair', () => {
-  test('decide scopes, lifetimes and freshness', async () => {
-    const pairOptions = vi.fn(() => ({
+describe('the description of a user', () => {
+  test('decides lifetimes and freshness', async () => {
+    const describeUser = vi.fn(() => ({
       access: { expiresIn: '1m', fresh: false },
       refresh: { expiresIn: '1h' },
     }))
-    const { createBrowser } = createRoutes(COOKIES, { pairOptions, remember: { session: '2h' } })
+    const { createBrowser } = createRoutes(COOKIES, { describeUser, remember: { session: '2h' } })
     const session = await readSession(await createBrowser().logIn())
     expect(session).toMatchObject({ fresh: false, accessExpiresIn: 60, expiresIn: 3600 })
-    expect(pairOptions).toHaveBeenCalledWith({ uid: 'ada', role: 'reader' }, expect.any(Request))
+    const login = { reason: 'login', claims: { role: 'reader' }, scopes: [] }
+    expect(describeUser).toHaveBeenCalledExactlyOnceWith('ada', login)
   })
 
-  test('that both tokens share count as well', async () => {
-    const { createBrowser } = createRoutes(COOKIES, {
-      pairOptions: () => ({ fresh: false, expiresIn: '1h' }),
-      remember: { session: '2h' },
-    })
-    expect(await readSession(await createBrowser().logIn())).toMatchObject({ fresh: false, expiresIn: 3600 })
-  })
-
-  test.each([{ scope: 'read' }, { notBefore: '1m' }, { request: {} }])('%j is refused', async (given) => {
-    const { createBrowser } = createRoutes(COOKIES, { pairOptions: () => given as never })
-    await expect(createBrowser().logIn()).rejects.toThrow(TypeError)
-  })
+  test.each([{ scope: 'read' }, { access: { notBefore: '1m' } }, { request: {} }])(
+    '%j is refused',
+    async (given) => {
+      const { createBrowser } = createRoutes(COOKIES, { describeUser: () => given as never })
+      await expect(createBrowser().logIn()).rejects.toThrow(TypeError)
+    },
+  )
 
   test.each([
     [true, {}, 7200],
@@ -223,33 +219,32 @@ describe('options of the pair', () => {
     })
   })
 
-  test.each<[config: TokenConfigOptions, options: LoginPairOptions]>([
+  test.each<[config: TokenConfigOptions, description: UserDescription]>([
     [{ JWT_DECODE_AUDIENCE: 'app' }, { audience: 'other' }],
-    [{ JWT_DECODE_ISSUER: 'https://app.example' }, { issuer: 'https://other.example' }],
-    [{ JWT_IDENTITY_CLAIM: 'user_id' }, { expiresAt: new Date(0) }],
+    [{ JWT_IDENTITY_CLAIM: 'user_id' }, { refresh: { expiresAt: new Date(0) } }],
   ])(
     '%j: %j, which the manager refuses, is an error of the server, and leaves no session',
     async (config, given) => {
-      const { createBrowser, tokens } = createRoutes({ ...COOKIES, ...config }, { pairOptions: () => given })
+      const { createBrowser, tokens } = createRoutes({ ...COOKIES, ...config }, { describeUser: () => given })
       const ended: unknown[] = []
       tokens.on('revoked', ({ kind, sub }) => void ended.push([kind, sub]))
-      await expect(createBrowser().logIn()).rejects.toThrow(/pairOptions/)
+      await expect(createBrowser().logIn()).rejects.toThrow(/describeUser/)
       expect(ended).toEqual([['session', 'ada']])
       expect(await tokens.listSessions('ada')).toEqual([])
     },
   )
 
-  test('the address is that of readIp', async () => {
+  test('the address is that of clientIp', async () => {
     const { createBrowser, tokens } = createRoutes(COOKIES, {
-      readIp: (request) => request.headers.get('x-ip'),
+      clientIp: (request) => request.header('x-ip'),
     })
     const browser = createBrowser()
     await browser.send('POST /auth/login', { body: BODY, headers: { 'x-ip': '192.0.2.7' } })
     expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.7')
     await browser.send('POST /auth/refresh', { headers: { 'x-ip': '192.0.2.8' } })
     expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.8')
-    const junk = createRoutes(COOKIES, { readIp: () => 7 as never })
-    await expect(junk.createBrowser().logIn()).rejects.toThrow(/readIp/)
+    const junk = createRoutes(COOKIES, { clientIp: () => 7 as never })
+    await expect(junk.createBrowser().logIn()).rejects.toThrow(/clientIp/)
   })
 })
 
@@ -362,7 +357,7 @@ describe('the rate limiter', () => {
     const told: [route: string, outcome: LoginOutcome][] = []
     const before = vi.fn(() => undefined)
     const { createBrowser } = createRoutes(COOKIES, {
-      readIp: () => '192.0.2.7',
+      clientIp: () => '192.0.2.7',
       rateLimit: { before, after: (attempt, result) => void told.push([attempt.route, result]) },
       logIn: ({ name, password }) =>
         name === 'two' ? Response.json({}) : password === 'secret' ? { uid: String(name) } : null,

@@ -1,63 +1,100 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { TokenConfigOptions } from '../../src/index.js'
+import { type TokenConfigOptions, TokenExpiredError } from '../../src/index.js'
 import type { LoginAttempt } from '../../src/routes/session-routes.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
+import { outcomeOf } from '../helpers/revocable.js'
 import { COOKIES, createRoutes, outcome } from './routes.js'
 
 const BODY = { name: 'ada', password: 'secret' }
 
-describe('claimsOnRefresh', () => {
-  test('gets the payload, and replaces the extra claims', async () => {
-    const claimsOnRefresh = vi.fn(() => ({ role: 'editor' }))
-    const browser = createRoutes(COOKIES, { claimsOnRefresh }).createBrowser()
+describe('describeUser', () => {
+  test('is asked at the login and at every refresh, and replaces the claims and the scopes', async () => {
+    const describeUser = vi.fn(() => ({ claims: { role: 'editor' }, scopes: ['write'] }))
+    const browser = createRoutes(COOKIES, { describeUser }).createBrowser()
     await browser.logIn()
     const response = await browser.send('POST /auth/refresh')
-    expect(await response.json()).toMatchObject({ session: { sub: 'ada', claims: { role: 'editor' } } })
-    expect(claimsOnRefresh).toHaveBeenCalledExactlyOnceWith(
-      expect.objectContaining({ sub: 'ada', role: 'reader', type: 'refresh' }),
-      expect.any(Request),
-    )
+    const session = { sub: 'ada', claims: { role: 'editor' }, scopes: ['write'] }
+    expect(await response.json()).toMatchObject({ session })
+    expect(describeUser.mock.calls).toEqual([
+      ['ada', { reason: 'login', claims: { role: 'reader' }, scopes: [] }],
+      ['ada', { reason: 'refresh', claims: { role: 'editor' }, scopes: ['write'] }],
+    ])
     await browser.send('POST /auth/step-up', { body: BODY })
-    expect(claimsOnRefresh).toHaveBeenCalledTimes(2)
+    expect(describeUser).toHaveBeenCalledTimes(3)
   })
 
-  test('keeps the claims for undefined', async () => {
-    const browser = createRoutes(COOKIES, { claimsOnRefresh: () => undefined }).createBrowser()
+  test('an admin who is demoted loses the scope with the next refresh', async () => {
+    const admins = new Set(['ada'])
+    const { tokens, createBrowser } = createRoutes(COOKIES, {
+      describeUser: (uid) => ({ scopes: admins.has(uid) ? ['admin'] : [] }),
+    })
+    const browser = createBrowser()
+    await browser.logIn()
+    const enter = (): Promise<string> => outcomeOf(tokens.scopesRequired('admin')(browser.request()))
+    expect(await enter()).toBe('ok')
+    admins.clear()
+    expect((await browser.send('POST /auth/refresh')).status).toBe(200)
+    expect(await enter()).toBe('INSUFFICIENT_SCOPE')
+  })
+
+  test('keeps the claims and scopes that it leaves out', async () => {
+    const browser = createRoutes(COOKIES, { describeUser: () => ({}) }).createBrowser()
     await browser.logIn()
     expect(await (await browser.send('POST /auth/refresh')).json()).toMatchObject({
-      session: { claims: { role: 'reader' } },
+      session: { claims: { role: 'reader' }, scopes: [] },
     })
   })
 
-  test.each(['editor', 7, true, [], { uid: 'grace' }])(
-    '%j is a TypeError, and uses nothing up',
-    async (claims) => {
-      const claimsOnRefresh = vi.fn(() => claims as never)
-      const browser = createRoutes(COOKIES, { claimsOnRefresh }).createBrowser()
-      await browser.logIn()
-      await expect(browser.send('POST /auth/refresh')).rejects.toThrow(TypeError)
-      claimsOnRefresh.mockReturnValue(undefined as never)
-      expect((await browser.send('POST /auth/refresh')).status).toBe(200)
-    },
-  )
+  test.each([
+    undefined,
+    'editor',
+    7,
+    true,
+    [],
+    { claims: { uid: 'grace' } },
+    { role: 'editor' },
+    { scopes: 7 },
+  ])('%j is a TypeError, and uses nothing up', async (description) => {
+    const describeUser = vi.fn(() => ({}) as never)
+    const browser = createRoutes({ ...COOKIES, JWT_REFRESH_GRACE: 0 }, { describeUser }).createBrowser()
+    await browser.logIn()
+    describeUser.mockReturnValueOnce(description as never)
+    await expect(browser.send('POST /auth/refresh')).rejects.toThrow(TypeError)
+    expect((await browser.send('POST /auth/refresh')).status).toBe(200)
+  })
 
-  test('is not asked for a token that is refused anyway', async () => {
-    const claimsOnRefresh = vi.fn(() => null)
-    const { createBrowser, tokens } = createRoutes({}, { claimsOnRefresh })
+  test('a failure is one of the application, and uses nothing up', async () => {
+    const describeUser = vi.fn(() => ({}) as never)
+    const { createBrowser } = createRoutes({ ...COOKIES, JWT_REFRESH_GRACE: 0 }, { describeUser })
+    const browser = createBrowser()
+    await browser.logIn()
+    // Not even a token error is about the token of the request.
+    for (const error of [new Error('ECONNREFUSED'), new TokenExpiredError(0), undefined]) {
+      describeUser.mockImplementationOnce(() => {
+        throw error
+      })
+      await expect(browser.send('POST /auth/refresh')).rejects.toThrow(/ECONNREFUSED|describeUser failed/)
+    }
+    expect((await browser.send('POST /auth/refresh')).status).toBe(200)
+  })
+
+  test('is not asked about a token that is refused anyway', async () => {
+    const describeUser = vi.fn(() => null)
+    const { createBrowser, tokens } = createRoutes({}, { describeUser })
     const headers = { authorization: `Bearer ${tokens.createRefreshToken({ uid: 'ada' })}` }
     expect(await outcome(await createBrowser().send('POST /auth/refresh', { headers }))).toEqual([
       401,
       'TOKEN_INVALID',
     ])
     expect(await outcome(await createBrowser().send('POST /auth/refresh'))).toEqual([401, 'TOKEN_MISSING'])
-    expect(claimsOnRefresh).not.toHaveBeenCalled()
+    expect(describeUser).not.toHaveBeenCalled()
   })
 
-  test('a log-out while it runs wins', async () => {
+  test('a logout while it runs wins', async () => {
     const { tokens, createBrowser } = createRoutes(COOKIES, {
-      async claimsOnRefresh(payload) {
-        await tokens.logout(payload)
-        return undefined
+      async describeUser(uid, { reason }) {
+        if (reason === 'refresh') await tokens.revokeUser(uid)
+        return {}
       },
     })
     const browser = createBrowser()
@@ -67,11 +104,11 @@ describe('claimsOnRefresh', () => {
     expect(await outcome(response)).toEqual([401, 'TOKEN_REVOKED'])
   })
 
-  test.each([undefined, null])('%s after a log-in in another tab leaves the new cookies', async (result) => {
+  test('a login in another tab while it runs leaves the new cookies', async () => {
     const { createBrowser } = createRoutes(COOKIES, {
-      async claimsOnRefresh() {
-        await browser.logIn()
-        return result
+      async describeUser(_uid, { reason }) {
+        if (reason === 'refresh') await browser.logIn()
+        return {}
       },
     })
     const browser = createBrowser()
@@ -80,13 +117,47 @@ describe('claimsOnRefresh', () => {
     expect((await browser.send('GET /auth/session')).status).toBe(200)
   })
 
-  test('null ends the session, and deletes the cookies', async () => {
-    const { createBrowser, tokens } = createRoutes(COOKIES, { claimsOnRefresh: () => null })
+  test.each(['POST /auth/refresh', 'POST /auth/step-up'])(
+    'null ends the session, and deletes the cookies: %s',
+    async (route) => {
+      const gone = new Set<string>()
+      const describeUser = (uid: string): object | null => (gone.has(uid) ? null : {})
+      const { createBrowser, tokens } = createRoutes(COOKIES, { describeUser })
+      const browser = createBrowser()
+      await browser.logIn()
+      gone.add('ada')
+      const response = await browser.send(route, route.endsWith('step-up') ? { body: BODY } : {})
+      expect(response.headers.getSetCookie()).toHaveLength(4)
+      expect(await outcome(response)).toEqual([401, 'SUBJECT_NOT_FOUND'])
+      expect(await tokens.listSessions('ada')).toEqual([])
+    },
+  )
+
+  test('null refuses a login, which looks like wrong credentials to the client and the limiter', async () => {
+    const told: unknown[] = []
+    const { createBrowser, tokens } = createRoutes(COOKIES, {
+      describeUser: () => null,
+      rateLimit: { before: () => 0, after: (_attempt, result) => void told.push(result) },
+    })
     const browser = createBrowser()
-    await browser.logIn()
-    const response = await browser.send('POST /auth/refresh')
-    expect(response.headers.getSetCookie()).toHaveLength(4)
-    expect(await outcome(response)).toEqual([401, 'SUBJECT_NOT_FOUND'])
+    const answers = [await browser.logIn(), await browser.logIn('ada', { password: 'wrong' })]
+    const [refused, wrong] = await Promise.all(
+      answers.map(async (answer) => [answer.status, [...answer.headers], await answer.text()]),
+    )
+    expect(refused).toEqual(wrong)
+    expect(refused?.[0]).toBe(401)
+    expect(told).toEqual(['failure', 'failure'])
+    expect(await tokens.listSessions('ada')).toEqual([])
+  })
+
+  test('a limiter that fails after the login leaves no session', async () => {
+    const { createBrowser, tokens } = createRoutes(COOKIES, {
+      rateLimit: {
+        before: () => 0,
+        after: () => Promise.reject(new Error('limiter is down')),
+      },
+    })
+    await expect(createBrowser().logIn()).rejects.toThrow('limiter is down')
     expect(await tokens.listSessions('ada')).toEqual([])
   })
 })
@@ -106,7 +177,7 @@ describe('new claims that make a cookie too large', () => {
     ['an access cookie that is larger', { ...STRICT, JWT_ACCESS_COOKIE_NAME: 'a'.repeat(200) }],
   ])('are an error of the server, of any size, and use nothing up: %s', async (_what, config) => {
     let big = ''
-    const { createBrowser } = createRoutes(config, { claimsOnRefresh: () => ({ big }) })
+    const { createBrowser } = createRoutes(config, { describeUser: () => ({ claims: { big } }) })
     const browser = createBrowser()
     await browser.logIn()
     // To the largest claim that fits, and one character more.
@@ -129,7 +200,9 @@ describe('new claims that make a cookie too large', () => {
   })
 
   test('do not matter where the tokens are in the body', async () => {
-    const { createBrowser } = createRoutes(COOKIES, { claimsOnRefresh: () => ({ big: 'x'.repeat(4000) }) })
+    const { createBrowser } = createRoutes(COOKIES, {
+      describeUser: () => ({ claims: { big: 'x'.repeat(4000) } }),
+    })
     const browser = createBrowser()
     const login = await browser.logIn('ada', { transport: 'bearer' })
     const { refreshToken } = (await login.json()) as { refreshToken: string }

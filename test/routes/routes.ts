@@ -1,21 +1,25 @@
 import type { TokenConfigOptions } from '../../src/index.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../src/routes/session-routes.js'
-import type { AnyClaims, JsonClaims } from '../../src/index.js'
+import type { JsonClaims, ReadClientIp } from '../../src/index.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 /** Cookies over plain HTTP, and their CSRF values. */
 export const COOKIES = { JWT_TOKEN_LOCATION: ['cookies', 'headers'], JWT_COOKIE_SECURE: false } as const
 
-type Options = Partial<SessionRoutesOptions<JsonClaims, AnyClaims>>
+interface Options extends Partial<SessionRoutesOptions<JsonClaims>> {
+  /** An option of the manager. */
+  readonly clientIp?: ReadClientIp
+}
 
 /** Everybody's password is `secret`. */
-export const logIn: SessionRoutesOptions<JsonClaims, AnyClaims>['logIn'] = ({ name, password }) =>
+export const logIn: SessionRoutesOptions<JsonClaims>['logIn'] = ({ name, password }) =>
   typeof name === 'string' && password === 'secret' ? { uid: name, role: 'reader' } : null
 
 /** Session routes on a memory store, and a browser that keeps their cookies. */
-export function createRoutes(config: TokenConfigOptions = COOKIES, options: Options = {}) {
-  const revocable = createRevocable(config)
+export function createRoutes(config: TokenConfigOptions = COOKIES, given: Options = {}) {
+  const { clientIp, ...options } = given
+  const revocable = createRevocable(config, { ...(clientIp && { clientIp }) })
   const routes = createSessionRoutes(revocable.tokens, { logIn, ...options })
   return { ...revocable, routes, createBrowser: () => createBrowser(routes) }
 }
@@ -54,6 +58,8 @@ function createBrowser({ handle }: ReturnType<typeof createSessionRoutes>) {
   return {
     jar,
     send,
+    /** A request of the application's own pages. */
+    request: () => new Request('http://localhost/', { headers: jar.headers('/') }),
     logIn: (name = 'ada', more: object = {}) =>
       send('POST /auth/login', { body: { name, password: 'secret', ...more } }),
   }

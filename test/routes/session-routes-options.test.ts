@@ -11,9 +11,8 @@ describe('options that no routes can be made with are a TypeError', () => {
   test.each<[name: string, options: object]>([
     ['logIn left out', { logIn: undefined }],
     ['logIn', { logIn: 'ada' }],
-    ['pairOptions', { pairOptions: { scopes: ['a'] } }],
-    ['claimsOnRefresh', { claimsOnRefresh: null }],
-    ['readIp', { readIp: '::1' }],
+    ['describeUser', { describeUser: { scopes: ['a'] } }],
+    ['an option of the manager', { readIp: () => null }],
     ['rateLimit', { rateLimit: null }],
     ['rateLimit without before', { rateLimit: { after: () => undefined } }],
     ['after of rateLimit', { rateLimit: { before: () => 0, after: 1 } }],

@@ -72,7 +72,7 @@ describe('GET session', () => {
 
   test('says how long an access token is fresh', async () => {
     const { createBrowser, clock } = createRoutes(COOKIES, {
-      pairOptions: () => ({ access: { fresh: '1m' } }),
+      describeUser: () => ({ access: { fresh: '1m' } }),
     })
     const browser = createBrowser()
     expect(await (await browser.logIn()).json()).toMatchObject({ session: { fresh: true } })

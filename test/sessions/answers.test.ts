@@ -230,8 +230,8 @@ describe('a mistake in a call is told by name', () => {
     ],
     [
       'an option of a refresh',
-      () => tokens.refresh('a.b.c', { claim: {} } as never),
-      'Unknown option "claim" of refresh(); did you mean "claims"?',
+      () => tokens.refresh('a.b.c', { acces: {} } as never),
+      'Unknown option "acces" of refresh(); did you mean "access"?',
     ],
     ['an actor', () => tokens.revokeAll({ actor: 7 as never }), 'actor must be a string'],
   ])('%s', async (_what, call, message) => {

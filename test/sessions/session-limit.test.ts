@@ -118,7 +118,15 @@ describe('refuse', () => {
     expect(revoked).toEqual([])
     expect(loggedIn).not.toHaveBeenCalled()
     expect(rejected).toEqual([
-      { code: 'SESSION_LIMIT_REACHED', reason: 'Session limit reached', sub: 'ada', jti: null, sid: null },
+      {
+        code: 'SESSION_LIMIT_REACHED',
+        reason: 'Session limit reached',
+        sub: 'ada',
+        jti: null,
+        sid: null,
+        ip: null,
+        userAgent: null,
+      },
     ])
   })
 

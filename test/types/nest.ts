@@ -11,6 +11,7 @@ import {
   readUpgrade,
   RequireScopes,
   sendCookies,
+  SessionModule,
   TokenGuard,
   TokenModule,
 } from 'tokenlib/nest'
@@ -201,3 +202,39 @@ const upgrade = readUpgrade({}, tokens)
 upgrade?.payload.age satisfies number | undefined
 // @ts-expect-error there is no such claim
 void upgrade?.payload.agee
+
+// Without a type argument: the options are typed by the module, whatever the claims of the application are.
+declare class UsersService {
+  find(uid: string): Promise<UserRow | null>
+}
+interface UserRow {
+  readonly uid: string
+  readonly role: string
+}
+SessionModule.forRootAsync({
+  inject: [UsersService],
+  useFactory: (users: UsersService) => ({
+    logIn: async ({ name }) => (typeof name === 'string' ? users.find(name) : null),
+    describeUser: async (uid, { claims, reason }) => {
+      const user = await users.find(uid.toLowerCase())
+      const tenant: unknown = claims['tenant']
+      if (user === null || reason === 'login') return null
+      return { claims: { role: user.role, tenant }, scopes: user.role === 'admin' ? ['admin'] : [] }
+    },
+  }),
+})
+SessionModule.forRootAsync({
+  inject: [UsersService],
+  useFactory: async (users: UsersService) => ({
+    logIn: () => null,
+    describeUser: (uid) => users.find(uid).then((user) => (user === null ? null : { claims: user })),
+  }),
+})
+SessionModule.forRoot({ logIn: () => null, describeUser: (uid) => ({ scopes: [uid.trim()] }) })
+SessionModule.forRootAsync({
+  useFactory: () => ({
+    logIn: () => null,
+    // @ts-expect-error a forgotten return must not keep rights
+    describeUser: (uid) => void uid,
+  }),
+})

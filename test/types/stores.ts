@@ -56,9 +56,9 @@ await tokens.revokeToken(payload)
 await tokens.revokeSession(payload)
 await tokens.revokeSession('sid')
 await tokens.revokeOtherSessions(payload)
-await tokens.refresh('token', { claims: { role: 'user' }, access: { expiresIn: '5m' }, ip: '192.0.2.1' })
-// @ts-expect-error the schema knows no such role
-await tokens.refresh('token', { claims: { role: 'root' } })
+await tokens.refresh('token', { access: { expiresIn: '5m' }, ip: '192.0.2.1' })
+// @ts-expect-error describeUser says what the claims are
+await tokens.refresh('token', { claims: { role: 'user' } })
 // @ts-expect-error a user is named by a string
 await tokens.revokeUser(7)
 

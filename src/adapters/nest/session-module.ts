@@ -11,7 +11,6 @@ import {
 import { ApplicationConfig, ModulesContainer, Reflector } from '@nestjs/core'
 import type { AnyClaims } from '../../claims/payload.js'
 import { ConfigurationError } from '../../errors.js'
-import type { JsonClaims } from '../../manager/manager-options.js'
 import type { TokenManager } from '../../manager/token-manager.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
@@ -31,21 +30,13 @@ export interface SessionModuleExtras extends Pick<ModuleMetadata, 'imports'> {
   readonly controller?: Type<SessionController>
 }
 
-/** What `useFactory` returns; the path is needed before. */
-export type SessionModuleOptions<Input extends object, Output extends object> = Omit<
-  SessionRoutesOptions<Input, Output>,
-  'path'
->
+/** What `useFactory` returns; the path is needed before. The module cannot know the claims of its manager. */
+export type SessionModuleOptions = Omit<SessionRoutesOptions<object, AnyClaims>, 'path'>
 
 /** How `forRootAsync` gets the options of the routes. */
-export interface SessionModuleAsyncOptions<
-  Input extends object,
-  Output extends object,
-> extends SessionModuleExtras {
+export interface SessionModuleAsyncOptions extends SessionModuleExtras {
   readonly inject?: NonNullable<FactoryProvider['inject']>
-  readonly useFactory: (
-    ...injected: never[]
-  ) => SessionModuleOptions<Input, Output> | Promise<SessionModuleOptions<Input, Output>>
+  readonly useFactory: (...injected: never[]) => SessionModuleOptions | Promise<SessionModuleOptions>
 }
 
 const EXTRAS: OptionNames<SessionModuleExtras> = { name: true, path: true, controller: true, imports: true }
@@ -68,9 +59,7 @@ export class SessionModule implements OnModuleInit {
   }
 
   /** Registers routes whose options are known. */
-  static forRoot<Input extends object = JsonClaims, Output extends object = AnyClaims>(
-    options: SessionModuleOptions<Input, Output> & SessionModuleExtras,
-  ): DynamicModule {
+  static forRoot(options: SessionModuleOptions & SessionModuleExtras): DynamicModule {
     assertOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT_OPTIONS)
     const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
     assertRouteOptions(routes)
@@ -78,9 +67,7 @@ export class SessionModule implements OnModuleInit {
   }
 
   /** Registers routes whose options need other providers, such as a service that knows the users. */
-  static forRootAsync<Input extends object = JsonClaims, Output extends object = AnyClaims>(
-    options: SessionModuleAsyncOptions<Input, Output>,
-  ): DynamicModule {
+  static forRootAsync(options: SessionModuleAsyncOptions): DynamicModule {
     assertOptions('SessionModule.forRootAsync()', options, { ...EXTRAS, inject: true, useFactory: true })
     const { inject = [], useFactory } = options
     if (typeof useFactory !== 'function') throw new TypeError('useFactory must be a function')
@@ -99,8 +86,8 @@ Module({})(SessionModule)
 
 interface Registration {
   readonly source: SessionRoutesSource
-  readonly tokens: TokenManager
-  readonly options: SessionModuleOptions<JsonClaims, AnyClaims>
+  readonly tokens: TokenManager<object>
+  readonly options: SessionModuleOptions
   readonly path: string
 }
 const REGISTRATION = Symbol('SessionModule')
@@ -115,7 +102,9 @@ function createModule(
   provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
 ): DynamicModule {
   assertPath(path)
-  const register = (...parts: [SessionRoutesSource, TokenManager, Registration['options']]): Registration => {
+  const register = (
+    ...parts: [SessionRoutesSource, TokenManager<object>, Registration['options']]
+  ): Registration => {
     const [source, tokens, options] = parts
     return { source, tokens, options, path }
   }

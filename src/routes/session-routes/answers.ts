@@ -1,8 +1,6 @@
 import { extraClaims, type TokenPayload, type TokenType } from '../../claims/payload.js'
-import { toBase64url } from '../../encoding.js'
 import { keepPrivate } from '../../http/refreshed-response.js'
 import {
-  readOwnClaims,
   setAccessCookies,
   setRefreshCookies,
   unsetAccessCookies,
@@ -10,7 +8,6 @@ import {
 } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import type { TokenPair } from '../../sessions/options.js'
-import { parseDuration } from '../../time.js'
 import type { Transport } from './credentials.js'
 
 /** A session as its own client sees it. Times are seconds from now, because clocks of clients are wrong. */
@@ -89,31 +86,6 @@ export function createTokenAnswer(
     members.refreshToken = refreshToken
   }
   return withCookies(createJsonAnswer({ session, ...members }), cookies)
-}
-
-/**
- * Throws `TypeError` if browsers would drop the cookies of the next pair. A refresh token that was used up cannot be given
- * back, so this is found out before. `token` is a verified refresh token, `claims` are the extra claims that replace its own.
- */
-export function assertCookieSizes({ config }: AnswerParts, token: string, claims: object): void {
-  const [header, , signature] = token.split('.', 3)
-  const { [config.JWT_IDENTITY_CLAIM]: sub, ...own } = readOwnClaims(token) as Record<string, unknown>
-  const replaced = new Set(Object.keys(extraClaims(own)))
-  const { gen, exp, ...kept } = Object.fromEntries(
-    Object.entries(own).filter(([name]) => !replaced.has(name)),
-  )
-  const toToken = (ends: unknown, changes: object): string => {
-    const next = { ...kept, ...changes, ...claims, [config.JWT_IDENTITY_CLAIM]: sub, exp: ends }
-    return `${header}.${toBase64url(JSON.stringify(next))}.${signature}`
-  }
-  if (config.hasLocation('cookies', 'access')) {
-    const lifetime = config.JWT_ACCESS_TOKEN_EXPIRES
-    const ends = lifetime === false ? exp : (kept['iat'] as number) + parseDuration(lifetime)
-    setAccessCookies({ config }, toToken(ends, { type: 'access', fresh: false }))
-  }
-  if (config.hasLocation('cookies', 'refresh')) {
-    setRefreshCookies({ config }, toToken(exp, { gen: Number(gen) + 1 }))
-  }
 }
 
 /** A 200 with a body that nobody may keep. */

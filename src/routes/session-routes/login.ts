@@ -1,12 +1,10 @@
-import { TOKEN_OPTIONS } from '../../claims/create.js'
 import type { TokenPayload, TokenType } from '../../claims/payload.js'
 import { CsrfError, isTokenError } from '../../errors.js'
 import { readOwnClaims } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
-import { assertOptions, type OptionNames } from '../../options.js'
 import { isFromOrigin } from '../../request/csrf.js'
 import { toRequestView } from '../../request/request-source.js'
-import type { CreateTokenPairOptions, PairTokenOptions, TokenPair } from '../../sessions/options.js'
+import type { CreateTokenPairOptions, TokenPair } from '../../sessions/options.js'
 import {
   createDeletions,
   createTokenAnswer,
@@ -16,42 +14,40 @@ import {
 } from './answers.js'
 import { type LoginBody, parseLoginBody, type Transport } from './credentials.js'
 import { checkCredentials, type UserClaims } from './check-credentials.js'
-import type { LoginPairOptions } from './options.js'
-import { readOrigin, type RouteParts, toErrorAnswer } from './parts.js'
+import { type RouteParts, toErrorAnswer } from './parts.js'
 import { RefusedRequest } from './refused-request.js'
 
 /** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
 export async function answerLogin(parts: RouteParts, request: Request): Promise<Response> {
-  const { config } = parts.tokens
+  const { tokens, options } = parts
+  const { config } = tokens
   assertOwnPage(config, request)
-  const body = await parseLoginBody(request, config)
+  const { credentials, ...body } = await parseLoginBody(request, config)
   const transport = parseTransport(config, body)
-  const claims = await checkCredentials(
-    parts,
-    { route: 'login', credentials: body.credentials, request },
-    null,
-  )
-  if (claims instanceof Response) return claims
-
-  const pairOptions = await readPairOptions(parts, claims, body.remember, request)
-  const replaced = await readSessionsOfCookies(parts, request)
-  // The new session is opened first: if that fails, the session before goes on. With a limit it must be ended first, or
-  // it would count.
-  const counted =
-    parts.options.maxSessions === undefined ? [] : replaced.filter(({ sub }) => sub === claims.uid)
-  const others = replaced.filter((payload) => !counted.includes(payload))
-  await endSessions(parts, counted, request)
+  const given = { route: 'login', credentials, request, sub: null } as const
+  let hasEndedCookies = false
   try {
-    const options = { ...pairOptions, ...readOrigin(parts, request) }
-    const answer = await openSession(parts, claims, options, async (pair) => {
-      const created = createLoginAnswer(parts, pair, transport)
-      await endSessions(parts, others, request)
-      return created
+    return await checkCredentials(parts, given, async (claims, settle) => {
+      const replaced = await readSessionsOfCookies(parts, request)
+      // The new session is opened first: if that fails, the session before goes on. With a limit it must be ended first,
+      // or it would count.
+      const counted =
+        options.maxSessions === undefined ? [] : replaced.filter(({ sub }) => sub === claims.uid)
+      const others = replaced.filter((payload) => !counted.includes(payload))
+      await endSessions(parts, counted, request)
+      hasEndedCookies = counted.length > 0
+      const pairOptions = { ...readPairOptions(parts, body.remember), request }
+      const answer = await openSession(parts, claims, pairOptions, async (pair) => {
+        const created = createLoginAnswer(parts, pair, transport)
+        await settle('success')
+        await endSessions(parts, others, request)
+        return created
+      })
+      const hasEnded = replaced.length > 0
+      return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
     })
-    const hasEnded = replaced.length > 0
-    return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
   } catch (error) {
-    if (counted.length === 0) throw error
+    if (!hasEndedCookies) throw error
     return withCookies(toErrorAnswer(parts, error), createDeletions(config))
   }
 }
@@ -70,7 +66,7 @@ async function openSession(
     // Read, not verified: the error may be that the tokens are refused.
     const { sid } = readOwnClaims(pair.accessToken) as { readonly sid: string }
     // If the store is unavailable, the session stays in the list until it expires. The first error is the one to report.
-    await tokens.revokeSession({ sid, sub: claims.uid }).catch(() => undefined)
+    await tokens.revokeSession({ sid, sub: claims.uid }, { request: options.request }).catch(() => undefined)
     throw error
   }
 }
@@ -82,7 +78,7 @@ function createLoginAnswer(parts: RouteParts, pair: TokenPair, transport: Transp
     return createAnswer(parts, pair, transport)
   } catch (cause) {
     if (!isTokenError(cause)) throw cause
-    throw new TypeError(`pairOptions makes tokens that the manager refuses: ${cause.code}`, { cause })
+    throw new TypeError(`describeUser makes tokens that the manager refuses: ${cause.code}`, { cause })
   }
 }
 
@@ -96,7 +92,7 @@ function assertOwnPage(config: TokenConfig, request: Request): void {
   throw new CsrfError('The login comes from a page of another origin')
 }
 
-function parseTransport(config: TokenConfig, { transport }: LoginBody): Transport {
+function parseTransport(config: TokenConfig, { transport }: Pick<LoginBody, 'transport'>): Transport {
   const isBearerPossible = isReadElsewhere(config, 'access') && isReadElsewhere(config, 'refresh')
   const isCookiePossible = config.hasLocation('cookies')
   const chosen = transport ?? (isCookiePossible ? 'cookies' : 'bearer')
@@ -104,39 +100,21 @@ function parseTransport(config: TokenConfig, { transport }: LoginBody): Transpor
   throw new RefusedRequest(400, 'REQUEST_INVALID', `transport "${chosen}" is not configured`)
 }
 
-async function readPairOptions(
+function readPairOptions(
   { options, tokens }: RouteParts,
-  claims: UserClaims,
   remember: boolean | undefined,
-  request: Request,
-): Promise<CreateTokenPairOptions> {
-  const { access, ...given } = (await options.pairOptions?.(claims, request)) ?? {}
-  assertOptions('pairOptions', { access, ...given }, LOGIN_PAIR_OPTIONS)
+): CreateTokenPairOptions {
   const { maxSessions, whenFull } = options
   const isRemembered = remember ?? !tokens.config.JWT_SESSION_COOKIE
   const lifetime = isRemembered ? options.remember?.remembered : options.remember?.session
   return {
-    ...given,
-    access: { fresh: given.fresh ?? true, ...access },
-    ...(lifetime !== undefined &&
-      !hasExpiry(given) && { refresh: { ...given.refresh, expiresIn: lifetime } }),
+    access: { fresh: true },
+    ...(lifetime !== undefined && { refresh: { expiresIn: lifetime } }),
     ...(remember !== undefined && { remember }),
     ...(maxSessions !== undefined && { maxSessions }),
     ...(whenFull !== undefined && { whenFull }),
   }
 }
-
-function hasExpiry({ refresh = {}, ...shared }: LoginPairOptions): boolean {
-  return [refresh, shared].some(
-    ({ expiresIn, expiresAt }) => expiresIn !== undefined || expiresAt !== undefined,
-  )
-}
-
-const { notBefore: _notBefore, ...LOGIN_PAIR_OPTIONS } = {
-  ...TOKEN_OPTIONS,
-  access: true,
-  refresh: true,
-} satisfies OptionNames<PairTokenOptions>
 
 /** The answer with a pair that was just made. */
 export function createAnswer({ tokens }: RouteParts, pair: TokenPair, transport: Transport): Response {
@@ -162,7 +140,7 @@ async function endSessions(
   sessions: readonly TokenPayload[],
   request: Request,
 ): Promise<void> {
-  for (const payload of sessions) await parts.tokens.logout(payload, readOrigin(parts, request))
+  for (const payload of sessions) await parts.tokens.logout(payload, { request })
 }
 
 // A genuine token, expired or not. What is none has no session to end.

@@ -1,9 +1,8 @@
-import type { TokenPayload } from '../../claims/payload.js'
 import { ConfigurationError } from '../../errors.js'
 import { coversPath } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
+import type { DescribedLogin, UserDescription } from '../../manager/describe-user.js'
 import { assertOptions, type OptionNames } from '../../options.js'
-import type { PairTokenOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
 import { assertPath } from '../shared/route-path.js'
 
@@ -13,13 +12,10 @@ export type Credentials = Readonly<Record<string, unknown>>
 /** What `logIn` finds: the claims of the user, `null` for wrong credentials, or a response of the application's own. */
 export type LoginResult<Input extends object> = ({ readonly uid: string } & Input) | Response | null
 
-/** The options of a log-in's tokens. A session cannot begin later, so there is no `notBefore`. */
-export type LoginPairOptions = Omit<PairTokenOptions, 'notBefore'>
-
 /** One attempt to log in or to step up. */
 export interface LoginAttempt {
   readonly route: 'login' | 'step-up'
-  /** The client's address, where it is known. */
+  /** The client's address as `clientIp` of the manager reads it; `null` where it is not known. */
   readonly ip: string | null
   /** The user of a step-up, by the refresh token: whatever name the credentials have. `null` for a log-in. */
   readonly sub: string | null
@@ -34,31 +30,24 @@ export type LoginOutcome = 'success' | 'failure' | 'response'
 export interface LoginRateLimit {
   /** Called before `logIn`. The number of seconds after which the client may try again, or nothing to let it try now. */
   before(attempt: LoginAttempt): Promise<number | null | undefined> | number | null | undefined
-  /** Called after `logIn`, unless that has thrown. */
+  /** Called when it is known whether the user may log in, unless `logIn` has thrown. */
   after?(attempt: LoginAttempt, outcome: LoginOutcome): Promise<void> | void
 }
 
-/** What the session routes are built from; the types of claims are those of the manager. */
-export interface SessionRoutesOptions<Input extends object, Output extends object> {
+/** What the session routes are built from; `Input` are the claims of the manager, `Known` those that tokens have. */
+export interface SessionRoutesOptions<Input extends object, Known = Input> {
   /** The application's own check of credentials. It should take as long for an unknown user as for a known one. */
   logIn(credentials: Credentials, request: Request): Promise<LoginResult<Input>> | LoginResult<Input>
   /** Where the routes are. Default `/auth`. */
   readonly path?: string
-  /** Options of a new log-in's tokens: scopes, lifetimes. Its access token is fresh unless they say something else. */
-  pairOptions?(
-    claims: { readonly uid: string } & Input,
-    request: Request,
-  ): Promise<LoginPairOptions> | LoginPairOptions
   /**
-   * The extra claims from this refresh on; `undefined` keeps those of the token, and `null` ends the session, because the
-   * user is gone.
+   * Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. Registered at the
+   * manager, so that it counts for every refresh: as an option here for users who are known where the routes are made.
    */
-  claimsOnRefresh?(
-    payload: TokenPayload<Output>,
-    request: Request,
-  ): Promise<Input | null | undefined> | Input | null | undefined
-  /** The client's address, where the request does not show it: behind a proxy it is the proxy's. */
-  readIp?(request: Request): string | null | undefined
+  describeUser?(
+    uid: string,
+    login: DescribedLogin<Known>,
+  ): UserDescription<Input> | null | Promise<UserDescription<Input> | null>
   readonly rateLimit?: LoginRateLimit
   /** How long sessions last that are remembered, and those that are not, instead of `JWT_REFRESH_TOKEN_EXPIRES`. */
   readonly remember?: RememberLifetimes
@@ -77,12 +66,10 @@ export interface RememberLifetimes {
 }
 
 /** The names of `SessionRoutesOptions`. */
-export const ROUTE_OPTIONS: OptionNames<SessionRoutesOptions<object, object>> = {
+export const ROUTE_OPTIONS: OptionNames<SessionRoutesOptions<object>> = {
   logIn: true,
   path: true,
-  pairOptions: true,
-  claimsOnRefresh: true,
-  readIp: true,
+  describeUser: true,
   rateLimit: true,
   remember: true,
   maxSessions: true,
@@ -93,13 +80,14 @@ export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
   login: 'logIn',
   authenticate: 'logIn',
   prefix: 'path',
-  ip: 'readIp',
+  pairOptions: 'describeUser',
+  claimsOnRefresh: 'describeUser',
 }
-const FUNCTIONS = ['logIn', 'pairOptions', 'claimsOnRefresh', 'readIp'] as const
+const FUNCTIONS = ['logIn', 'describeUser'] as const
 
 // Whatever the types of the claims are.
 type RouteFunctions = Pick<
-  SessionRoutesOptions<never, never>,
+  SessionRoutesOptions<never>,
   'path' | 'rateLimit' | 'remember' | 'maxSessions' | 'whenFull'
 > & {
   readonly [Name in (typeof FUNCTIONS)[number]]?: unknown

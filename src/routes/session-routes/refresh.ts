@@ -1,12 +1,12 @@
-import type { TokenPayload } from '../../claims/payload.js'
-import { isTokenError, SubjectNotFoundError } from '../../errors.js'
-import type { JsonClaims } from '../../manager/manager-options.js'
+import { isTokenError } from '../../errors.js'
+import { assertFitsCookies } from '../../http/implicit-refresh.js'
+import { toRequestView } from '../../request/request-source.js'
 import type { RefreshOptions } from '../../sessions/options.js'
-import { assertCookieSizes, createDeletions, withCookies } from './answers.js'
+import { createDeletions, withCookies } from './answers.js'
 import { checkCredentials } from './check-credentials.js'
 import { parseLoginBody } from './credentials.js'
 import { createAnswer } from './login.js'
-import { readOrigin, type RouteParts, toErrorAnswer } from './parts.js'
+import { type RouteParts, toErrorAnswer } from './parts.js'
 
 /** The next pair of a session, for its refresh token. */
 export async function answerRefresh(parts: RouteParts, request: Request): Promise<Response> {
@@ -19,52 +19,23 @@ export async function answerStepUp(parts: RouteParts, request: Request): Promise
     // First: nobody without a token of the session can try passwords here.
     const { sub } = await parts.tokens.refreshTokenRequired(request)
     const { credentials } = await parseLoginBody(request, parts.tokens.config)
-    const claims = await checkCredentials(parts, { route: 'step-up', credentials, request }, sub)
-    return claims instanceof Response ? claims : refresh(parts, request, { access: { fresh: true } })
+    const given = { route: 'step-up', credentials, request, sub } as const
+    return checkCredentials(parts, given, async (_claims, settle) => {
+      // First: a limiter that fails must not use the refresh token up.
+      await settle('success')
+      return refresh(parts, request, { access: { fresh: true } })
+    })
   })
 }
 
-async function refresh(
-  parts: RouteParts,
-  request: Request,
-  options: Pick<RefreshOptions<JsonClaims>, 'access'>,
-): Promise<Response> {
+async function refresh(parts: RouteParts, request: Request, options: RefreshOptions): Promise<Response> {
   const { tokens } = parts
-  const claims = await readNewClaims(parts, request)
   const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
   // As it came: what was in a cookie is never put where a script can read it.
   const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
-  if (found !== null && transport === 'cookies' && claims !== undefined) {
-    assertCookieSizes(tokens, found.token, claims)
-  }
-  const origin = readOrigin(parts, request)
-  const pair = await tokens.refresh(request, {
-    ...(origin.ip !== undefined && { ip: origin.ip }),
-    ...options,
-    ...(claims !== undefined && { claims }),
-  })
+  if (transport === 'cookies') assertFitsCookies(tokens, toRequestView(request))
+  const pair = await tokens.refresh(request, options)
   return createAnswer(parts, pair, transport)
-}
-
-// What the application says about the user of a refresh token, which is checked before and used up after.
-async function readNewClaims(parts: RouteParts, request: Request): Promise<JsonClaims | undefined> {
-  const { tokens, options } = parts
-  if (options.claimsOnRefresh === undefined) return undefined
-  const payload: TokenPayload = await tokens.refreshTokenRequired(request)
-  // A token of no session: refresh() refuses it.
-  if (payload.sid === undefined) return undefined
-  const claims = await options.claimsOnRefresh(payload, request)
-  if (claims === null) {
-    const session = await tokens.getSession(payload.sid, payload.sub)
-    await tokens.revokeSession(payload, readOrigin(parts, request))
-    if (session !== null) throw new SubjectNotFoundError()
-    // It was over before: refresh() refuses it.
-    return undefined
-  }
-  if (claims !== undefined && (typeof claims !== 'object' || Array.isArray(claims))) {
-    throw new TypeError('claimsOnRefresh must return claims, null for a user who is gone, or undefined')
-  }
-  return claims
 }
 
 // With these, the request itself has ended its session. Where the session was over before, the user may have logged in

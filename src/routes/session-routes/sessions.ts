@@ -10,19 +10,19 @@ import {
   toSessionAnswer,
   withCookies,
 } from './answers.js'
-import { readOrigin, type RouteParts } from './parts.js'
+import type { RouteParts } from './parts.js'
 import { RefusedRequest } from './refused-request.js'
 
 /** Ends the session of every token in the request, and deletes the cookies. */
 export async function answerLogout(parts: RouteParts, request: Request): Promise<Response> {
-  await parts.tokens.logoutRequest(request, readOrigin(parts, request))
+  await parts.tokens.logoutRequest(request)
   return createEnd(parts)
 }
 
 /** Ends every session of the user. */
 export async function answerLogoutEverywhere(parts: RouteParts, request: Request): Promise<Response> {
   const { sub } = await parts.accessTokenRequired(request)
-  await parts.tokens.revokeUser(sub, readOrigin(parts, request))
+  await parts.tokens.revokeUser(sub, { request })
   return createEnd(parts)
 }
 
@@ -58,7 +58,7 @@ export async function answerEndSession(parts: RouteParts, request: Request, id: 
   const session = id === '' ? null : await tokens.getSession(id, payload.sub)
   if (session === null) throw sessionNotFound('The user has no such session')
   const ended = { sid: session.id, sub: payload.sub }
-  await tokens.revokeSession(ended, { ...readOrigin(parts, request), issuer: 'own' })
+  await tokens.revokeSession(ended, { request, issuer: 'own' })
   return session.id === payload.sid ? createEnd(parts) : createEmptyAnswer()
 }
 
@@ -66,7 +66,7 @@ export async function answerEndSession(parts: RouteParts, request: Request, id: 
 export async function answerEndOtherSessions(parts: RouteParts, request: Request): Promise<Response> {
   const payload: TokenPayload = await parts.accessTokenRequired(request)
   if (payload.sid === undefined) throw sessionNotFound('The token belongs to no session')
-  const ended = await parts.tokens.revokeOtherSessions(payload, readOrigin(parts, request))
+  const ended = await parts.tokens.revokeOtherSessions(payload, { request })
   return createJsonAnswer({ ended })
 }
 

@@ -8,6 +8,7 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   issued: true,
   rejected: true,
   loggedIn: true,
+  loginFailed: true,
   loggedOut: true,
   revoked: true,
   refreshed: true,

@@ -1,0 +1,161 @@
+import type { ClaimsInput, CreateTokenOptions } from '../claims/create.js'
+import type { JsonClaims } from '../claims/extra-claims.js'
+import { hasScopes, isNonEmptyString, parseScopes } from '../claims/payload.js'
+import { ConfigurationError, isTokenError, SubjectNotFoundError } from '../errors.js'
+import { isJsonObject } from '../json.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import type { PairTokenOptions } from '../sessions/options.js'
+import { mergeOptions } from './token-maker.js'
+
+/** What the tokens of a user say. Members that are left out stay as they are. */
+export interface UserDescription<Input extends object = JsonClaims> {
+  /** All extra claims, in place of those so far. */
+  readonly claims?: Input | undefined
+  /** All scopes, in place of those so far. */
+  readonly scopes?: CreateTokenOptions['scopes'] | undefined
+  readonly audience?: CreateTokenOptions['audience'] | undefined
+  /** The lifetime of access tokens; `fresh` counts at a login only, because a refresh proves nothing. */
+  readonly access?: Pick<CreateTokenOptions, 'expiresIn' | 'expiresAt' | 'fresh'>
+  /** How long the session lasts; counts at a login only, because a refresh does not move the end of a session. */
+  readonly refresh?: Pick<CreateTokenOptions, 'expiresIn' | 'expiresAt'>
+}
+
+/** Why a user is described, and what the tokens would say without a description. */
+export interface DescribedLogin<Claims = JsonClaims> {
+  /** `refresh` includes a step-up. */
+  readonly reason: 'login' | 'refresh'
+  /** At a login, what `createTokenPair` was given or `logIn` returned; at a refresh, the claims of the refresh token. */
+  readonly claims: Claims
+  readonly scopes: readonly string[]
+}
+
+/**
+ * Says what the tokens of a user contain, at the login and at every refresh. `null` means that the user may not log in any
+ * more: a login is refused, and a refresh ends the session.
+ */
+export type DescribeUser<Input extends object = JsonClaims, Known = Input> = (
+  uid: string,
+  login: DescribedLogin<Known>,
+) => UserDescription<Input> | null | Promise<UserDescription<Input> | null>
+
+/** What a pair is to be made of. */
+export interface PlannedTokens {
+  readonly input: ClaimsInput
+  readonly options: PairTokenOptions
+}
+
+/** Holds the one `describeUser` of a manager. */
+export interface UserDescriber {
+  /** `ConfigurationError` if another function is there already. */
+  register(describeUser: DescribeUser<object, never>): void
+  /** What the tokens are made of; `SubjectNotFoundError` for a user who may not log in any more. */
+  describe(planned: PlannedTokens, reason: DescribedLogin['reason']): Promise<PlannedTokens>
+}
+
+/** A describer that keeps what it is given until a function is registered. */
+export function createUserDescriber(): UserDescriber {
+  let registered: DescribeUser<object, never> | null = null
+  return {
+    register(describeUser) {
+      if (typeof describeUser !== 'function') throw new TypeError('describeUser must be a function')
+      if (registered !== null && registered !== describeUser) {
+        throw new ConfigurationError(
+          'The manager has a describeUser already, and a second one would change what its users may do: pass it ' +
+            'once, to new TokenManager() or to the session routes',
+        )
+      }
+      registered = describeUser
+    },
+    async describe(planned, reason) {
+      // Claims without a uid are refused where the tokens are made.
+      if (registered === null || !isNonEmptyString(planned.input?.uid)) return planned
+      const { uid, ...claims } = planned.input
+      const scopes = toList(planned.options.scopes ?? [])
+      const login: DescribedLogin<object> = { reason, claims, scopes }
+      const answer: unknown = await callDescribeUser(registered, uid, login)
+      if (answer === null) throw new SubjectNotFoundError()
+      return applyDescription(planned, parseDescription(answer), reason)
+    },
+  }
+}
+
+// A token error would pass for a refusal of the request's own token, and log the user out; some frameworks take a thrown
+// value that is no error for no error at all.
+async function callDescribeUser(
+  describeUser: DescribeUser<object, never>,
+  uid: string,
+  login: DescribedLogin<object>,
+): Promise<unknown> {
+  try {
+    return await describeUser(uid, login as DescribedLogin<never>)
+  } catch (error) {
+    if (error instanceof Error && !isTokenError(error)) throw error
+    throw new Error('describeUser failed', { cause: error })
+  }
+}
+
+const RULE = 'describeUser must return { claims, scopes }, or null for a user who may not log in'
+
+const NAMES: OptionNames<UserDescription> = {
+  claims: true,
+  scopes: true,
+  audience: true,
+  access: true,
+  refresh: true,
+}
+const EXPIRY = { expiresIn: true, expiresAt: true }
+
+// A forgotten `return` must not keep rights that were taken away.
+function parseDescription(answer: unknown): UserDescription<object> {
+  if (!isJsonObject(answer)) throw new TypeError(RULE)
+  assertOptions('what describeUser returns', answer, NAMES)
+  const { claims, access = {}, refresh = {} } = answer as UserDescription<object>
+  if (claims !== undefined && !isJsonObject(claims)) throw new TypeError(`${RULE}: claims must be an object`)
+  if (claims !== undefined && 'uid' in claims) throw new TypeError(`${RULE}: it cannot change the uid`)
+  assertOptions('access of describeUser', access, { ...EXPIRY, fresh: true })
+  assertOptions('refresh of describeUser', refresh, EXPIRY)
+  return answer as UserDescription<object>
+}
+
+function applyDescription(
+  { input, options }: PlannedTokens,
+  described: UserDescription<object>,
+  reason: DescribedLogin['reason'],
+): PlannedTokens {
+  const { claims, scopes, audience, access = {}, refresh = {} } = described
+  const { fresh, ...lifetime } = access
+  const withFreshness = reason === 'login' && fresh !== undefined ? { ...lifetime, fresh } : lifetime
+  return {
+    input: claims === undefined ? input : { ...claims, uid: input.uid },
+    options: {
+      ...options,
+      ...(scopes !== undefined && { scopes }),
+      ...(audience !== undefined && { audience }),
+      access: mergeOptions(restrict(options.access, described), withFreshness),
+      refresh: mergeOptions(restrict(options.refresh, described), refresh),
+    },
+  }
+}
+
+// One of the two tokens may be asked to have fewer scopes than the user, never more.
+function restrict(
+  own: CreateTokenOptions = {},
+  { scopes, audience }: UserDescription<object>,
+): CreateTokenOptions {
+  const { scopes: asked, audience: ownAudience, ...rest } = own
+  const allowed = scopes === undefined ? null : toList(scopes)
+  return {
+    ...rest,
+    ...(audience === undefined && ownAudience !== undefined && { audience: ownAudience }),
+    ...(asked !== undefined && {
+      scopes:
+        allowed === null ? asked : toList(asked).filter((scope) => hasScopes({ scopes: allowed }, scope)),
+    }),
+  }
+}
+
+// What is no list is refused where the token is made.
+function toList(scopes: readonly string[] | string): readonly string[] {
+  if (typeof scopes === 'string') return parseScopes(scopes)
+  return Array.isArray(scopes) ? scopes : []
+}

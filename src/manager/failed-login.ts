@@ -1,0 +1,51 @@
+import type { LoginFailure } from '../events.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import { clean, type SessionClientOptions } from '../sessions/client.js'
+import type { Authenticator } from './authenticate.js'
+
+/** A login that failed, for the event `loginFailed`. */
+export interface FailedLogin extends SessionClientOptions {
+  readonly reason: LoginFailure
+  /** The name as the client sent it; never a password. At most 128 characters are kept. */
+  readonly user?: string | null | undefined
+  /** The user of the session, for a step-up. */
+  readonly sub?: string | null | undefined
+}
+
+const NAMES: OptionNames<FailedLogin> = {
+  reason: true,
+  user: true,
+  sub: true,
+  request: true,
+  ip: true,
+  userAgent: true,
+}
+
+// Every reason is here, or this does not compile.
+const REASONS: Readonly<Record<LoginFailure, true>> = {
+  credentials: true,
+  user: true,
+  rateLimit: true,
+  sessionLimit: true,
+  response: true,
+}
+
+const MAX_USER_LENGTH = 128
+
+/** Emits `loginFailed`, or throws `TypeError` for what is no failed login. */
+export function reportFailedLogin(
+  { emit, clients }: Pick<Authenticator, 'emit' | 'clients'>,
+  failed: FailedLogin,
+): void {
+  assertOptions('reportFailedLogin()', failed, NAMES)
+  const { reason, user, sub = null, ...client } = failed
+  if (!Object.hasOwn(REASONS, reason)) {
+    throw new TypeError(`reason must be one of ${Object.keys(REASONS).join(', ')}`)
+  }
+  emit('loginFailed', () => ({
+    reason,
+    user: clean('user', user, MAX_USER_LENGTH),
+    sub,
+    ...clients.readQuietly(client),
+  }))
+}

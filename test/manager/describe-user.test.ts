@@ -1,0 +1,180 @@
+import { describe, expect, test, vi } from 'vitest'
+import { ConfigurationError, type TokenManager, type UserDescription } from '../../src/index.js'
+import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+
+const readPayload = async (tokens: TokenManager, token: string) => tokens.verifyToken(token)
+
+describe('what describeUser returns is in both tokens', () => {
+  test('at a login and at a refresh, with what it knows of the tokens so far', async () => {
+    const describeUser = vi.fn(
+      (_uid: string, { claims, scopes }: { claims: object; scopes: readonly string[] }) => ({
+        claims: { ...claims, count: scopes.length },
+        scopes: [...scopes, `s${scopes.length}`],
+      }),
+    )
+    const { tokens } = createRevocable({}, { describeUser })
+    const pair = await tokens.createTokenPair({ uid: 'ada', tenant: 'north' }, { scopes: 'read' })
+    expect(await readPayload(tokens, pair.accessToken)).toMatchObject({
+      tenant: 'north',
+      count: 1,
+      scopes: ['read', 's1'],
+    })
+    const next = await tokens.refresh(pair.refreshToken)
+    expect(await readPayload(tokens, next.accessToken)).toMatchObject({
+      tenant: 'north',
+      count: 2,
+      scopes: ['read', 's1', 's2'],
+    })
+    expect(describeUser.mock.calls).toEqual([
+      ['ada', { reason: 'login', claims: { tenant: 'north' }, scopes: ['read'] }],
+      ['ada', { reason: 'refresh', claims: { tenant: 'north', count: 1 }, scopes: ['read', 's1'] }],
+    ])
+  })
+
+  test('one of the tokens can be asked to have fewer scopes than the user, not more', async () => {
+    const { tokens } = createRevocable({}, { describeUser: () => ({ scopes: ['notes:*', 'read'] }) })
+    const access = { scopes: ['notes:write', 'admin'] }
+    const pair = await tokens.createTokenPair({ uid: 'ada' }, { access })
+    expect((await readPayload(tokens, pair.accessToken)).scopes).toEqual(['notes:write'])
+    const next = await tokens.refresh(pair.refreshToken, { access })
+    expect((await readPayload(tokens, next.accessToken)).scopes).toEqual(['notes:write'])
+    expect((await tokens.verifyToken(next.refreshToken, { type: 'refresh' })).scopes).toEqual([
+      'notes:*',
+      'read',
+    ])
+  })
+
+  test('lifetimes count at a refresh too, the end of the session and freshness at a login only', async () => {
+    const { tokens, clock } = createRevocable(
+      { JWT_REFRESH_TOKEN_EXPIRES: '1d' },
+      {
+        describeUser: () => ({
+          access: { expiresIn: '1m', fresh: true },
+          refresh: { expiresIn: '1h' },
+          audience: 'app',
+        }),
+      },
+    )
+    const pair = await tokens.createTokenPair({ uid: 'ada' }, { access: { expiresIn: '1h' } })
+    const first = await readPayload(tokens, pair.accessToken)
+    expect([first.exp, first.fresh, first.aud]).toEqual([clock.seconds + 60, true, 'app'])
+    const endsAt = (await tokens.verifyToken(pair.refreshToken, { type: 'refresh' })).exp
+    expect(endsAt).toBe(clock.seconds + 3600)
+    clock.seconds += 30
+    const next = await tokens.refresh(pair.refreshToken)
+    const second = await readPayload(tokens, next.accessToken)
+    expect([second.exp, second.fresh]).toEqual([clock.seconds + 60, false])
+    expect((await tokens.verifyToken(next.refreshToken, { type: 'refresh' })).exp).toBe(endsAt)
+  })
+})
+
+describe('null', () => {
+  test('refuses a login, and opens no session', async () => {
+    const { tokens } = createRevocable({}, { describeUser: () => null, clientIp: () => '192.0.2.1' })
+    const rejected = vi.fn()
+    tokens.on('rejected', rejected)
+    const request = new Request('http://localhost', { headers: { 'user-agent': 'Test/1' } })
+    expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }, { request }))).toBe('SUBJECT_NOT_FOUND')
+    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(rejected).toHaveBeenCalledExactlyOnceWith({
+      code: 'SUBJECT_NOT_FOUND',
+      reason: expect.any(String) as string,
+      sub: 'ada',
+      sid: null,
+      jti: null,
+      ip: '192.0.2.1',
+      userAgent: 'Test/1',
+    })
+  })
+
+  test('ends the session of a refresh', async () => {
+    let description: UserDescription | null = {}
+    const { tokens } = createRevocable({}, { describeUser: () => description })
+    const revoked = vi.fn()
+    tokens.on('revoked', revoked)
+    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    description = null
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
+    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(revoked).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ kind: 'session', sub: 'ada' }))
+  })
+
+  test('issues nothing while the store is down, and the token is as good as before', async () => {
+    let description: UserDescription | null = {}
+    const { tokens, store } = createRevocable({}, { describeUser: () => description })
+    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const down = vi.spyOn(store, 'revoke').mockRejectedValueOnce(new Error('ECONNREFUSED'))
+    description = null
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+    expect(down).toHaveBeenCalledTimes(1)
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
+  })
+})
+
+test('the store is asked after the description, and not once more for it', async () => {
+  const calls: string[] = []
+  const { tokens, store } = createRevocable(
+    {},
+    {
+      async describeUser() {
+        calls.push('describeUser')
+        return {}
+      },
+    },
+  )
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  calls.length = 0
+  const { sessions } = store
+  if (sessions === undefined) throw new Error('The memory store keeps sessions')
+  for (const name of ['rotate', 'get', 'present', 'list'] as const) {
+    const call = sessions[name].bind(sessions) as () => never
+    Object.assign(sessions, {
+      [name]: (...given: []) => {
+        calls.push(name)
+        return call(...given)
+      },
+    })
+  }
+  await tokens.refresh(refreshToken)
+  expect(calls).toEqual(['describeUser', 'rotate'])
+})
+
+test('a description that never comes uses nothing up', async () => {
+  const never = new Promise<UserDescription>(() => undefined)
+  const describeUser = vi.fn((): UserDescription | Promise<UserDescription> => ({}))
+  const { tokens } = createRevocable({ JWT_REFRESH_GRACE: 0 }, { describeUser })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  describeUser.mockReturnValueOnce(never)
+  void tokens.refresh(refreshToken)
+  expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+})
+
+describe('there is one describeUser', () => {
+  const describeUser = (): object => ({})
+
+  test('a second one is refused, the same one is not', () => {
+    const { tokens } = createRevocable({}, { describeUser })
+    expect(() => tokens.setDescribeUser(describeUser)).not.toThrow()
+    expect(() => tokens.setDescribeUser(() => ({}))).toThrow(ConfigurationError)
+    expect(() => tokens.setDescribeUser('describe' as never)).toThrow(TypeError)
+  })
+
+  test('session routes register theirs at the manager, unless their options are wrong', async () => {
+    const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers'] })
+    const options = { logIn: () => null, describeUser: () => ({ scopes: ['read'] }) }
+    expect(() => createSessionRoutes(tokens, { ...options, path: 'auth' })).toThrow(TypeError)
+    expect(
+      (await readPayload(tokens, (await tokens.createTokenPair({ uid: 'ada' })).accessToken)).scopes,
+    ).toBe(undefined)
+    createSessionRoutes(tokens, options)
+    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    expect((await readPayload(tokens, accessToken)).scopes).toEqual(['read'])
+    const next = await tokens.refresh(refreshToken)
+    expect((await readPayload(tokens, next.accessToken)).scopes).toEqual(['read'])
+    expect(() => createSessionRoutes(tokens, { ...options, path: '/other' })).not.toThrow()
+    expect(() => createSessionRoutes(tokens, { logIn: () => null, describeUser: () => null })).toThrow(
+      ConfigurationError,
+    )
+  })
+})
