@@ -142,7 +142,7 @@ export type { RevocationKind } from './revocation/revocation.js'
 export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
 export type { Position, ReplicaState, RevocationStore } from './revocation/store.js'
 export type { ReadClientIp, SessionClientOptions } from './sessions/client.js'
-export type { StoreHealth } from './sessions/connect-store.js'
+export type { ManagerHealth } from './manager/health.js'
 export type {
   ActorOptions,
   CreateTokenPairOptions,

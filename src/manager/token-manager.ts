@@ -30,7 +30,7 @@ import {
 } from '../revocation/revoker.js'
 import type { ReplicaState } from '../revocation/store.js'
 import { createClientReader } from '../sessions/client.js'
-import { connectStore, type StoreConnection, type StoreHealth } from '../sessions/connect-store.js'
+import { connectStore, type StoreConnection } from '../sessions/connect-store.js'
 import {
   type RevokeOptions,
   type CreateTokenPairOptions,
@@ -54,6 +54,7 @@ import { createDependency, type TokenDependency } from './dependencies.js'
 import { createUserDescriber, type DescribeUser } from './describe-user.js'
 import { createFastLane } from './fast-lane.js'
 import type { FormatError } from './format-error.js'
+import { type ManagerHealth, readHealth } from './health.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
@@ -417,10 +418,7 @@ export class TokenManager<
     reportFailedLogin(this.#authenticator, failed)
   }
 
-  /**
-   * Resolves once the store has been found fit for use, and the keys of every issuer are loaded; waits a few seconds for
-   * that, and then rejects with the reason. It does not ask again: for the state of the store at this moment, see `health`.
-   */
+  /** Resolves once the store is fit for use and the keys of every issuer are loaded; rejects after a few seconds. */
   async ready(): Promise<void> {
     const issuers = [...this.#authenticator.settings.issuers.values()]
     const keys = Promise.all(issuers.map((issuer) => issuer.keys.ready()))
@@ -430,9 +428,9 @@ export class TokenManager<
     await keys
   }
 
-  /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`, and says what is wrong; never rejects. */
-  async health(): Promise<StoreHealth> {
-    return this.#store?.health() ?? { status: 'up', responseTimeMs: null, error: null, replica: null }
+  /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`: what works, and what is wrong. Never rejects. */
+  async health(): Promise<ManagerHealth> {
+    return readHealth(this.#store, this.#maker)
   }
 
   /**

@@ -11,7 +11,7 @@ import {
   readClock,
   toMilliseconds,
 } from './postgres/history.js'
-import { readWatch, toChannel, withoutFailedNotify } from './postgres/notify.js'
+import { readWatch, toChannel, withoutFailedNotify, withoutNotify } from './postgres/notify.js'
 import { createSessionStatements } from './postgres/session-statements.js'
 import { createPostgresSessions } from './postgres/sessions.js'
 import { createClaimStatement } from './postgres/claim-statement.js'
@@ -104,12 +104,15 @@ export function createPostgresStore(
   const pruneClock = createCautiousClock(clock ?? systemClock)
   let prunedAt = monotonicNow()
 
+  const chooseRevoke = (batch: readonly Revocation[]): string => {
+    // Nobody has to be woken for nothing.
+    if (batch.length === 0) return withoutNotify(statements.revoke, channel)
+    return batch.some(({ kind }) => isWatermark(kind)) ? statements.revokeBefore : statements.revoke
+  }
+
   const revoke = async (batch: readonly Revocation[]) => {
     const values = [readClock(clock), ...toBatch(batch)]
-    const statement = batch.some(({ kind }) => isWatermark(kind))
-      ? statements.revokeBefore
-      : statements.revoke
-    const answer = await history.query<RevokeAnswer>(statement, values)
+    const answer = await history.query<RevokeAnswer>(chooseRevoke(batch), values)
     afterWrite()
     return answer
   }

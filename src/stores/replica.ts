@@ -180,7 +180,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       follower.start()
     },
     async revoke(batch) {
-      isUsed = true
+      // A batch of nothing only asks whether the store takes writes.
+      isUsed ||= batch.length > 0
       // How far a watermark reaches is for the store to decide, and the feed tells. The rest is merged before it is sent:
       // whatever becomes of the call, this process has been told.
       const final = batch.filter(({ kind }) => !isWatermark(kind))

@@ -3,6 +3,7 @@ import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminu
 import { expect, test } from 'vitest'
 import { TokenHealthIndicator, TokenModule } from '../../src/adapters/nest/index.js'
 import { TokenConfig, TokenManager } from '../../src/index.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
 import { createRedisStore } from '../../src/stores/redis.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'
@@ -43,13 +44,38 @@ const serveHealth = (tokens: TokenManager) =>
     providers: [TokenHealthIndicator, AdminHealth],
   })
 
+const UP = { status: 'up', canCheck: true, canWrite: true }
+
+test('a manager that only checks tokens is up, unless users have to log in there', async () => {
+  const revoke = async (): Promise<never> => {
+    throw new Error('READONLY at 10.0.0.7')
+  }
+  const tokens = new TokenManager({
+    config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+    revocation: { ...createMemoryStore(), revoke },
+  })
+  const indicator = new TokenHealthIndicator(tokens)
+  const degraded = {
+    canCheck: true,
+    canWrite: false,
+    responseTimeMs: expect.any(Number) as number,
+    message: 'Nobody can log in, and nothing can be revoked',
+  }
+  expect(await indicator.isHealthy()).toEqual({ tokens: { status: 'up', ...degraded } })
+  expect(await indicator.isHealthy('logins', { need: 'write' })).toEqual({
+    logins: { status: 'down', ...degraded },
+  })
+  await expect(indicator.isHealthy('x', { need: 'reads' as never })).rejects.toThrow(TypeError)
+  await expect(indicator.isHealthy('x', { needs: 'write' } as never)).rejects.toThrow('needs')
+})
+
 test('a manager without a store is up', async () => {
   const { send } = await serveHealth(createManager().tokens)
   const response = await send('/health')
   expect(response.status).toBe(200)
   expect(await response.json()).toMatchObject({
     status: 'ok',
-    info: { tokens: { status: 'up', responseTimeMs: null }, admins: { status: 'up', responseTimeMs: null } },
+    info: { tokens: { ...UP, responseTimeMs: null }, admins: { ...UP, responseTimeMs: null } },
   })
 })
 
@@ -67,7 +93,7 @@ describeWithOwnServer('redis', 'the health check of Terminus', () => {
       200,
       expect.objectContaining({
         details: expect.objectContaining({
-          tokens: { status: 'up', responseTimeMs: expect.any(Number) as number },
+          tokens: { ...UP, responseTimeMs: expect.any(Number) as number },
         }) as object,
       }),
     ])
@@ -78,12 +104,14 @@ describeWithOwnServer('redis', 'the health check of Terminus', () => {
         503,
         expect.objectContaining({
           status: 'error',
-          info: { admins: { status: 'up', responseTimeMs: null } },
+          info: { admins: { ...UP, responseTimeMs: null } },
           error: {
             tokens: {
               status: 'down',
+              canCheck: false,
+              canWrite: false,
               responseTimeMs: expect.any(Number) as number,
-              message: 'Revocation store unavailable',
+              message: 'Tokens cannot be checked',
             },
           },
         }),

@@ -238,7 +238,13 @@ describe('while calls of the store are not answered', () => {
   test('checks are answered from memory, and health says so', async () => {
     const { near, good, bad } = await createHung()
     expect([await ask(near, good), await ask(near, bad)]).toEqual(['passed', 'TOKEN_REVOKED'])
-    expect(await near.health()).toMatchObject({ status: 'up', error: null, replica: { isFresh: true } })
+    expect(await near.health()).toMatchObject({
+      status: 'degraded',
+      canCheck: true,
+      canWrite: false,
+      error: expect.any(Error) as Error,
+      replica: { isFresh: true },
+    })
   })
 
   test('a revocation that is not even sent is refused here, and written later', async () => {

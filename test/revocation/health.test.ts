@@ -1,13 +1,16 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createRedisStore } from '../../src/stores/redis.js'
 import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
+import { startKms } from '../helpers/kms.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 test('a manager without a store is up', async () => {
   expect(await createManager().tokens.health()).toEqual({
     status: 'up',
+    canCheck: true,
+    canWrite: true,
     responseTimeMs: null,
     error: null,
     replica: null,
@@ -18,6 +21,8 @@ test('a store that answers is up', async () => {
   const { tokens } = createRevocable()
   expect(await tokens.health()).toEqual({
     status: 'up',
+    canCheck: true,
+    canWrite: true,
     responseTimeMs: expect.any(Number) as number,
     replica: null,
     error: null,
@@ -50,6 +55,53 @@ describe('a store that does not answer is down, and the error says why', () => {
     })
     expect(await tokens.health()).toMatchObject({ status: 'down', error: { code: 'REVOCATION_UNAVAILABLE' } })
   })
+})
+
+test('a store that answers and takes no writes is degraded', async () => {
+  const fault = new Error('READONLY')
+  const revoke = async (): Promise<never> => {
+    throw fault
+  }
+  const { tokens } = createRevocable({}, { store: { ...createMemoryStore(), revoke } })
+  const expected = { status: 'degraded', canCheck: true, canWrite: false, error: fault }
+  expect(await tokens.health()).toMatchObject(expected)
+})
+
+test('a store that keeps no sessions is asked as well', async () => {
+  const { sessions: _, ...store } = createMemoryStore()
+  const { tokens } = createRevocable({}, { store })
+  expect(await tokens.health()).toMatchObject({ status: 'up', canCheck: true, canWrite: true })
+  await store.close()
+  expect(await tokens.health()).toMatchObject({ status: 'down', canCheck: false, canWrite: false })
+})
+
+test('it revokes nothing, and tells nobody', async () => {
+  const { tokens, store } = createRevocable()
+  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const events: string[] = []
+  tokens.on('revoked', ({ kind }) => void events.push(kind))
+  await tokens.health()
+  await tokens.verifyToken(accessToken)
+  expect((await store.feed(null, { waitMs: 0 })).entries).toEqual([])
+  expect(events).toEqual([])
+})
+
+test('a signer that failed keeps users from logging in, until it works again', async () => {
+  const kms = await startKms()
+  onTestFinished(() => kms.close())
+  const keys = [{ algorithm: 'ES256' as const, kid: 'kms', publicKey: kms.publicKey, sign: kms.sign }]
+  const tokens = new TokenManager({ config: new TokenConfig({}), keys, revocation: createMemoryStore() })
+  expect(await tokens.health()).toMatchObject({ status: 'up' })
+  kms.behave('fail')
+  await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })
+  expect(await tokens.health()).toMatchObject({
+    status: 'degraded',
+    canCheck: true,
+    canWrite: false,
+    error: { message: expect.stringContaining('AccessDenied') as string },
+  })
+  kms.behave('der')
+  expect(await tokens.health()).toMatchObject({ status: 'up', canWrite: true, error: null })
 })
 
 describe('ready and health tell different things', () => {

@@ -25,7 +25,7 @@ export {
   RequireScopes,
   TokenGuard,
 } from './token-guards.js'
-export { type TokenHealth, TokenHealthIndicator } from './token-health-indicator.js'
+export { type TokenHealth, TokenHealthIndicator, type TokenHealthOptions } from './token-health-indicator.js'
 export {
   TokenModule,
   type TokenModuleAsyncOptions,

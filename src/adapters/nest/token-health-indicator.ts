@@ -1,17 +1,30 @@
 import { Inject, Injectable, type Type } from '@nestjs/common'
 import { TokenManager } from '../../manager/token-manager.js'
+import { assertOptions, type OptionNames } from '../../options.js'
 import { type AnyManager, getTokenManagerToken } from './manager-token.js'
 
 /** What an indicator tells `@nestjs/terminus`. */
 export interface TokenHealth {
   readonly status: 'up' | 'down'
+  /** Whether tokens can be checked. */
+  readonly canCheck: boolean
+  /** Whether logins, refreshes, logouts and revocations work. */
+  readonly canWrite: boolean
   /** `null` for a manager without a store. */
   readonly responseTimeMs: number | null
-  /** For a store that is down; the reason is in `tokens.health()`. */
+  /** What does not work; the reason is in `tokens.health()`. */
   readonly message?: string
 }
 
-/** A health indicator for `@nestjs/terminus`: whether the revocation store of a manager answers. */
+/** What `isHealthy` demands. */
+export interface TokenHealthOptions {
+  /** `check`, the default: up while tokens can be checked. `write`: up only while users can log in as well. */
+  readonly need?: 'check' | 'write'
+}
+
+const OPTIONS: OptionNames<TokenHealthOptions> = { need: true }
+
+/** A health indicator for `@nestjs/terminus`: whether a manager can check tokens, and whether users can log in. */
 export class TokenHealthIndicator {
   readonly #tokens: Pick<AnyManager, 'health'>
 
@@ -26,14 +39,23 @@ export class TokenHealthIndicator {
     return Indicator
   }
 
-  /** The state of the store at this moment, under `key`. Never rejects. */
-  async isHealthy<Key extends string = 'tokens'>(key?: Key): Promise<Record<Key, TokenHealth>> {
-    const { status, responseTimeMs, error } = await this.#tokens.health()
+  /** What works at this moment, under `key`. Rejects only for options that are wrong. */
+  async isHealthy<Key extends string = 'tokens'>(
+    key?: Key,
+    options: TokenHealthOptions = {},
+  ): Promise<Record<Key, TokenHealth>> {
+    assertOptions('isHealthy()', options, OPTIONS)
+    const { need = 'check' } = options
+    if (need !== 'check' && need !== 'write') throw new TypeError("need must be 'check' or 'write'")
+    const { canCheck, canWrite, responseTimeMs } = await this.#tokens.health()
+    // Not the error's own text: it may name hosts, and anybody may ask for health.
+    const message = !canCheck ? 'Tokens cannot be checked' : 'Nobody can log in, and nothing can be revoked'
     const health: TokenHealth = {
-      status,
+      status: canCheck && (canWrite || need === 'check') ? 'up' : 'down',
+      canCheck,
+      canWrite,
       responseTimeMs,
-      // Not the error's own text: it may name hosts, and anybody may ask for health.
-      ...(error !== null && { message: 'Revocation store unavailable' }),
+      ...(!(canCheck && canWrite) && { message }),
     }
     return { [key ?? 'tokens']: health } as Record<Key, TokenHealth>
   }

@@ -27,11 +27,13 @@ const PAGE_SIZE = 25
 
 /** The state of the store, and who is asking. */
 export async function answerHealth(tokens: ConsoleTokens, actor: string): Promise<Response> {
-  const { status, responseTimeMs, error, replica } = await tokens.health()
+  const { status, canCheck, canWrite, responseTimeMs, error, replica } = await tokens.health()
   return Response.json({
     actor,
     keyId: tokens.keyId,
     status,
+    canCheck,
+    canWrite,
     responseTimeMs,
     error: error === null ? null : error.message,
     replica: replica && {

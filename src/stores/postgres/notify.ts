@@ -41,6 +41,11 @@ export function notifySql(channel: string): string {
   return `, 'notified', pg_catalog.pg_notify('${channel}', '')::pg_catalog.text`
 }
 
+/** A statement that announces nothing. */
+export function withoutNotify(statement: string, channel: string): string {
+  return statement.replace(notifySql(channel), '')
+}
+
 // A full queue of notifications, and a role or a server that has no notifications.
 const REFUSALS = new Set(['54000', '42501', '42883', '0A000'])
 
@@ -59,7 +64,7 @@ export function withoutFailedNotify(database: Database, channel: string): Databa
       } catch (error) {
         const code = (error as { readonly code?: unknown } | null)?.code
         if (!REFUSALS.has(String(code)) || !statement.includes(notify)) throw error
-        return database.query(statement.replace(notify, ''), values)
+        return database.query(withoutNotify(statement, channel), values)
       }
     },
   }

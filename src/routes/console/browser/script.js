@@ -10,7 +10,7 @@ const HEALTH_EVERY_MS = 5000
  */
 /** @typedef {{ kind: 'session' | 'user' | 'key' | 'all', id: string, opener: HTMLElement }} Target */
 /** @typedef {{ id: string, createdAt: string, lastUsedAt: string, expiresAt: string | null, ip: string | null, userAgent: string | null }} Session */
-/** @typedef {{ actor: string, keyId: string | null, status: 'up' | 'down', responseTimeMs: number | null, error: string | null, replica: Replica | null }} Health */
+/** @typedef {{ actor: string, keyId: string | null, canCheck: boolean, canWrite: boolean, responseTimeMs: number | null, error: string | null, replica: Replica | null }} Health */
 /** @typedef {{ isFresh: boolean, ageMs: number | null, boundMs: number, entries: number, error: string | null }} Replica */
 
 const user = byId('user', HTMLInputElement)
@@ -160,11 +160,12 @@ async function showHealth() {
   const { answer, problem } = await requestJson('api/health')
   showText('health-error', problem ?? '', 'bad')
   if (problem !== null) return
-  const { actor, status, responseTimeMs, error, replica } = answer
+  const { actor, canCheck, canWrite, responseTimeMs, error, replica } = answer
   keyId = answer.keyId
   byId('who').textContent = `You are ${actor}`
   const facts = [
-    ['Store', status, status],
+    ['Token checks', canCheck ? 'up' : 'down', canCheck ? 'up' : 'down'],
+    ['Store', canWrite ? 'up' : 'down', canWrite ? 'up' : 'down'],
     ['Response time', responseTimeMs === null ? 'no store' : `${responseTimeMs.toFixed(1)} ms`, ''],
     ['Signing key', keyId ?? 'none', 'id'],
   ]

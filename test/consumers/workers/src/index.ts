@@ -31,7 +31,7 @@ app.post('/logout', async (c) => {
 
 app.get('/health', async (c) => {
   const { status } = await tokens.health()
-  return c.json({ status }, status === 'up' ? 200 : 503)
+  return c.json({ status }, status === 'down' ? 503 : 200)
 })
 
 export default app

@@ -1,0 +1,102 @@
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import { createPostgresStore } from '../../src/stores/postgres.js'
+import { createRedisStore } from '../../src/stores/redis.js'
+import { replicate } from '../../src/stores/replica.js'
+import { SECRET } from '../helpers/manager.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startPostgres } from '../helpers/servers/start-postgres.js'
+import { start } from './redis-fixture.js'
+
+const openRedis = async (): Promise<{ server: RunningServer; store: RevocationStore }> => {
+  const { server, client } = await start()
+  return { server, store: createRedisStore(client) }
+}
+
+const openPostgres = async (): Promise<{ server: RunningServer; store: RevocationStore }> => {
+  const server = await startPostgres()
+  onTestFinished(() => server.stop())
+  const pool = new pg.Pool({ connectionString: server.url, max: 4 }).on('error', () => undefined)
+  onTestFinished(() => pool.end())
+  const store = createPostgresStore(pool)
+  await store.migrate()
+  return { server, store }
+}
+
+const DOWN = { status: 'down', canCheck: false, canWrite: false, error: expect.any(Error) as Error }
+const DEGRADED = { status: 'degraded', canCheck: true, canWrite: false, error: expect.any(Error) as Error }
+const UP = { status: 'up', canCheck: true, canWrite: true, error: null }
+const PATIENT = { timeout: 30_000, interval: 100 }
+
+for (const [kind, open] of [
+  ['redis', openRedis],
+  ['postgres', openPostgres],
+] as const) {
+  describeWithOwnServer(kind, `health of a manager whose ${kind} is gone`, () => {
+    const createManager = (revocation: RevocationStore): TokenManager =>
+      new TokenManager({
+        config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '1s' }),
+        revocation,
+      })
+
+    test('with a replica, it can check tokens for as long as the copy is fresh', async () => {
+      const { server, store } = await open()
+      const replicated = replicate(store, { bound: '10s' })
+      onTestFinished(() => replicated.close())
+      const tokens = createManager(replicated)
+      await tokens.ready()
+      const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+      expect(await tokens.health()).toMatchObject({ ...UP, replica: { isFresh: true } })
+
+      await server.kill('SIGSTOP')
+      try {
+        expect(await tokens.health()).toMatchObject({ ...DEGRADED, replica: { isFresh: true } })
+        await tokens.verifyToken(accessToken)
+        const refused = { code: 'REVOCATION_UNAVAILABLE' }
+        await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toMatchObject(refused)
+        await vi.waitFor(async () => expect(await tokens.health()).toMatchObject(DOWN), PATIENT)
+        await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject(refused)
+      } finally {
+        await server.kill('SIGCONT')
+      }
+      await vi.waitFor(async () => expect(await tokens.health()).toMatchObject(UP), PATIENT)
+      await tokens.createTokenPair({ uid: 'ada' })
+    }, 90_000)
+
+    test('without one, it can do nothing', async () => {
+      const { server, store } = await open()
+      const tokens = createManager(store)
+      await tokens.ready()
+      expect(await tokens.health()).toMatchObject({ ...UP, replica: null })
+      await server.kill('SIGSTOP')
+      try {
+        expect(await tokens.health()).toMatchObject({ ...DOWN, replica: null })
+      } finally {
+        await server.kill('SIGCONT')
+      }
+      await vi.waitFor(async () => expect(await tokens.health()).toMatchObject(UP), PATIENT)
+    }, 60_000)
+  })
+}
+
+describeWithOwnServer('postgres', 'a PostgreSQL that only reads', () => {
+  test('checks tokens, and takes no logins', async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.stop())
+    const pool = new pg.Pool({ connectionString: server.url }).on('error', () => undefined)
+    onTestFinished(() => pool.end())
+    const store = createPostgresStore(pool)
+    await store.migrate()
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '1s' }),
+      revocation: store,
+    })
+    await tokens.ready()
+    await pool.query('alter system set default_transaction_read_only = on')
+    await pool.query('select pg_reload_conf()')
+    await vi.waitFor(async () => expect(await tokens.health()).toMatchObject(DEGRADED), PATIENT)
+  })
+})
