@@ -32,7 +32,10 @@ client.on('refreshed', (next) => {
   hold(next)
 })
 client.on('offline', (error) => {
-  addEvent('offline', `no new access token (${error.code}); the session is kept`)
+  if (isKnown) return addEvent('offline', `no new access token (${error.code}); the session is kept`)
+  failed++
+  if (failed === 1) addEvent(`GET ${toStatus(error)}`, `session: ${toCode(error)}; trying again`)
+  showNotice(`It is not known whether you are logged in: ${describeFailure(error)} Trying again.`, 'warn')
 })
 client.on('loggedOut', () => {
   addEvent('loggedOut', 'the session is over')
@@ -59,10 +62,7 @@ onClick('greet', 'request', async () => {
 onClick('logout', 'log-out', () => client.logOut())
 onClick('logout-everywhere', 'log-out everywhere', () => client.logOutEverywhere())
 onClick('end-others', 'ending sessions', async () => {
-  const response = await client.fetch('/auth/sessions', { method: 'DELETE' })
-  const body = /** @type {{ ended?: unknown, message?: unknown }} */ (await response.json())
-  if (response.ok) addEvent('ended', count(Number(body.ended), 'other session'))
-  else showNotice(`Sessions were not ended: ${String(body.message)}`, 'bad')
+  addEvent('ended', count(await client.endOtherSessions(), 'other session'))
   await poll()
 })
 onClick('store-switch', 'store', async () => {
@@ -85,7 +85,7 @@ setInterval(showTime, TICK_MS)
 setTimeout(() => {
   if (!isKnown) showNotice('It is not known yet whether you are logged in. Waiting for an answer.', 'warn')
 }, LATE_MS)
-void findSession()
+void attempt('finding the session', findSession)
 for (;;) {
   await poll()
   await new Promise((resolve) => setTimeout(resolve, POLL_MS))
@@ -93,22 +93,13 @@ for (;;) {
 
 /** Asks who is logged in, until there is an answer. */
 async function findSession() {
-  for (;;) {
-    try {
-      const found = await client.session()
-      // Meanwhile another tab may have told it.
-      if (isKnown) return
-      if (failed > 0) addEvent('session', `answered, after ${count(failed, 'failed request')}`)
-      failed = 0
-      return found === null ? release() : hold(found)
-    } catch (error) {
-      if (isKnown) return
-      failed++
-      if (failed === 1) addEvent(`GET ${toStatus(error)}`, `session: ${toCode(error)}; trying again`)
-      showNotice(`It is not known whether you are logged in: ${describeFailure(error)} Trying again.`, 'warn')
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
-    }
-  }
+  const found = await client.start()
+  // Meanwhile another tab may have told it.
+  if (isKnown) return
+  if (failed > 0) addEvent('session', `answered, after ${count(failed, 'failed request')}`)
+  failed = 0
+  if (found === null) release()
+  else hold(found)
 }
 
 /** Asks for the devices: that keeps the list up to date, renews tokens, and shows when the session was ended elsewhere. */

@@ -33,7 +33,7 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     await page.clock.install()
     await page.route('**/auth/session', (route) => route.fulfill({ status: 502, body: 'Bad Gateway' }))
     await page.reload()
-    await advance(page, 1, page.getByText('Not known if you are logged in'))
+    await advance(page, 1, page.getByText('The server is not available'))
     expect(await page.getByRole('button', { name: 'Log in' }).isVisible()).toBe(false)
     await page.unroute('**/auth/session')
     await advance(page, 2, page.getByText('"user": "grace"'))

@@ -3,7 +3,7 @@ import { createTokenClient } from './client.js'
 const client = createTokenClient()
 const find = (id) => document.getElementById(id)
 const say = (text) => (find('status').textContent = text)
-let session // `null` for none; not known until the server has answered.
+let session
 
 client.on('loggedIn', open)
 client.on('loggedOut', () => show('login'))
@@ -13,13 +13,11 @@ on('logout-everywhere', 'click', () => client.logOutEverywhere())
 on('delete', 'click', deleteNotes)
 on('step-up', 'submit', ({ password }) => client.stepUp({ name: session.sub, password }).then(deleteNotes))
 
-while (session === undefined) {
-  session = await client.session().catch(() => void say('Not known if you are logged in. Trying again.'))
-  if (session === undefined) await new Promise((resolve) => setTimeout(resolve, 2000))
-}
+client.on('offline', () => say('The server is not available. Trying again.'))
+const found = await client.start()
 say('')
-if (session === null) show('login')
-else open(session)
+if (found === null) show('login')
+else if (session?.id !== found.id) open(found) // It may have been opened by a log-in in another tab.
 
 function open(next) {
   session = next
