@@ -25,7 +25,7 @@ export function createSocket(
   return socket
 }
 
-/** Creates connections of a socket, which offer subprotocols beside those of the application. */
+/** Creates connections that offer subprotocols and then the protocols of the application. */
 export function createConnector(
   url: URL,
   WebSocket: SocketConstructor | undefined,

@@ -142,7 +142,7 @@ test('a client with a token polls, and upgrades to WebSocket', async () => {
   expect(server.engine.clientsCount).toBe(1)
 })
 
-describe.each(['websocket', 'polling'])('over %s, the log-out ends a connection', (transport) => {
+describe.each(['websocket', 'polling'])('over %s, the logout ends a connection', (transport) => {
   test('that has joined only the default namespace, where no gateway is', async () => {
     const { connect, logOut } = await start()
     const client = connect('/', { transports: [transport] })
@@ -198,7 +198,7 @@ describe('a connection that has joined no namespace', () => {
   const CONNECT = '40'
   const REFUSED = '44{"message":"refused"}'
 
-  test('is closed at the log-out, over WebSocket', async () => {
+  test('is closed at the logout, over WebSocket', async () => {
     const { port, authorization, logOut, server } = await start()
     server.use((_, next) => next(new Error('refused')))
     const url = `ws://127.0.0.1:${port}/socket.io/?EIO=4&transport=websocket`
@@ -212,7 +212,7 @@ describe('a connection that has joined no namespace', () => {
     await closed
   })
 
-  test('is closed at the log-out, over polling', async () => {
+  test('is closed at the logout, over polling', async () => {
     const { port, authorization, logOut, server } = await start()
     server.use((_, next) => next(new Error('refused')))
     const url = `http://127.0.0.1:${port}/socket.io/?EIO=4&transport=polling`

@@ -36,7 +36,7 @@ async function start(options: SocketIoProtection = { until: 'session', every: '1
   return { tokens, server, readUpgrade, url, connect, logOut }
 }
 
-test('the handshake decides for every namespace, and the log-out ends the connection', async () => {
+test('the handshake decides for every namespace, and the logout ends the connection', async () => {
   const { server, readUpgrade, url, connect, logOut } = await start()
   const names: string[] = []
   server.of('/admin').on('connection', (socket) => names.push(readUpgrade(socket).payload.sub))

@@ -5,7 +5,7 @@ afterEach(() => vi.useRealTimers())
 
 const COOKIES = { JWT_TOKEN_LOCATION: 'cookies' } as const
 
-/** A page that is loaded again after a log-in, and the pauses that it makes: they pass at once. */
+/** A page that is loaded again after a login, and the pauses that it makes: they pass at once. */
 async function reload() {
   const server = await openServer(COOKIES)
   const { client: before, reload: create, jar } = server.createCookieClient()
@@ -98,7 +98,7 @@ describe('start', () => {
     expect(sent().length - asked).toBeLessThanOrEqual(3)
   })
 
-  test('has the session of a log-in during a pause', async () => {
+  test('has the session of a login during a pause', async () => {
     const { client, plan } = await reload()
     plan(ASK, OUT)
     const entered = new Promise((resolve) => client.on('offline', () => resolve(client.logIn(ADA))))

@@ -17,7 +17,7 @@ client.on('offline', () => say('The server is not available. Trying again.'))
 const found = await client.start()
 say('')
 if (found === null) show('login')
-else if (session?.id !== found.id) open(found) // It may have been opened by a log-in in another tab.
+else if (session?.id !== found.id) open(found) // It may have been opened by a login in another tab.
 
 function open(next) {
   session = next
