@@ -53,6 +53,9 @@ export interface ClaimsInput {
   readonly [claim: string]: unknown
 }
 
+/** The `typ` of a header. */
+export type TokenTyp = 'JWT' | 'at+jwt'
+
 /** What every token of one type gets from the configuration. */
 export interface CreationRules {
   readonly identityClaim: string
@@ -65,6 +68,10 @@ export interface CreationRules {
   readonly schema: ClaimsSchema | null
   /** The claims that the same manager demands of every token. */
   readonly requiredClaims: readonly string[]
+  /** The `typ` of the header; `at+jwt` is an access token after RFC 9068. */
+  readonly typ: TokenTyp
+  /** With `at+jwt`: the client of a token that names none. */
+  readonly clientId: string | null
 }
 
 /** What differs from one token to the next. */
@@ -133,6 +140,10 @@ export function createClaims(
   if (session?.remember !== undefined) claims['remember'] = session.remember
   if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
   addExtraClaims(claims, input, rules.identityClaim)
+  if (rules.typ === 'at+jwt') {
+    if (rules.clientId !== null) claims['client_id'] ??= rules.clientId
+    assertProfile(claims)
+  }
   assertRequired(claims, rules)
   if (rules.schema !== null) assertExtraClaims(rules.schema, claims, rules.identityClaim)
   return claims
@@ -144,6 +155,18 @@ function assertRequired(claims: object, { requiredClaims, identityClaim }: Creat
   const missing = readMissingClaim({ ...claims, sub: identityClaim }, requiredClaims)
   if (missing === null) return
   throw new TypeError(`The token would have no claim "${missing}", which JWT_REQUIRED_CLAIMS demands`)
+}
+
+// RFC 9068 §2.2; a resource server would refuse the token. Its `sub`, `iat` and `jti` are always there.
+function assertProfile({ iss, exp, aud, client_id: client }: Readonly<Record<string, unknown>>): void {
+  const missing =
+    (iss === undefined && 'iss') ||
+    (exp === undefined && 'exp') ||
+    ((aud === undefined || (aud as string | readonly string[]).length === 0) && 'aud') ||
+    (!isNonEmptyString(client) && 'client_id')
+  if (missing === false) return
+  const advice = missing === 'client_id' ? ': pass it as a claim, or set JWT_CLIENT_ID' : ''
+  throw new TypeError(`An access token of the typ at+jwt needs the claim "${missing}" (RFC 9068)${advice}`)
 }
 
 function addExtraClaims(claims: Record<string, unknown>, input: ClaimsInput, identityClaim: string): void {

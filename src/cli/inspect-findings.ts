@@ -1,6 +1,13 @@
 import { isNonEmptyString, readMissingClaim, readMistypedClaim } from '../claims/payload.js'
 import { ALGORITHMS } from '../jws/algorithms.js'
-import { MAX_HEADER_LENGTH, TOKEN_TYPES, toShortType, UNSUPPORTED_MEMBERS } from '../jws/compact.js'
+import {
+  isAccessTokenHeader,
+  MAX_HEADER_LENGTH,
+  TOKEN_TYPES,
+  toShortType,
+  UNSUPPORTED_MEMBERS,
+} from '../jws/compact.js'
+import type { JwsHeader } from '../jws/jose.js'
 import { MAX_KID_LENGTH } from '../jws/jwk.js'
 import type { UnverifiedToken } from './decode-unverified.js'
 import type { InspectRules } from './inspect-rules.js'
@@ -24,6 +31,7 @@ export function listFindings(token: UnverifiedToken, rules: InspectRules, now: n
     ...listSpelling(token, rules),
     ...listHeader(token, rules),
     ...listClaims(token, rules),
+    ...listKind(token),
     ...listTimes(token, rules, now),
     ...listAbsent(token),
   ]
@@ -124,6 +132,12 @@ function listClaims({ claims }: UnverifiedToken, rules: InspectRules): Finding[]
   if (missing !== null)
     found.push(objection('missing-claim', `the claim "${missing}" is required, and missing`))
   return found
+}
+
+function listKind({ header, claims }: UnverifiedToken): Finding[] {
+  const isMixed = isAccessTokenHeader(header as JwsHeader) && claims['type'] === 'refresh'
+  if (!isMixed) return []
+  return [objection('unexpected-type', '"typ" is that of an access token, and "type" is refresh')]
 }
 
 function listTimes({ claims }: UnverifiedToken, rules: InspectRules, now: number): Finding[] {

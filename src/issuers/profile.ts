@@ -10,7 +10,7 @@ import {
   toTokenPayload,
 } from '../claims/payload.js'
 import { TokenDecodeError } from '../errors.js'
-import { toShortType } from '../jws/compact.js'
+import { isAccessTokenHeader } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 
 /**
@@ -49,9 +49,6 @@ export interface ProfileRules {
   readonly freshFor: number | null
 }
 
-// RFC 9068 §4: the only `typ` of these tokens; without it, a token could be an ID token.
-const ACCESS_TOKEN_TYPE = 'at+jwt'
-
 /** The claims that RFC 9068 §2.2 requires beside `iss`, `sub` and `aud`. */
 export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
 
@@ -80,10 +77,12 @@ export function toForeignPayload(
     const ids = jti === undefined ? { sub } : { sub, jti }
     return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
   }
-  if (profile === 'at+jwt' && toShortType(String(header['typ'])) !== ACCESS_TOKEN_TYPE) {
-    throw new TokenDecodeError(
-      `Token is not an access token: its "typ" header must be "${ACCESS_TOKEN_TYPE}"`,
-    )
+  if (profile === 'at+jwt') {
+    // RFC 9068 §4: the only `typ` of these tokens; without it, a token could be an ID token.
+    if (!isAccessTokenHeader(header)) {
+      throw new TokenDecodeError('Token is not an access token: its "typ" header must be "at+jwt"')
+    }
+    if (!isNonEmptyString(claims['client_id'])) throw invalidClaim('client_id')
   }
   assertAccessToken(claims, mapping.access)
   const draft = copyOthers(claims)

@@ -160,6 +160,11 @@ export function parseHeader(encoded: string, types: readonly string[]): JwsHeade
 /** The `typ` of our tokens. RFC 8725 §3.11: a JWT of another kind, signed with the same key, is not accepted. */
 export const TOKEN_TYPES: readonly string[] = ['jwt', 'at+jwt']
 
+/** Whether a header says that its token is an access token (RFC 9068 §2.1). */
+export function isAccessTokenHeader({ typ }: JwsHeader): boolean {
+  return typeof typ === 'string' && toShortType(typ) === 'at+jwt'
+}
+
 /** A `typ` in its shortest form: RFC 7515 §4.1.9 lets it be written in any case, and without "application/". */
 export function toShortType(typ: string): string {
   return typ.toLowerCase().replace(/^application\//, '')
@@ -189,11 +194,15 @@ export function measureCompact(key: BoundKey, input: string): number {
 }
 
 /** The header of a key's tokens in base64url; `extra` are additional members. */
-export function encodeHeader(key: BoundKey, extra: Readonly<Record<string, unknown>> = {}): string {
+export function encodeHeader(
+  key: BoundKey,
+  typ: string,
+  extra: Readonly<Record<string, unknown>> = {},
+): string {
   for (const name of Object.keys(extra)) {
     if (RESERVED_MEMBERS.has(name)) throw new TypeError(`The header member "${name}" is reserved`)
   }
-  const header = { alg: key.algorithm, typ: 'JWT', kid: key.kid, ...extra }
+  const header = { alg: key.algorithm, typ, kid: key.kid, ...extra }
   const encodedHeader = toBase64url(JSON.stringify(header))
   if (encodedHeader.length > MAX_HEADER_LENGTH)
     throw new TypeError(`The token header is longer than ${MAX_HEADER_LENGTH} characters`)

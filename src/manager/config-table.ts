@@ -179,6 +179,8 @@ export const CONFIG_TABLE: {
   JWT_DECODE_ALGORITHMS: field(listOf(algorithm), null),
   JWT_ACCESS_TOKEN_EXPIRES: field(lifetime, '15m'),
   JWT_REFRESH_TOKEN_EXPIRES: field(lifetime, '20d'),
+  JWT_ACCESS_TOKEN_TYP: field(choice(['JWT', 'at+jwt']), 'JWT'),
+  JWT_CLIENT_ID: field(text(), null),
   JWT_ENCODE_ISSUER: field(text(), null),
   JWT_DECODE_ISSUER: field(listOf(text()), null),
   JWT_ENCODE_AUDIENCE: field(listOf(text()), null),

@@ -43,6 +43,7 @@ export function resolveSettings(
   assertFields(config)
   assertCookies(config)
   assertNames(config)
+  assertTyp(config)
   const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
   const { keys, setKeys } = resolveKeys(config, keyOptions, Array.isArray(list) && list.length > 0)
   const ownIssuers = toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? [])
@@ -55,7 +56,7 @@ export function resolveSettings(
     setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => assertOwnKeys(issuers, added))),
     issuers,
     ownIssuers,
-    creation: perType((type) => resolveCreation(config, config[`JWT_${type}_TOKEN_EXPIRES`], schema)),
+    creation: perType((type) => resolveCreation(config, type, schema)),
     claims: {
       leeway,
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
@@ -92,19 +93,22 @@ const OWN_RULES = [
 
 function resolveCreation(
   config: TokenConfig,
-  expires: Duration | false,
+  type: 'ACCESS' | 'REFRESH',
   schema: ClaimsSchema | null,
 ): CreationRules {
   const audience: string | readonly string[] | null = config.JWT_ENCODE_AUDIENCE
   return {
     identityClaim: config.JWT_IDENTITY_CLAIM,
-    expires: parseLifetime(expires),
+    expires: parseLifetime(config[`JWT_${type}_TOKEN_EXPIRES`]),
     issuer: config.JWT_ENCODE_ISSUER,
     audience: Array.isArray(audience) ? toList(audience) : audience,
     encodeNbf: config.JWT_ENCODE_NBF,
     csrf: config.JWT_COOKIE_CSRF_PROTECT && config.hasLocation('cookies'),
     schema,
     requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
+    // A refresh token must not pass for an access token at a resource server.
+    typ: type === 'ACCESS' ? config.JWT_ACCESS_TOKEN_TYP : 'JWT',
+    clientId: config.JWT_CLIENT_ID,
   }
 }
 
@@ -208,6 +212,21 @@ function assertNames(config: TokenConfig): void {
   if (message === 'error_type' || message === 'code') {
     throw new ConfigurationError(`JWT_ERROR_MESSAGE_KEY cannot be ${message}, which has a meaning of its own`)
   }
+}
+
+// What no access token can have otherwise is an error now, and not at the first login.
+function assertTyp(config: TokenConfig): void {
+  if (config.JWT_ACCESS_TOKEN_TYP === 'JWT') {
+    if (config.JWT_CLIENT_ID === null) return
+    throw new ConfigurationError("JWT_CLIENT_ID needs JWT_ACCESS_TOKEN_TYP: 'at+jwt'")
+  }
+  const fail = (field: string): never => {
+    throw new ConfigurationError(`JWT_ACCESS_TOKEN_TYP 'at+jwt' needs ${field} (RFC 9068 section 2.2)`)
+  }
+  if (config.JWT_ENCODE_ISSUER === null) fail('JWT_ENCODE_ISSUER')
+  if (config.JWT_ENCODE_AUDIENCE === null) fail('JWT_ENCODE_AUDIENCE')
+  if (config.JWT_ACCESS_TOKEN_EXPIRES === false) fail('JWT_ACCESS_TOKEN_EXPIRES')
+  if (config.JWT_IDENTITY_CLAIM !== 'sub') fail("JWT_IDENTITY_CLAIM: 'sub'")
 }
 
 function parseLifetime(lifetime: Duration | false): number | false {

@@ -86,17 +86,21 @@ export interface TokenMakerOptions {
 export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
   const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
-  // The same for every token of a key without headers of its own.
-  let last: { readonly key: BoundKey; readonly header: string } | null = null
+  // The same for every token of a type and a key without headers of its own.
+  const last: { [Type in TokenType]?: { readonly key: BoundKey; readonly header: string } } = {}
 
-  const toHeader = (key: BoundKey, headers: CreateTokenOptions['headers']): string => {
+  const toHeader = (type: TokenType, key: BoundKey, headers: CreateTokenOptions['headers']): string => {
+    const { typ } = creation[type]
     if (headers === undefined) {
-      if (last?.key !== key) last = { key, header: encodeHeader(key) }
-      return last.header
+      const known = last[type]
+      if (known?.key === key) return known.header
+      const header = encodeHeader(key, typ)
+      last[type] = { key, header }
+      return header
     }
     if (!isJsonObject(headers)) throw new TypeError('headers must be an object')
     for (const [name, value] of Object.entries(headers)) assertSerializable(name, value)
-    return encodeHeader(key, headers)
+    return encodeHeader(key, typ, headers)
   }
 
   // A user of ours must not be taken for one of an issuer.
@@ -130,7 +134,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
     const key = keys.signingKey(at)
     if (key === null) throw new ConfigurationError(keys.explainMissingKey(at))
-    const signingInput = `${toHeader(key, options.headers)}.${toBase64url(text)}`
+    const signingInput = `${toHeader(type, key, options.headers)}.${toBase64url(text)}`
     const length = measureCompact(key, signingInput)
     if (length <= maxTokenLength) return { type, sub: input.uid, session, key, claims, signingInput }
     throw new TypeError(

@@ -9,7 +9,7 @@ import {
 } from '../claims/payload.js'
 import { applySchema } from '../claims/extra-claims.js'
 import { MAX_JSON_DEPTH } from '../json.js'
-import { isTokenError, TokenIssuerError } from '../errors.js'
+import { isTokenError, TokenDecodeError, TokenIssuerError } from '../errors.js'
 import type { Issuer } from '../issuers/issuer.js'
 import {
   assertOwnSubject,
@@ -20,7 +20,7 @@ import {
   type UnverifiedJwt,
 } from '../issuers/issuers.js'
 import type { BoundKey } from '../jws/algorithms.js'
-import { createJwsVerifier, type VerifiedJws } from '../jws/compact.js'
+import { createJwsVerifier, isAccessTokenHeader, type VerifiedJws } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { RevocableToken } from '../sessions/connect-store.js'
@@ -110,6 +110,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
     if (issuers.has(jwt?.claims['iss'] as string)) throw new TokenIssuerError()
     const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
     const payload = parseClaims(text, identityClaim)
+    // We never make such a token: with the same key, somebody else may have.
+    if (payload.type !== 'access' && isAccessTokenHeader(header)) {
+      throw new TokenDecodeError('Token has the "typ" of an access token, and is a refresh token')
+    }
     assertOwnSubject(issuers, payload.sub)
     return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
   }

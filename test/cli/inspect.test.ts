@@ -69,6 +69,7 @@ describe('what a verifier would object to', () => {
     ['unsupported-header', { ...HEADER, jwk: {} }, {}],
     ['malformed-kid', { ...HEADER, kid: 7 }, {}],
     ['unexpected-type', { alg: 'HS256', typ: 'logout+jwt' }, {}],
+    ['unexpected-type', { alg: 'HS256', typ: 'at+jwt' }, { type: 'refresh' }],
     ['header-too-long', { ...HEADER, pad: 'x'.repeat(2000) }, {}],
     ['duplicate-members', '{"alg":"HS256","alg":"none"}', {}],
     ['missing-subject', HEADER, { sub: undefined }],

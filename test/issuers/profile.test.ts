@@ -120,6 +120,15 @@ describe('at+jwt', () => {
     expect(await outcome({ profile }, { [name]: null })).toBe('TOKEN_INVALID')
   })
 
+  test.each([[1], [''], [true], [['app']], [{ id: 'app' }]])(
+    'a client_id that is no text is refused: %j',
+    async (id) => {
+      expect(await outcome({ profile }, { client_id: id })).toBe('TOKEN_INVALID')
+      // In other profiles it is a claim like any other.
+      expect(await outcome({}, { client_id: id })).toBe('ok')
+    },
+  )
+
   test('an audience is required', async () => {
     expect(await outcome({ profile }, { aud: undefined })).toBe('TOKEN_AUDIENCE_INVALID')
   })

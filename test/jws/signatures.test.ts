@@ -37,7 +37,7 @@ const keyFor = (algorithm: Algorithm) => ringFor(algorithm).signingKey(0) as Bou
 describe.each(ALL_ALGORITHMS)('%s', (algorithm) => {
   const ring = ringFor(algorithm)
   const signing = ring.signingKey(0) as BoundKey
-  const input = `${encodeHeader(signing)}.${toBase64url('{"sub":"u"}')}`
+  const input = `${encodeHeader(signing, 'JWT')}.${toBase64url('{"sub":"u"}')}`
 
   test('the length of a token is known before it is signed', () => {
     expect(measureCompact(signing, input)).toBe(signCompact(signing, input).length)
@@ -61,7 +61,7 @@ describe.each(ALL_ALGORITHMS)('%s', (algorithm) => {
 test.each(ALL_ALGORITHMS)('%s: a signature in another spelling is refused', (algorithm) => {
   const ring = ringFor(algorithm)
   const signing = ring.signingKey(0) as BoundKey
-  const token = signCompact(signing, `${encodeHeader(signing)}.${toBase64url('{"sub":"u"}')}`)
+  const token = signCompact(signing, `${encodeHeader(signing, 'JWT')}.${toBase64url('{"sub":"u"}')}`)
   const verify = createJwsVerifier(ring, 9999)
   expect(verify(token, 0).payload).toBe('{"sub":"u"}')
   for (const spelling of [`${token}=`, `${token}\n`, `${token}*`]) {
@@ -131,7 +131,7 @@ test('the middle of the range of s counts as low', () => {
 
 test('a signing input is a header of three members, a dot and the payload', () => {
   const key = keyFor('HS256')
-  const input = `${encodeHeader(key, { tenant: 'a' })}.${toBase64url('{"sub":"ü"}')}`
+  const input = `${encodeHeader(key, 'JWT', { tenant: 'a' })}.${toBase64url('{"sub":"ü"}')}`
   const [header = '', payload = ''] = input.split('.')
   expect(Buffer.from(header, 'base64url').toString()).toBe(
     `{"alg":"HS256","typ":"JWT","kid":"${key.kid}","tenant":"a"}`,
@@ -157,6 +157,6 @@ test('a header may be as long as the longest that is read', () => {
   const key = keyFor('HS256')
   // 1536 bytes are 2048 characters of base64url.
   const pad = 'x'.repeat(1536 - JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: key.kid, pad: '' }).length)
-  expect(encodeHeader(key, { pad })).toHaveLength(2048)
-  expect(() => encodeHeader(key, { pad: `${pad}x` })).toThrow(TypeError)
+  expect(encodeHeader(key, 'JWT', { pad })).toHaveLength(2048)
+  expect(() => encodeHeader(key, 'JWT', { pad: `${pad}x` })).toThrow(TypeError)
 })

@@ -93,6 +93,8 @@ test('the defaults are those that the documentation lists', () => {
     JWT_ENCODE_ISSUER: null,
     JWT_DECODE_ISSUER: null,
     JWT_ENCODE_AUDIENCE: null,
+    JWT_ACCESS_TOKEN_TYP: 'JWT',
+    JWT_CLIENT_ID: null,
     JWT_DECODE_AUDIENCE: null,
     JWT_DECODE_LEEWAY: 0,
     JWT_REQUIRED_CLAIMS: null,
