@@ -260,6 +260,10 @@ function countEvents(
       // Everything else that is refused is a check.
       if (code === 'SESSION_LIMIT_REACHED') instruments.countLogin({ 'error.type': code })
     }),
+    tokens.on('loginFailed', ({ reason }) => {
+      // A limit of sessions is counted where it refuses, whoever asked for the pair.
+      if (reason !== 'sessionLimit') instruments.countLogin({ 'error.type': reason })
+    }),
     tokens.on('loggedOut', () => instruments.countLogout()),
     tokens.on('refreshed', ({ isReplay }) =>
       instruments.countRefresh({ 'tokenlib.refresh.is_replay': isReplay }),

@@ -109,12 +109,12 @@ const EXPIRY = { expiresIn: true, expiresAt: true }
 function parseDescription(answer: unknown): UserDescription<object> {
   if (!isJsonObject(answer)) throw new TypeError(RULE)
   assertOptions('what describeUser returns', answer, NAMES)
-  const { claims, access = {}, refresh = {} } = answer as UserDescription<object>
+  const { claims, access = {}, refresh = {} }: UserDescription<object> = answer
   if (claims !== undefined && !isJsonObject(claims)) throw new TypeError(`${RULE}: claims must be an object`)
   if (claims !== undefined && 'uid' in claims) throw new TypeError(`${RULE}: it cannot change the uid`)
   assertOptions('access of describeUser', access, { ...EXPIRY, fresh: true })
   assertOptions('refresh of describeUser', refresh, EXPIRY)
-  return answer as UserDescription<object>
+  return answer
 }
 
 function applyDescription(
@@ -157,5 +157,5 @@ function restrict(
 // What is no list is refused where the token is made.
 function toList(scopes: readonly string[] | string): readonly string[] {
   if (typeof scopes === 'string') return parseScopes(scopes)
-  return Array.isArray(scopes) ? scopes : []
+  return Array.isArray(scopes) ? (scopes as readonly string[]) : []
 }

@@ -49,16 +49,21 @@ export function createClientReader(clientIp: ReadClientIp | undefined): ClientRe
       return null
     }
   }
-  const createRead =
-    (readAddress: (view: RequestView) => string | null): ClientReader['read'] =>
-    ({ request, ip, userAgent }) => {
-      const view = request === undefined ? null : toRequestView(request)
-      return {
-        ip: clean('ip', ip ?? (view && readAddress(view)), MAX_IP_LENGTH),
-        userAgent: clean('userAgent', userAgent ?? view?.header('user-agent'), MAX_USER_AGENT_LENGTH),
-      }
-    }
-  return { read: createRead(readIp), readQuietly: createRead(readIpQuietly) }
+  return {
+    read: (options) => readClient(options, readIp),
+    readQuietly: (options) => readClient(options, readIpQuietly),
+  }
+}
+
+function readClient(
+  { request, ip, userAgent }: SessionClientOptions,
+  readIp: (view: RequestView) => string | null,
+): SessionClient {
+  const view = request === undefined ? null : toRequestView(request)
+  return {
+    ip: clean('ip', ip ?? (view && readIp(view)), MAX_IP_LENGTH),
+    userAgent: clean('userAgent', userAgent ?? view?.header('user-agent'), MAX_USER_AGENT_LENGTH),
+  }
 }
 
 /** A text of a client or a caller, cut and without control characters, or `null`; `TypeError` for another type. */

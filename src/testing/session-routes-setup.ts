@@ -1,4 +1,5 @@
 import type { JsonClaims } from '../claims/extra-claims.js'
+import type { AnyClaims } from '../claims/payload.js'
 import type { TokenManager } from '../manager/token-manager.js'
 import type { SessionRoutesOptions } from '../routes/session-routes.js'
 import { createMemoryStore } from '../stores/memory.js'
@@ -8,7 +9,7 @@ import { createTestTokens, type FrozenClock } from './test-tokens.js'
 /** What an application under the contract is to serve: `mount(createSessionRoutes(tokens, options))`. */
 export interface SessionRoutesSetup {
   readonly tokens: TokenManager
-  readonly options: SessionRoutesOptions<JsonClaims>
+  readonly options: SessionRoutesOptions<JsonClaims, AnyClaims>
 }
 
 /** The same, and what the contract does to it. */

@@ -41,6 +41,8 @@ export async function exercise(options: InstrumentOptions): Promise<readonly str
   const { uid, ...client } = PERSONAL
   const first = await tokens.createTokenPair({ uid }, client)
   await outcomeOf(tokens.createTokenPair({ uid }, { maxSessions: 1, whenFull: 'refuse' }))
+  for (const reason of ['credentials', 'user', 'rateLimit', 'sessionLimit', 'response'] as const)
+    tokens.reportFailedLogin({ reason, user: uid, ...client })
   const app = new Hono()
   app.onError(handleErrors())
   app.get('/', enforce(tokens.accessTokenRequired), (c) => c.text('ok'))

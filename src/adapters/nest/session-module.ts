@@ -49,7 +49,8 @@ export class SessionModule implements OnModuleInit {
     const { source, tokens, options, path } = registration
     this.#open = () => {
       const realPath = toRealPath(path, application, modules)
-      source.open(createSessionRoutes(tokens, { ...options, path: realPath }))
+      const routes = { ...options, path: realPath } as SessionRoutesOptions<object>
+      source.open(createSessionRoutes(tokens, routes))
     }
   }
 

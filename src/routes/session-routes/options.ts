@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../errors.js'
 import { coversPath } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
-import type { DescribedLogin, UserDescription } from '../../manager/describe-user.js'
+import type { DescribeUser } from '../../manager/describe-user.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { type Duration, parseDuration } from '../../time.js'
 import { assertPath } from '../shared/route-path.js'
@@ -44,10 +44,7 @@ export interface SessionRoutesOptions<Input extends object, Known = Input> {
    * Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. Registered at the
    * manager, so that it counts for every refresh: as an option here for users who are known where the routes are made.
    */
-  describeUser?(
-    uid: string,
-    login: DescribedLogin<Known>,
-  ): UserDescription<Input> | null | Promise<UserDescription<Input> | null>
+  readonly describeUser?: DescribeUser<Input, Known>
   readonly rateLimit?: LoginRateLimit
   /** How long sessions last that are remembered, and those that are not, instead of `JWT_REFRESH_TOKEN_EXPIRES`. */
   readonly remember?: RememberLifetimes
