@@ -43,6 +43,16 @@ async function checkPages(origin) {
   assert.match((await open('/account')).text, /Account of ada/)
   for (const [name, value] of browser.cookies) kept.set(name, value)
 
+  // The response with the new cookies is for one visitor, also if every cache may keep the page.
+  const prerendered = await fetch(`${origin}/about`)
+  assert.match(prerendered.headers.get('cache-control'), /s-maxage=\d+/)
+  browser.cookies.delete('access_token_cookie')
+  const renewed = await browser.send('/about')
+  assert.match(await renewed.text(), /About us/)
+  assert.equal(renewed.headers.getSetCookie().length, 4)
+  assert.equal(renewed.headers.get('cache-control'), 'private, no-store')
+  for (const [name, value] of browser.cookies) kept.set(name, value)
+
   const csrf = { 'x-csrf-token': kept.get('csrf_access_token') }
   const logout = await browser.send('/api/logout', { method: 'POST', headers: csrf })
   assert.equal(logout.status, 200)

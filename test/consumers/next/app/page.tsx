@@ -1,6 +1,15 @@
+import { Suspense } from 'react'
 import { readVisitor } from '@/lib/visitor'
 
-export default async function Page() {
+async function Greeting() {
   const visitor = await readVisitor()
   return <p>{visitor === null ? 'Not logged in' : `Hello ${visitor.sub}`}</p>
+}
+
+export default function Page() {
+  return (
+    <Suspense>
+      <Greeting />
+    </Suspense>
+  )
 }

@@ -1,6 +1,10 @@
-import { DatabaseSync } from 'node:sqlite'
 import { TokenConfig, TokenManager } from 'tokenlib'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
+
+// Not an import: the types of Node 20, which the template of Next.js installs, do not have this module.
+const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
+  readonly DatabaseSync: new (path: string) => SqliteDatabase
+}
 
 function createTokens() {
   const config = TokenConfig.fromEnv({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })

@@ -1,0 +1,4 @@
+// Prerendered: every cache may keep it.
+export default function About() {
+  return <p>About us</p>
+}
