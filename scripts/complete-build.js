@@ -42,9 +42,10 @@ await build({
 })
 
 // What a build for the edge runtime of Next.js or Vercel finds instead of the package. Nothing but a module that cannot be
-// resolved makes such a build fail, so its name says what to do.
+// resolved makes such a build fail, so its name says what to do. It has no colon: Turbopack would take the text for a URL,
+// and leave it as it is.
 const refusal =
   'tokenlib needs the Node.js runtime. Rename middleware.ts to proxy.ts (Next.js 16), ' +
-  "add `runtime: 'nodejs'` to the config of middleware.ts (Next.js 15), " +
+  "set `runtime` to 'nodejs' in the config of middleware.ts (Next.js 15), " +
   "or remove `export const runtime = 'edge'` from the route"
 writeFileSync(join(root, 'dist/edge-light.cjs'), `module.exports = require(${JSON.stringify(refusal)})\n`)

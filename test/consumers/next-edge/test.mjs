@@ -16,7 +16,7 @@ for (const [file, target] of [
     console.log(output)
     assert.notEqual(code, 0, `${file} was built with ${bundler}`)
     assert.match(output, /tokenlib needs the Node\.js runtime/)
-    assert.match(output, /runtime: 'nodejs'/)
+    assert.match(output, /`runtime` to 'nodejs' in the config of middleware\.ts/)
   }
   rmSync(target)
 }
