@@ -1,6 +1,7 @@
 import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
 import {
   ConfigurationError,
+  isTokenError,
   TokenAudienceError,
   TokenDecodeError,
   TokenIssuerError,
@@ -13,7 +14,7 @@ import { hasNestedDuplicates } from '../json.js'
 import { decodePayload, findSigner, parseCompact, parseHeader, toShortType } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { toRevocationKey } from '../revocation/revocation.js'
+import { type RevocationKey, toRevocationKey } from '../revocation/revocation.js'
 import { parseText } from '../revocation/revoker.js'
 import type { Claimed, LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
@@ -34,6 +35,8 @@ export interface IssuedJwtOptions {
   readonly maxAge?: Duration | undefined
   /** How far the clock of the issuer may differ, if that is more than the `leeway` of the issuer. */
   readonly leeway?: Duration | undefined
+  /** Resolve also while the store does not answer, with `isRevoked: null`. Default `false`: reject. */
+  readonly allowUnknown?: boolean | undefined
   /** How many characters it may have. Default `JWT_MAX_TOKEN_LENGTH`. */
   readonly maxLength?: number | undefined
 }
@@ -45,6 +48,7 @@ const OPTIONS: OptionNames<IssuedJwtOptions> = {
   issuer: true,
   maxAge: true,
   leeway: true,
+  allowUnknown: true,
   maxLength: true,
 }
 
@@ -53,8 +57,13 @@ export interface IssuedJwt {
   readonly header: JwsHeader
   readonly claims: Readonly<Record<string, unknown>>
   readonly issuer: string
-  /** Whether its `jti` was revoked: `revokeToken({ jti, exp, iss })` remembers that it was used. */
-  readonly isRevoked: boolean
+  /**
+   * Whether its `jti` was revoked: `revokeToken({ jti, exp, iss })` remembers that it was used. `null` only with
+   * `allowUnknown`: the store does not answer, and whether its key was revoked is not known either.
+   */
+  readonly isRevoked: boolean | null
+  /** Its key and its `jti`, as the store knows them: for `deferUnless` of a revocation. */
+  readonly revocationKeys: readonly RevocationKey[]
   /**
    * The same for another id of its issuer, such as one for what the JWT was used for. With `atLeast`, the `position` of a
    * revocation, the answer includes that one.
@@ -123,31 +132,42 @@ async function checkIssuedJwt(
     leeway: Math.max(issuer.rules.leeway, leeway),
   }
   assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
-  const isListed = async (
-    kind: 'key' | 'token',
-    ids: readonly string[],
-    lookup?: LookupOptions,
-  ): Promise<boolean> =>
-    store !== null &&
-    store.isListed(
-      ids.map((id) => toRevocationKey(kind, id, issuer.issuer)),
-      lookup,
-    )
-  if (await isListed('key', signer.ids)) throw new TokenSignatureError('Token was signed with a revoked key')
+  const toKeys = (kind: 'key' | 'token', ids: readonly string[]): readonly RevocationKey[] =>
+    ids.map((id) => toRevocationKey(kind, id, issuer.issuer))
+  const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>
+    store !== null && keys.length > 0 && store.isListed(keys, lookup)
   const { jti } = claims
+  const signers = toKeys('key', signer.ids)
+  const ids = toKeys('token', isNonEmptyString(jti) ? [jti] : [])
   const isIdRevoked: IssuedJwt['isIdRevoked'] = async (id, lookup) =>
-    isListed('token', [parseText('id', id)], lookup)
-  const isRevoked = isNonEmptyString(jti) && (await isIdRevoked(jti))
+    isListed(toKeys('token', [parseText('id', id)]), lookup)
+  // Together: what this process knows of one of them counts, also if the store does not answer about the other.
+  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isListed(ids)])
+  if (revokedKey.status === 'fulfilled' && revokedKey.value) {
+    throw new TokenSignatureError('Token was signed with a revoked key')
+  }
+  const failed = [revokedKey, usedId].find((answer) => answer.status === 'rejected')
+  if (failed !== undefined && (options.allowUnknown !== true || !isUnavailable(failed.reason))) {
+    throw failed.reason as Error
+  }
+  const isUsed = usedId.status === 'fulfilled' && usedId.value
+  const isRevoked = failed === undefined || isUsed ? isUsed : null
+  const revocationKeys = [...signers, ...ids]
   const claimIds: IssuedJwt['claimIds'] = async (ids, expiresAt) => {
     if (store === null) throw new ConfigurationError('claimIds() needs a store')
     const origin = { ...NO_CLIENT, actor: issuer.issuer, note: USED_ONCE }
     return store.revoker.claimIds(ids, expiresAt, origin, issuer.issuer)
   }
-  return { header, claims, issuer: issuer.issuer, isRevoked, isIdRevoked, claimIds }
+  return { header, claims, issuer: issuer.issuer, isRevoked, revocationKeys, isIdRevoked, claimIds }
 }
 
 /** The note of events about JWTs that were received. */
 export const USED_ONCE = 'Received, used once'
+
+/** Whether an error says that the store did not answer. */
+export function isUnavailable(error: unknown): boolean {
+  return isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE'
+}
 
 const NO_CLIENT = { ip: null, userAgent: null }
 
@@ -168,8 +188,10 @@ function parseOptions(options: IssuedJwtOptions): {
   readonly maxLength: number | undefined
 } {
   assertOptions('verifyIssuedJwt()', options, OPTIONS)
-  const { typ, audience, issuer, maxAge, leeway = 0, maxLength, optionalTyp = false } = options
+  const { typ, audience, issuer, maxAge, leeway = 0, maxLength } = options
+  const { optionalTyp = false, allowUnknown = false } = options
   if (typeof optionalTyp !== 'boolean') throw new TypeError('optionalTyp must be true or false')
+  if (typeof allowUnknown !== 'boolean') throw new TypeError('allowUnknown must be true or false')
   if (maxLength !== undefined && (!Number.isInteger(maxLength) || maxLength < 1)) {
     throw new TypeError('maxLength must be a positive whole number')
   }

@@ -573,7 +573,7 @@ export class TokenManager<
     revoke: (revoker: Revoker, origin: EventOrigin) => Promise<Answer>,
     request?: RequestSource,
   ): Promise<Answer> {
-    const { revoker, waitForOthers } = this.#requireStore(method)
+    const { revokerFor, waitForOthers } = this.#requireStore(method)
     const origin = parseActor(this.#authenticator.clients, `${method}()`, options, request)
     if (options.everywhere === true && waitForOthers === null) {
       throw new ConfigurationError(
@@ -581,7 +581,7 @@ export class TokenManager<
           'Where no process has a replica, a revocation holds everywhere without it',
       )
     }
-    const answer = await revoke(revoker, origin)
+    const answer = await revoke(revokerFor(options.deferUnless), origin)
     if (options.everywhere === true) await waitForOthers?.()
     return answer
   }

@@ -113,14 +113,27 @@ export interface RevokerOptions {
   readonly emit: TokenEmitter['emit']
 }
 
-/** A revoker for one store. */
-export function createRevoker(store: StoreClient, options: RevokerOptions): Revoker {
+/** Moments that the revokers of one store share. */
+export interface RevokerMoments {
+  revokedBefore: number
+  newestStart: number
+}
+
+/** A revoker for one store. With `defer`, which takes its batches, it does not ask the store. */
+export function createRevoker(
+  store: StoreClient,
+  options: RevokerOptions,
+  moments: RevokerMoments,
+  defer: ((batch: readonly Revocation[]) => void) | null = null,
+): Revoker {
   const { now, retentionMs, sessionLifetimes, emit } = options
-  let revokedBefore = 0
-  let newestStart = 0
 
   // A store that has stopped answering is not asked, but this process has been told.
   const callRevoke = async (batch: readonly Revocation[]): Promise<Revoked> => {
+    if (defer !== null) {
+      defer(batch)
+      return { position: 'deferred', now: now() }
+    }
     try {
       return await store.call('revoke', async (target) => parseRevoked(await target.revoke(batch)))
     } catch (error) {
@@ -167,14 +180,14 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
     origin: EventOrigin,
   ): Promise<Acknowledgement> => {
     // If the clock was set back, tokens without a session may start after `now()`.
-    const notBefore = Math.max(now(), newestStart)
+    const notBefore = Math.max(now(), moments.newestStart)
     const until = addDuration(notBefore, store.longestLifetime)
     const batch = users.map(({ id, issuer }) => ({ ...toRevocationKey(kind, id, issuer), notBefore, until }))
     const { position, now: takenAt } = await callRevoke(batch)
     const concerned = new Set(users.map(({ issuer }) => issuer))
     const issuer = concerned.size === 1 ? (users[0]?.issuer ?? null) : null
     emit('revoked', () => ({ ...event, reason: 'requested', issuer, ...origin }))
-    revokedBefore = Math.max(revokedBefore, notBefore, takenAt)
+    moments.revokedBefore = Math.max(moments.revokedBefore, notBefore, takenAt)
     return { position }
   }
 
@@ -198,8 +211,8 @@ export function createRevoker(store: StoreClient, options: RevokerOptions): Revo
 
   return {
     startToken(at) {
-      const start = Math.max(at, revokedBefore + 1)
-      newestStart = Math.max(newestStart, start)
+      const start = Math.max(at, moments.revokedBefore + 1)
+      moments.newestStart = Math.max(moments.newestStart, start)
       return start
     },
     revokeToken,

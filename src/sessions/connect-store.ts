@@ -9,6 +9,7 @@ import {
   type RevocationKey,
   revocationKeys,
 } from '../revocation/revocation.js'
+import { createDeferredRevocations } from '../revocation/deferred-revocations.js'
 import { createRevoker, type Revoker } from '../revocation/revoker.js'
 import {
   assertStore,
@@ -30,6 +31,11 @@ export interface StoreConnection {
   /** Whether the store has an entry for one of the keys, whatever its moment; `RevocationUnavailableError` when it cannot tell. */
   isListed(keys: readonly RevocationKey[], options?: LookupOptions): Promise<boolean>
   readonly revoker: Revoker
+  /**
+   * The same, or with `unless` one that refuses in this process at once and writes when the store answers, unless it knows
+   * one of the keys by then. Its promises reject with `RevocationUnavailableError` if too much is waiting already.
+   */
+  readonly revokerFor: (unless: readonly RevocationKey[] | undefined) => Revoker
   /** `null` where the store keeps none. */
   readonly sessions: Sessions | null
   /** Resolves once the store has been prepared; waits a few seconds for it, and then rejects with the reason. */
@@ -96,7 +102,9 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   assertStore(store)
   const { now, retentionMs } = rules
   const client = createStoreClient(store, rules)
-  const revoker = createRevoker(client, rules)
+  const deferred = createDeferredRevocations(client, now)
+  const moments = { revokedBefore: 0, newestStart: 0 }
+  const revoker = createRevoker(client, rules, moments)
   const createLookup = readCreateLookup(store)
   const definedLookup = store.lookup
 
@@ -106,6 +114,12 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     const keys = revocationKeys(payload, kids, foreign)
     const { start, end } = foreign ?? { start: readTokenStart(payload), end: readOwnEnd(payload) }
     return { keys, start, lifetime: end === FOREVER ? FOREVER : addDuration(end - start, retentionMs) }
+  }
+
+  const isDeferred = (token: RevocableToken): boolean => {
+    if (deferred.isEmpty) return false
+    const { keys, start } = (token.lookup ??= toLookup(token))
+    return deferred.isRevoked(keys, start)
   }
 
   // Whether a token is revoked, or `null` where the store does not say so at once: it is asked by `lookup` then.
@@ -124,15 +138,21 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
 
   return {
     async isRevoked(token, options) {
+      if (isDeferred(token)) return true
       // What is known in memory does not wait behind calls of a store that does not answer.
       const known = options?.atLeast === undefined ? readNow(token) : null
       if (known !== null) return known
       const { keys, start, lifetime } = (token.lookup ??= toLookup(token))
       return isRevokedBy(await client.lookup(keys, lifetime, options), start)
     },
-    isUnrevokedNow: (token) => readNow(token) === false,
-    isListed: async (keys, options) => isRevokedBy(await client.lookup(keys, 0, options), 0),
+    isUnrevokedNow: (token) => !isDeferred(token) && readNow(token) === false,
+    isListed: async (keys, options) =>
+      deferred.isRevoked(keys, 0) || isRevokedBy(await client.lookup(keys, 0, options), 0),
     revoker,
+    revokerFor: (unless) =>
+      unless === undefined
+        ? revoker
+        : createRevoker(client, rules, moments, (batch) => deferred.add(batch, unless)),
     sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker, store.sessions),
     async ready() {
       await client.ready()

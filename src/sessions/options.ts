@@ -2,6 +2,7 @@ import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from
 import type { EventOrigin } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { RequestSource } from '../request/request-source.js'
+import type { RevocationKey } from '../revocation/revocation.js'
 import type { SessionLimit, WhenFull } from '../revocation/session-store.js'
 import { MAX_SESSION_LIMIT } from '../revocation/store-rules.js'
 import { clean, type ClientReader, type SessionClientOptions } from './client.js'
@@ -30,10 +31,20 @@ export interface RevokeOptions extends ActorOptions {
    * its `iss`, and the id of a user, a session or a token is revoked for every issuer.
    */
   readonly issuer?: string | undefined
+  /**
+   * Do not wait for the store: refuse in this process at once, and write the revocation when the store answers, unless one of
+   * these is revoked there by then. For receivers whose store does not answer: `revocationKeys` of the JWT that asks for it.
+   */
+  readonly deferUnless?: readonly RevocationKey[] | undefined
 }
 
 /** The names of `RevokeOptions`. */
-export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = { ...ACTOR_OPTIONS, everywhere: true, issuer: true }
+export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = {
+  ...ACTOR_OPTIONS,
+  everywhere: true,
+  issuer: true,
+  deferUnless: true,
+}
 
 // They would ignore it.
 const WITHOUT_ISSUER: readonly string[] = ['logoutRequest()', 'revokeOtherSessions()']
@@ -51,12 +62,18 @@ export function parseActor(
   request?: RequestSource,
 ): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
-  const { actor, note, everywhere, issuer, ...client } = { request, ...options }
+  const { actor, note, everywhere, issuer, deferUnless, ...client } = { request, ...options }
   if (issuer !== undefined && WITHOUT_ISSUER.includes(owner)) {
     throw new TypeError(`${owner} takes no issuer: it goes by that of the tokens`)
   }
   if (everywhere !== undefined && typeof everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
+  }
+  if (deferUnless !== undefined) {
+    if (!Array.isArray(deferUnless)) throw new TypeError('deferUnless must be a list of revocation keys')
+    if (everywhere === true) throw new TypeError('A revocation with deferUnless cannot wait for everywhere')
+    // Which sessions these are, only the store knows.
+    if (owner === 'revokeOtherSessions()') throw new TypeError(`${owner} takes no deferUnless`)
   }
   return {
     actor: clean('actor', actor, MAX_ACTOR_LENGTH),

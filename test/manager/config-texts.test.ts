@@ -64,7 +64,7 @@ describe('a wrong value is an error that names the field', () => {
     expect(() => new TokenManager({} as never)).toThrow('config')
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
     const build = (revocation: object) => () => new TokenManager({ config, revocation: revocation as never })
-    expect(build({ lookup() {}, close() {} })).toThrow(/revocation.*prepare, revoke, feed, prune/)
+    expect(build({ lookup() {}, close() {} })).toThrow(/revocation.*prepare, revoke, claim, feed, prune/)
     expect(build({ ...createMemoryStore(), sessions: { open() {} } })).toThrow(
       /revocation.*sessions\.rotate, sessions\.present, sessions\.list, sessions\.get/,
     )

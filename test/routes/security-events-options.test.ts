@@ -8,6 +8,7 @@ import {
   type ReceiverTokens,
 } from '../../src/routes/security-events.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
+import { replicate } from '../../src/stores/replica.js'
 import { NOW, SECRET } from '../helpers/manager.js'
 import {
   API,
@@ -104,7 +105,7 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
     expect((await send(create(createReceiving({ store }).tokens))).status).toBeLessThan(300)
   })
 
-  test('a store that fails is a 503, and the same request succeeds later', async () => {
+  test('a store that fails is a 503 where the answer is for every process, and the same request succeeds later', async () => {
     const memory = createMemoryStore()
     let isDown = false
     const store: typeof memory = Object.create(memory, {
@@ -115,9 +116,9 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
         },
       },
     }) as never
-    const receiving = createReceiving({ store })
+    const receiving = createReceiving({ store: replicate(store, { bound: '20ms' }) })
     await receiving.tokens.ready()
-    const routes = create(receiving.tokens)
+    const routes = create(receiving.tokens, { everywhere: true })
     isDown = true
     const answer = await send(routes)
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])

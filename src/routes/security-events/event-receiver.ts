@@ -109,6 +109,7 @@ export function createEventReceiver<Value = unknown>(
     // Shared Signals 1.0 §4.1.1: events are always typed.
     typ: 'secevent+jwt',
     audience,
+    allowUnknown: true,
     maxAge,
     ...(issuer !== undefined && { issuer }),
   }
@@ -147,19 +148,20 @@ export function createEventReceiver<Value = unknown>(
       if (refusal !== null) return refusal
       const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
       if (!COMPACT.test(jwt)) throw new RefusedEvent(400, 'invalid_request', 'The body is no JWT')
-      const { issuer: sentBy, claims, isRevoked } = await tokens.verifyIssuedJwt(jwt, expected)
+      const verified = await tokens.verifyIssuedJwt(jwt, expected)
+      const { issuer: sentBy, claims } = verified
       const sender = { issuer: sentBy, claims }
       const used = parseUsedJwt(sender, maxAge)
       const received = parseEvents(claims)
       // RFC 8935 §2: a transmitter sends again what it has no answer to.
-      if (isRevoked) return createAccepted(202)
+      if (verified.isRevoked === true) return createAccepted(202)
       // All of them before the first revocation: a refused JWT revokes nothing.
       const prepared = await Promise.all(received.map((event) => prepare(sender, event)))
       for (const each of prepared) {
-        const event = await revokeSubject(parts, each, request)
+        const event = await revokeSubject(parts, each, verified, request)
         if (onEvent !== undefined) await callHook('onEvent', () => onEvent(event, request))
       }
-      await rememberJwt(tokens, used)
+      await rememberJwt(tokens, used, verified)
       return createAccepted(202)
     },
     toRefusal: ({ code, message }) => new RefusedEvent(400, ERRORS[code] ?? 'invalid_request', message),

@@ -125,7 +125,8 @@ export function createGlobalTokenRevocation(
       const facts = { ...sender, type: TYPE, subject, details: {} }
       const prepared = await prepareEvent(parts, facts, found, 'user')
       if (found.status !== 'found' && prepared.uids.length === 0) throw toNotFound(found.status)
-      const event = await revokeSubject(parts, prepared, request)
+      // Never deferred: the subject is not signed, and only the store can bind the JWT to it.
+      const event = await revokeSubject(parts, prepared, null, request)
       if (onRevocation !== undefined) await callHook('onRevocation', () => onRevocation(event, request))
       await claim.finish()
       return createAccepted(204)

@@ -1,4 +1,5 @@
-import { USED_ONCE } from '../../manager/issued-jwt.js'
+import { RevocationUnavailableError } from '../../errors.js'
+import { type IssuedJwt, isUnavailable, USED_ONCE } from '../../manager/issued-jwt.js'
 import type { RevokeOptions } from '../../sessions/options.js'
 import { type Duration, parseDuration } from '../../time.js'
 import { callHook } from '../shared/call-hook.js'
@@ -89,33 +90,73 @@ async function findUid(toUid: UidFinder, event: PreparedEvent['event']): Promise
   throw new TypeError('toUid must return a uid or null')
 }
 
-/** Revokes whom an event is about, and resolves once the store has it. */
+/**
+ * Revokes whom an event is about, and resolves once the store has it.
+ *
+ * While the store does not answer, this process refuses the tokens at once and writes the revocation later: most senders do
+ * not repeat what they were told to. Rejects with `RevocationUnavailableError` if it cannot be kept, and without `verified`.
+ */
 export async function revokeSubject(
-  { tokens, revoke, everywhere }: RevokingParts,
-  { event, found, effect, uids }: PreparedEvent,
+  parts: RevokingParts,
+  prepared: PreparedEvent,
+  verified: IssuedJwt | null,
   request: Request,
 ): Promise<SecurityEvent> {
+  const { event } = prepared
+  const { everywhere } = parts
+  const origin: RevokeOptions = { actor: event.issuer, note: event.type, request }
+  const act = (): Promise<number> => revokeAll(parts, prepared, { ...origin, everywhere })
+  const defer = (deferUnless: RevokeOptions['deferUnless']): Promise<number> =>
+    revokeAll(parts, prepared, { ...origin, deferUnless })
+  const count = await (verified === null ? act() : orDefer(verified, act, defer, everywhere))
+  return Object.freeze({ ...event, revoked: count > 0 })
+}
+
+// How many revocations it takes.
+async function revokeAll(
+  { tokens, revoke }: RevokingParts,
+  { found, effect, uids }: PreparedEvent,
+  options: RevokeOptions,
+): Promise<number> {
   const { users } = found
   // An account that is disabled, or a credential that was stolen, concerns every session of the user.
   const sessions = effect === 'user' ? [] : found.sessions
   const hasBoth = users.length > 0 && sessions.length > 0
-  const origin: RevokeOptions = { actor: event.issuer, note: event.type, request, everywhere }
   const revocations: Promise<unknown>[] = []
   if (!hasBoth || revoke !== 'session') {
     for (const { issuer, sub } of users) {
-      revocations.push(tokens.revokeUser(tokens.toSubject(issuer, sub), { ...origin, issuer }))
+      revocations.push(tokens.revokeUser(tokens.toSubject(issuer, sub), { ...options, issuer }))
     }
   }
   if (!hasBoth || revoke !== 'user') {
     for (const { issuer, sid } of sessions) {
       const owner = users.find((user) => user.issuer === issuer)
       const session = owner === undefined ? { sid } : { sid, sub: tokens.toSubject(issuer, owner.sub) }
-      revocations.push(tokens.revokeSession(session, { ...origin, issuer }))
+      revocations.push(tokens.revokeSession(session, { ...options, issuer }))
     }
   }
-  for (const uid of uids) revocations.push(tokens.revokeUser(uid, { ...origin, issuer: 'own' }))
+  for (const uid of uids) revocations.push(tokens.revokeUser(uid, { ...options, issuer: 'own' }))
   await Promise.all(revocations)
-  return Object.freeze({ ...event, revoked: revocations.length > 0 })
+  return revocations.length
+}
+
+// Whether the JWT was used before is not known while the store does not answer: then it is not asked to revoke either.
+async function orDefer<Answer>(
+  { isRevoked, revocationKeys }: IssuedJwt,
+  act: () => Promise<Answer>,
+  defer: (unless: IssuedJwt['revocationKeys']) => Promise<Answer>,
+  everywhere = false,
+): Promise<Answer> {
+  try {
+    if (isRevoked !== null) return await act()
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+  }
+  // Where it is known that the JWT was not used, nothing has to be found out any more.
+  const answer = await defer(isRevoked === null ? revocationKeys : [])
+  // Other processes still accept the tokens, and the sender was promised that none would.
+  if (everywhere) throw new RevocationUnavailableError(new Error('The store does not answer'))
+  return answer
 }
 
 /** What makes a JWT one that is accepted once. */
@@ -142,8 +183,18 @@ export function parseUsedJwt(
  * Remembers in the store that a JWT was used. Called last: if anything before it fails, the sender repeats the JWT, and
  * every step is taken again.
  */
-export async function rememberJwt(tokens: ReceiverTokens, { issuer, jti, until }: UsedJwt): Promise<void> {
-  await tokens.revokeToken({ jti, exp: until, iss: issuer }, { actor: issuer, note: USED_ONCE })
+export async function rememberJwt(
+  tokens: ReceiverTokens,
+  { issuer, jti, until }: UsedJwt,
+  verified: IssuedJwt,
+): Promise<void> {
+  const payload = { jti, exp: until, iss: issuer }
+  const origin = { actor: issuer, note: USED_ONCE }
+  await orDefer(
+    verified,
+    () => tokens.revokeToken(payload, origin),
+    (deferUnless) => tokens.revokeToken(payload, { ...origin, deferUnless }),
+  )
 }
 
 function invalid(message: string): RefusedEvent {

@@ -1,0 +1,238 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { TokenConfig, TokenManager } from '../../src/index.js'
+import { MAX_DEFERRED } from '../../src/revocation/deferred-revocations.js'
+import type { RevocationStore } from '../../src/revocation/store.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+} from '../../src/routes/security-events.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
+import { replicate } from '../../src/stores/replica.js'
+import { createClock, PATIENT, SECRET } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
+import {
+  accessToken,
+  API,
+  CLIENT,
+  eventToken,
+  ID,
+  logoutToken,
+  RISC,
+  sendEvent,
+  sendLogout,
+  sendRevocation,
+} from './security-events-fixture.js'
+
+/** A store that fails while it is down, and what it has: `data` never fails. */
+function createFailing() {
+  const clock = createClock()
+  const data = createMemoryStore({ clock })
+  const state = { isDown: false, failsOnly: null as string | null }
+  const failing = <Method extends (...given: never[]) => Promise<unknown>>(name: string, method: Method) =>
+    (async (...given) => {
+      if (state.isDown && (state.failsOnly ?? name) === name) throw new Error('ECONNREFUSED')
+      return method(...given)
+    }) as Method
+  const store: RevocationStore = {
+    ...data,
+    prepare: failing('prepare', data.prepare),
+    revoke: failing('revoke', data.revoke),
+    claim: failing('claim', data.claim),
+    restore: failing('restore', data.restore as NonNullable<typeof data.restore>),
+    lookup: failing('lookup', data.lookup),
+    feed: failing('feed', data.feed),
+  }
+  const start = (revocation: RevocationStore = store) => {
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
+      clock,
+      revocation,
+      issuers: [
+        { issuer: ID.issuer, audience: API, keys: { keys: [ID.jwk] }, subjectPrefix: 'id:', leeway: 0 },
+      ],
+    })
+    return { tokens, logout: createBackChannelLogout(tokens, { clientId: CLIENT }) }
+  }
+  return { clock, data, store, state, start }
+}
+
+type Failing = ReturnType<typeof createFailing>
+
+const hasWritten = async ({ data }: Failing): Promise<boolean> => {
+  const { entries } = await data.feed(null, { waitMs: 0 })
+  return entries.some(({ kind }) => kind === 'token')
+}
+
+const written = async (failing: Failing): Promise<void> => {
+  while (!(await hasWritten(failing))) await sleep(10)
+}
+
+describe('a logout while the store does not answer', () => {
+  test('is accepted, refused here at once, and written when the store is back', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    const other = failing.start(failing.data).tokens
+    await tokens.ready()
+    const token = accessToken(ID, 'ada', 'tablet')
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(other.verifyToken(token))).toBe('ok')
+    expect(await hasWritten(failing)).toBe(false)
+    failing.state.isDown = false
+    // Also before it is written.
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    await written(failing)
+    expect(await outcomeOf(other.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('does not reach a token that was issued after it', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken({ sid: undefined }))).status).toBe(200)
+    failing.clock.seconds += 100
+    failing.state.isDown = false
+    await written(failing)
+    const { seconds } = failing.clock
+    const claims = { aud: API, sub: 'ada', iat: seconds, exp: seconds + 600 }
+    expect(await outcomeOf(tokens.verifyToken(ID.sign(claims, { typ: 'at+jwt' })))).toBe('ok')
+    expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+  })
+
+  test('is forgotten if its token had been used before: the user stays logged in', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    const used = logoutToken({ sid: undefined })
+    expect((await sendLogout(logout, used)).status).toBe(200)
+    failing.clock.seconds += 30
+    const { seconds } = failing.clock
+    const claims = { aud: API, sub: 'ada', iat: seconds, exp: seconds + 600 }
+    const token = ID.sign(claims, { typ: 'at+jwt' })
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    failing.clock.seconds += 30
+    failing.state.isDown = true
+    // Nobody can tell at this moment.
+    expect((await sendLogout(logout, used)).status).toBe(200)
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    failing.state.isDown = false
+    while ((await outcomeOf(tokens.verifyToken(token))) !== 'ok') await sleep(10)
+    const { entries } = await failing.data.feed(null, { waitMs: 0 })
+    expect(entries.find(({ kind }) => kind === 'user')?.notBefore).toBeLessThan(seconds * 1000)
+  })
+
+  test('is forgotten if the key of its token had been revoked', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.revokeKey('k1', { issuer: ID.issuer })
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    failing.state.isDown = false
+    await sleep(300)
+    const { entries } = await failing.data.feed(null, { waitMs: 0 })
+    expect(new Set(entries.map(({ kind }) => kind))).toEqual(new Set(['key']))
+  })
+
+  test('is remembered as used: a repetition changes nothing', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    failing.state.isDown = true
+    const token = logoutToken({ sid: undefined })
+    const seen: string[] = []
+    tokens.on('revoked', ({ kind }) => seen.push(kind))
+    for (let at = 0; at < 5; at++) expect((await sendLogout(logout, token)).status).toBe(200)
+    expect(seen).toEqual(['user', 'token'])
+    failing.state.isDown = false
+    await written(failing)
+    expect((await sendLogout(logout, token)).status).toBe(200)
+    expect(seen).toEqual(['user', 'token'])
+  })
+
+  test('is accepted as well if the store fails only when it is asked to revoke', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    failing.state.failsOnly = 'revoke'
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada', 'tablet')))).toBe('TOKEN_REVOKED')
+    await written(failing)
+  })
+
+  test('is accepted with a replica, and reaches the store', async () => {
+    const failing = createFailing()
+    const store = replicate(failing.store, { bound: '1m' })
+    const { tokens, logout } = failing.start(store)
+    await tokens.ready()
+    failing.state.isDown = true
+    const token = accessToken(ID, 'ada', 'tablet')
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    failing.state.isDown = false
+    await written(failing)
+    expect(await outcomeOf(failing.start(failing.data).tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    await store.close()
+  })
+
+  test('is a 503 with everywhere, although it is kept', async () => {
+    const failing = createFailing()
+    const store = replicate(failing.store, { bound: '1m', whenStale: 'ask' })
+    const { tokens } = failing.start(store)
+    await tokens.ready()
+    const logout = createBackChannelLogout(tokens, { clientId: CLIENT, everywhere: true })
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(503)
+    expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada', 'tablet')))).toBe('TOKEN_REVOKED')
+    await store.close()
+  })
+
+  test('is a 503 once too many are waiting, and what was accepted is written', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    failing.state.isDown = true
+    const deferUnless = [] as const
+    for (let at = 0; at < MAX_DEFERRED; at++) await tokens.revokeUser(`user ${at}`, { deferUnless })
+    expect((await sendLogout(logout, logoutToken())).status).toBe(503)
+    const own = tokens.createAccessToken({ uid: 'user 7' })
+    failing.clock.seconds += 1
+    failing.state.isDown = false
+    const count = async (): Promise<number> =>
+      (await failing.data.lookup([{ kind: 'user', id: `user ${MAX_DEFERRED - 1}` }])).filter(Boolean).length
+    while ((await count()) === 0) await sleep(10)
+    expect(await outcomeOf(tokens.verifyToken(own))).toBe('ok')
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+  })
+})
+
+test('a security event while the store does not answer is accepted and written later', async () => {
+  const failing = createFailing()
+  const { tokens } = failing.start()
+  await tokens.ready()
+  const receiver = createEventReceiver(tokens, { audience: API })
+  failing.state.isDown = true
+  const subject = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
+  expect((await sendEvent(receiver, eventToken(`${RISC}account-disabled`, subject))).status).toBe(202)
+  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+  failing.state.isDown = false
+  await written(failing)
+  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+})
+
+test('Global Token Revocation is a 503: its subject is not signed, and only the store can bind the JWT to it', async () => {
+  const failing = createFailing()
+  const { tokens } = failing.start()
+  await tokens.ready()
+  const routes = createGlobalTokenRevocation(tokens, { audience: `${API}/global-token-revocation` })
+  failing.state.isDown = true
+  const subject = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
+  expect((await sendRevocation(routes, subject)).status).toBe(503)
+  failing.state.isDown = false
+  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('ok')
+})
