@@ -220,13 +220,13 @@ function assertTyp(config: TokenConfig): void {
     if (config.JWT_CLIENT_ID === null) return
     throw new ConfigurationError("JWT_CLIENT_ID needs JWT_ACCESS_TOKEN_TYP: 'at+jwt'")
   }
-  const fail = (field: string): never => {
-    throw new ConfigurationError(`JWT_ACCESS_TOKEN_TYP 'at+jwt' needs ${field} (RFC 9068 section 2.2)`)
-  }
-  if (config.JWT_ENCODE_ISSUER === null) fail('JWT_ENCODE_ISSUER')
-  if (config.JWT_ENCODE_AUDIENCE === null) fail('JWT_ENCODE_AUDIENCE')
-  if (config.JWT_ACCESS_TOKEN_EXPIRES === false) fail('JWT_ACCESS_TOKEN_EXPIRES')
-  if (config.JWT_IDENTITY_CLAIM !== 'sub') fail("JWT_IDENTITY_CLAIM: 'sub'")
+  const needed =
+    (config.JWT_ENCODE_ISSUER === null && 'JWT_ENCODE_ISSUER') ||
+    (config.JWT_ENCODE_AUDIENCE === null && 'JWT_ENCODE_AUDIENCE') ||
+    (config.JWT_ACCESS_TOKEN_EXPIRES === false && 'JWT_ACCESS_TOKEN_EXPIRES') ||
+    (config.JWT_IDENTITY_CLAIM !== 'sub' && "JWT_IDENTITY_CLAIM: 'sub'")
+  if (needed === false) return
+  throw new ConfigurationError(`JWT_ACCESS_TOKEN_TYP 'at+jwt' needs ${needed} (RFC 9068 section 2.2)`)
 }
 
 function parseLifetime(lifetime: Duration | false): number | false {
