@@ -9,12 +9,12 @@ import {
   pollFeed,
 } from '../revocation/store-rules.js'
 import {
-  CALL_MARK,
   CALL_URL,
   type ObjectOperations,
   parseAnswer,
   PROTOCOL,
   type StoreCall,
+  toCallMark,
 } from './durable-objects/messages.js'
 import { emitWarning } from '../runtime.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
@@ -24,15 +24,19 @@ export type { DurableObjectContext } from './durable-objects/storage.js'
 
 /** What the store needs of a binding: a namespace of Durable Objects, such as `env.TOKEN_STORE`. */
 export interface TokenStoreNamespace {
-  idFromName(name: string): object
-  get(id: object, options?: { readonly locationHint?: string }): TokenStoreStub
+  idFromName(name: string): { toString(): string }
+  get(id: { toString(): string }, options?: { readonly locationHint?: string }): TokenStoreStub
 }
 
 /** One object of a namespace, for the length of one request. */
 export interface TokenStoreStub {
   fetch(
     url: string,
-    init: { readonly method: string; readonly body: string; readonly cf: { readonly tokenlib: string } },
+    init: {
+      readonly method: string
+      readonly body: string
+      readonly cf: { readonly tokenlib: string; readonly object: string }
+    },
   ): Promise<{ json(): Promise<unknown> }>
 }
 
@@ -70,8 +74,10 @@ export function createDurableObjectStore(
 
   const post = async (call: StoreCall): Promise<unknown> => {
     // A stub belongs to the request in which it was made, so none is kept.
-    const stub = namespace.get(namespace.idFromName(name), locationHint === undefined ? {} : { locationHint })
-    const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call), cf: CALL_MARK })
+    const id = namespace.idFromName(name)
+    const stub = namespace.get(id, locationHint === undefined ? {} : { locationHint })
+    const cf = toCallMark(id.toString())
+    const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call), cf })
     return readJson(response)
   }
 

@@ -1,4 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
+import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeContract } from 'tokenlib/testing'
@@ -207,8 +208,23 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
     equal(await codeOf('prepare', binding), 'CONFIGURATION_INVALID')
   })
 
-  test('a request that the application passes on to the object is not answered', async () => {
-    equal(await run('pass-on'), 404)
+  test('a request that the application passes on is not a call, whoever has made it', async () => {
+    const { accessToken } = await run<Pair>('login', 'passed-on')
+    // A client chooses its host, but no `cf`.
+    const status = await new Promise((resolve, reject) => {
+      const headers = { host: 'tokenlib.invalid', cf: '{"tokenlib":"call"}' }
+      request(`${server.url}/store`, { method: 'POST', headers }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+        .on('error', reject)
+        .end('{}')
+    })
+    equal(status, 404)
+    for (const mark of [{}, { tokenlib: 'call' }, { tokenlib: 'call', object: 'tokenlib' }]) {
+      equal(await run('forge', JSON.stringify(mark)), 404)
+    }
+    await run('check', accessToken)
   })
 
   test('a replica is refused, because nothing runs between requests', async () => {

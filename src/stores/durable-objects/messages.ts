@@ -46,16 +46,27 @@ export const PROTOCOL = 1
 export const CALL_URL = 'https://tokenlib.invalid/store'
 
 /**
- * What only a call has in `cf`: a client chooses its URL and headers, but not that.
+ * What only a call has in `cf`.
  *
- * An application may pass requests on to the object, and anyone could make such a request look like a call.
+ * An application may pass requests on to the object. A client chooses the URL and the headers of such a request, and
+ * another Worker chooses its `cf` as well. But only a Worker that has the namespace can know the id of an object in it.
  */
-export const CALL_MARK: { readonly tokenlib: 'call' } = { tokenlib: 'call' }
+export interface CallMark {
+  readonly tokenlib: 'call'
+  /** The id of the object that is called. */
+  readonly object: string
+}
 
-/** Whether a request is a call of the store. */
-export function isCall(request: Request): boolean {
-  const { cf } = request as { readonly cf?: Partial<typeof CALL_MARK> | null }
-  return request.url === CALL_URL && request.method === 'POST' && cf?.tokenlib === CALL_MARK.tokenlib
+/** The mark of a call to an object. */
+export function toCallMark(object: string): CallMark {
+  return { tokenlib: 'call', object }
+}
+
+/** Whether a request is a call of the store to this object. */
+export function isCall(request: Request, object: string): boolean {
+  const { cf } = request as { readonly cf?: Partial<CallMark> | null }
+  const isMarked = cf?.tokenlib === 'call' && cf.object === object
+  return request.url === CALL_URL && request.method === 'POST' && isMarked
 }
 
 /** An error as a message. Of its properties, only what it is and what it says get to the Worker. */

@@ -37,16 +37,18 @@ export class TokenStoreObject {
   /** Tells the types of Cloudflare that this is the class of a Durable Object. */
   declare readonly __DURABLE_OBJECT_BRAND: never
   readonly #answer: (call: StoreCall) => Promise<StoreAnswer>
+  readonly #id: string
 
   /** Called by the runtime, with two arguments. */
   constructor(context: DurableObjectContext, _env?: unknown, options: TokenStoreObjectOptions = {}) {
     assertOptions('TokenStoreObject', options, OPTIONS)
+    this.#id = context.id.toString()
     this.#answer = createAnswerer(createStorageConnection(context), options.clock ?? systemClock)
   }
 
   /** Answers the calls of `createDurableObjectStore`, and nothing else. */
   async fetch(request: Request): Promise<Response> {
-    if (!isCall(request)) return new Response(null, { status: 404 })
+    if (!isCall(request, this.#id)) return new Response(null, { status: 404 })
     try {
       return Response.json(await this.#answer((await request.json()) as StoreCall))
     } catch (error) {

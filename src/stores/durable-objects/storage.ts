@@ -4,6 +4,7 @@ import type { Endings } from '../sqlite/history.js'
 
 /** What the store needs of the state of a Durable Object. */
 export interface DurableObjectContext {
+  readonly id: { toString(): string }
   readonly storage: {
     readonly sql: { exec(sql: string, ...values: SqliteValue[]): { toArray(): unknown[] } }
     transactionSync<T>(work: () => T): T

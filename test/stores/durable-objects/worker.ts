@@ -33,7 +33,7 @@ const env = bindings as Bindings
 
 /** The state of an object, with what only these tests need of it. */
 interface TestContext extends DurableObjectContext {
-  readonly id: { readonly name?: string }
+  readonly id: { readonly name?: string; toString(): string }
   readonly storage: DurableObjectContext['storage'] & { deleteAll(): Promise<void> }
   abort(reason: string): void
 }
@@ -99,7 +99,7 @@ async function cause(name: string, accident: string): Promise<unknown> {
   const response = await stub.fetch(`https://accidents.test${accident}`, {
     method: 'POST',
     body: '',
-    cf: { tokenlib: 'accident' },
+    cf: { tokenlib: 'call', object: '' },
   })
   return response.json()
 }
@@ -180,17 +180,17 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
     const store = createDurableObjectStore(namespaces[binding] as TokenStoreNamespace)
     await store.prepare({ longestLifetime: 1000 })
   },
-  async 'pass-on'() {
-    const stub = env.STORE.get(env.STORE.idFromName('tokenlib'))
+  // Another Worker, which is bound to this one and not to its objects, sends what a call of the store looks like. It
+  // chooses everything: the URL, the method, the headers, the body and `cf`.
+  async forge(mark) {
     const call = {
       protocol: 1,
-      operation: 'lookup',
-      arguments: [[]],
+      operation: 'revoke',
+      arguments: [[{ kind: 'all', id: '', notBefore: 0, until: 0 }]],
       seen: { known: null, longestLifetime: 0 },
     }
-    // Everything that a client can choose is as in a call of the store.
-    const init = { method: 'POST', body: JSON.stringify(call), cf: { tokenlib: 'not a call' } }
-    const response = (await stub.fetch('https://tokenlib.invalid/store', init)) as Response
+    const init = { method: 'POST', body: JSON.stringify(call), cf: JSON.parse(mark) as object }
+    const response = await env.OTHER!.fetch(new Request('https://tokenlib.invalid/store', init))
     return response.status
   },
   async replicate() {
@@ -200,6 +200,12 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
 
 export default {
   async fetch(request: Request): Promise<Response> {
+    const { hostname } = new URL(request.url)
+    // As an application that passes requests on to its objects.
+    if (hostname === 'tokenlib.invalid') {
+      const stub = env.STORE.get(env.STORE.idFromName('tokenlib')) as unknown as typeof env.OTHER
+      return stub!.fetch(request)
+    }
     const [, route = '', manager = ''] = new URL(request.url).pathname.split('/')
     if (env.OTHER !== undefined && request.headers.has('x-other')) return env.OTHER.fetch(request)
     try {
