@@ -113,6 +113,11 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   KEYS_UNAVAILABLE: { status: 503 },
 }
 
+/** The status of the answer to an error. */
+export function statusOf(code: TokenErrorCode): number {
+  return ANSWERS[code].status
+}
+
 // A newer copy of this package may throw a code that this one has never heard of.
 function answerTo(error: TokenError): Answer {
   return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code as TokenErrorCode] : INVALID_TOKEN

@@ -27,6 +27,15 @@ export type {
   RememberLifetimes,
   SessionRoutesOptions,
 } from './session-routes/options.js'
+export {
+  describeSessionRoutes,
+  type DescribedManager,
+  type OpenApiContent,
+  type OpenApiOperation,
+  type OpenApiParameter,
+  type OpenApiSchema,
+  type SessionRoutesDescription,
+} from './session-routes/openapi.js'
 export type { SessionRouteErrorCode } from './session-routes/refused-request.js'
 
 /** A route on its own; it answers token errors itself, and another method than its own with 405. */

@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, type INestApplication, Post, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
-import { ApiBearerAuth, DocumentBuilder, SwaggerModule } from '@nestjs/swagger'
+import { ApiBearerAuth, ApiOperation, ApiResponse, DocumentBuilder, SwaggerModule } from '@nestjs/swagger'
 import { expect, test } from 'vitest'
 import {
   AccessTokenGuard,
@@ -9,11 +9,15 @@ import {
   Public,
   RefreshTokenGuard,
   RequireScopes,
+  SessionController,
+  SessionModule,
   TokenGuard,
   TokenModule,
 } from '../../src/adapters/nest/index.js'
+import { describeSessionRoutes, type OpenApiOperation } from '../../src/routes/session-routes.js'
 import { createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'
+import { createRevocable } from '../helpers/revocable.js'
 import type { Type } from '@nestjs/common'
 
 const { tokens } = createManager()
@@ -170,5 +174,56 @@ test('routes whose token can only be in a JSON body are not marked as open', asy
   await expect(describeRoutes(Routes, { imports })).resolves.toEqual({
     'post /': undefined,
     'post /optional': undefined,
+  })
+})
+
+// A route without security says nothing of it.
+type Described = Omit<OpenApiOperation, 'security'> & { readonly security?: unknown }
+
+test('the session routes have their real statuses, bodies and security', async () => {
+  const { tokens: manager } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
+  let document: ReturnType<typeof SwaggerModule.createDocument> | undefined
+  await serve([], {
+    imports: [TokenModule.forRoot({ tokens: manager }), SessionModule.forRoot({ logIn: () => null })],
+    providers: [{ provide: APP_GUARD, useClass: TokenGuard }],
+    setUp: (app) => (document = SwaggerModule.createDocument(app, new DocumentBuilder().build())),
+  })
+  const { paths } = describeSessionRoutes(manager)
+  expect(Object.keys(document?.paths ?? {}).toSorted()).toEqual(Object.keys(paths).toSorted())
+  for (const [path, operations] of Object.entries(paths)) {
+    const documented = document?.paths[path] as unknown as Record<string, Described>
+    expect(Object.keys(documented).toSorted()).toEqual(Object.keys(operations).toSorted())
+    for (const [method, { operationId: _id, security, parameters = [], ...operation }] of Object.entries(
+      operations,
+    )) {
+      const { operationId: _own, security: own, ...rest } = documented[method] as Described
+      expect(own ?? []).toEqual(security)
+      expect(rest).toMatchObject({ ...operation, parameters })
+      expect(rest.parameters).toHaveLength(parameters.length)
+      expect(Object.keys(rest.responses)).toEqual(Object.keys(operation.responses))
+    }
+  }
+})
+
+test('what a controller of the application says about a session route takes precedence', async () => {
+  const { tokens: manager } = createRevocable()
+  class OwnController extends SessionController {
+    @ApiOperation({ summary: 'Sign in' })
+    @ApiResponse({ status: 200, description: 'Signed in' })
+    override login(request: Request): Promise<Response> {
+      return super.login(request)
+    }
+  }
+  let document: ReturnType<typeof SwaggerModule.createDocument> | undefined
+  await serve([], {
+    imports: [
+      TokenModule.forRoot({ tokens: manager }),
+      SessionModule.forRoot({ logIn: () => null, controller: OwnController }),
+    ],
+    setUp: (app) => (document = SwaggerModule.createDocument(app, new DocumentBuilder().build())),
+  })
+  expect(document?.paths['/auth/login']?.post).toMatchObject({
+    summary: 'Sign in',
+    responses: { 200: { description: 'Signed in' } },
   })
 })

@@ -17,6 +17,7 @@ import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/ses
 import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
 import { assertPath } from '../../routes/shared/route-path.js'
 import { getTokenManagerToken } from './manager-token.js'
+import { markSessionRoutes } from './mark-session-routes.js'
 import { mountController, SESSION_ROUTES } from './mount-controller.js'
 import { SessionController, SessionRoutesSource } from './session-controller.js'
 
@@ -103,16 +104,18 @@ function createModule(
   provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
 ): DynamicModule {
   assertPath(path)
+  const mounted = mountController(controller, path)
   const register = (
     ...parts: [SessionRoutesSource, TokenManager<object>, Registration['options']]
   ): Registration => {
     const [source, tokens, options] = parts
+    markSessionRoutes(mounted, tokens)
     return { source, tokens, options, path }
   }
   return {
     module: SessionModule,
     imports,
-    controllers: [mountController(controller, path)],
+    controllers: [mounted],
     providers: [
       SessionRoutesSource,
       { provide: OPTIONS, ...provider },
