@@ -1,6 +1,7 @@
 import type { RandomBytes } from '../claims/ids.js'
 import type { ClaimsSchema } from '../claims/extra-claims.js'
 import type { TokenPayload } from '../claims/payload.js'
+import { ConfigurationError } from '../errors.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
 import type { JsonValue } from '../json.js'
 import type { OwnKey } from '../jws/own-key.js'
@@ -54,4 +55,9 @@ export function assertManagerOptions(options: { readonly config?: TokenConfig } 
   // First what does not exist: it is often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
+}
+
+/** Throws `ConfigurationError` for a method that needs a store. */
+export function missingStore(method: string, needed: string): never {
+  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
 }

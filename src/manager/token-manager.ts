@@ -42,12 +42,14 @@ import type { TokenConfig } from './config.js'
 import { createTokenPair } from './create-pair.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane } from './fast-lane.js'
+import { allowInspection } from './inspection.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
 import {
   assertManagerOptions,
   type JsonClaims,
+  missingStore,
   type SubjectGetter,
   type TokenManagerOptions,
 } from './manager-options.js'
@@ -163,6 +165,7 @@ export class TokenManager<
     })
     this.#authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
     this.#subjectGetter = subjectGetter
+    allowInspection(this, { config, settings, now, store: revocation })
 
     this.tokenRequired = this.require({ type: 'any' })
     this.accessTokenRequired = this.require({ type: 'access' })
@@ -593,8 +596,4 @@ export class TokenManager<
   #requireSessions(method: string): Sessions {
     return this.#store?.sessions ?? missingStore(method, 'a store that keeps sessions')
   }
-}
-
-function missingStore(method: string, needed: string): never {
-  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
 }

@@ -1,3 +1,5 @@
+import type { RevocationStore } from '../../revocation/store.js'
+import type { StoreOrigin } from '../../revocation/store-origin.js'
 import { sleep } from '../../runtime.js'
 import { toChannel } from '../../stores/postgres/notify.js'
 import { toTables } from '../../stores/postgres/tables.js'
@@ -39,13 +41,21 @@ export function notTried(reason: string): ReplicaFacts {
 
 const [WATCHED_MS, SAMPLE_MS, PROGRESS_MS, WAKE_TIMEOUT_MS, WAKE_INTERVAL_MS] = [1500, 20, 500, 3000, 100]
 
+/** Which replica is watched, and how. */
+export interface ReplicaWatch {
+  /** That of the application; `null` for one of our own. */
+  readonly replicated: RevocationStore | null
+  readonly tables: StoreOrigin['tables']
+  readonly progress: (text: string) => void
+}
+
 /** Opens a replica as a process of the application does, waits until it is fresh, and watches its age. */
 export async function readReplica(
   opened: OpenedStore,
-  progress: (text: string) => void,
+  { replicated, tables, progress }: ReplicaWatch,
 ): Promise<ReplicaFacts> {
-  const isWoken = await readWakeUp(opened)
-  const store = replicate(opened.store, { bound: '1s' })
+  const isWoken = await readWakeUp(opened, tables)
+  const store = replicated ?? replicate(opened.store, { bound: '1s' })
   const { replica } = store
   if (replica === undefined) throw new TypeError('replicate() returns a store with a replica')
   const start = monotonicNow()
@@ -73,7 +83,8 @@ export async function readReplica(
     }
   } finally {
     clearInterval(timer)
-    await store.close()
+    // That of the application is closed with it.
+    if (replicated === null) await store.close()
   }
 }
 
@@ -81,8 +92,8 @@ export async function readReplica(
  * Sends empty messages on the channel of the application until one arrives. Its replicas read once more for each, and
  * find nothing; no data is written.
  */
-async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
-  const publish = toPublish(opened)
+async function readWakeUp(opened: OpenedStore, tables: ReplicaWatch['tables']): Promise<boolean | null> {
+  const publish = toPublish(opened, tables)
   if (publish === null || opened.store.watch === undefined) return null
   // PostgreSQL calls once when it begins to listen, also behind a pooler that delivers nothing.
   const wanted = opened.kind === 'postgres' ? 2 : 1
@@ -101,26 +112,22 @@ async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
   return seen.calls >= wanted
 }
 
-function toPublish(opened: OpenedStore): (() => Promise<unknown>) | null {
+function toPublish(opened: OpenedStore, tables: ReplicaWatch['tables']): (() => Promise<unknown>) | null {
   const { kind, namespace } = opened
   if (kind === 'redis') return () => opened.client.command('PUBLISH', `{tokenlib:${namespace}}:news`, '')
   if (kind === 'sqlite') return null
-  return () => opened.client.query(`select pg_notify($1, '')`, [toChannel(toTables(), namespace)])
+  return () => opened.client.query(`select pg_notify($1, '')`, [toChannel(toTables(tables), namespace)])
 }
 
 const checkFresh: Check<ReplicaFacts> = ({ error, isTried, boundMs, firstReadMs, oldestMs }) => {
   if (!isTried) {
-    return notSeen(
-      'replica-fresh',
-      `a replica: ${error}`,
-      'Run doctor --replica again once the application has run.',
-    )
+    return notSeen('replica-fresh', `a replica: ${error}`, 'Run doctor again once the application has run.')
   }
   if (error !== null) {
     return createFinding('replica-fresh', 'error', {
       title: `A replica does not become fresh: ${error}.`,
       detail: 'Processes with replicate() refuse requests, or ask the store for every check.',
-      fix: 'Mend the errors of the store above, then run doctor --replica again.',
+      fix: 'Fix the errors of the store above, then run doctor again.',
     })
   }
   const text = `read in ${toMillisecondsText(firstReadMs)}, then at most ${toMillisecondsText(oldestMs)} old`

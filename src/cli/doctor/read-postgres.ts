@@ -2,14 +2,16 @@ import { isConfigurationError } from '../../errors.js'
 import { type Database, toDatabase } from '../../stores/postgres/client.js'
 import { toChannel } from '../../stores/postgres/notify.js'
 import { createRevocationStatements } from '../../stores/postgres/statements.js'
-import { assertUsable, leadSql, type Tables, toTables } from '../../stores/postgres/tables.js'
+import { assertUsable, leadSql, type Tables } from '../../stores/postgres/tables.js'
 import { CommandError } from '../exit.js'
 import type { PostgresProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
+import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
 /** What `doctor` knows of a PostgreSQL server; `null` is what could not be read. */
 export interface PostgresFacts {
+  readonly endpoint: Endpoint
   readonly server: ServerFacts | null
   /** The tables of the store that exist. */
   readonly tables: readonly TableFacts[] | null
@@ -66,8 +68,11 @@ export interface IndexFacts {
 export type TableName = 'version' | 'heads' | 'revocations' | 'sessions'
 
 /** Reads everything that the checks need. Nothing is written. */
-export async function readPostgres(probe: PostgresProbe, namespace: string): Promise<PostgresFacts> {
-  const tables = toTables()
+export async function readPostgres(
+  probe: PostgresProbe,
+  namespace: string,
+  { endpoint, tables }: { readonly endpoint: Endpoint; readonly tables: Tables },
+): Promise<PostgresFacts> {
   const client = {
     query: async (statement: unknown, values: readonly (string | number | null)[]) => ({
       rows: await probe.query(statement as string, values).catch(unwrap),
@@ -80,6 +85,7 @@ export async function readPostgres(probe: PostgresProbe, namespace: string): Pro
   const { lookup } = createRevocationStatements(tables, toChannel(tables, namespace))
   const known = [namespace, head?.epoch ?? '', head?.changes ?? 0, LOOKUP_KEYS]
   return {
+    endpoint,
     server: await read(SERVER),
     tables: await read(tablesSql(tables)),
     indexes: await read(indexesSql(tables)),
