@@ -22,7 +22,9 @@ export function createAssets() {
   return new Map(
     ASSETS.map(([name, source, constant, description]) => {
       const text = readFileSync(new URL(`browser/${source}`, folder), 'utf8')
-      const lines = text.split('\n').filter((line) => line.trim() !== '')
+      const lines = toShort(source, text)
+        .split('\n')
+        .filter((line) => line.trim() !== '')
       const literal = lines.join('\n').replaceAll(/[\\`]|\$(?=\{)/g, '\\$&')
       const head = `// Made by scripts/console-assets.js from browser/${source}, without its empty lines.\n\n`
       return [
@@ -31,6 +33,13 @@ export function createAssets() {
       ]
     }),
   )
+}
+
+/** One line for each rule of a style sheet: no file of the package is longer than 300 lines. */
+function toShort(source, text) {
+  return source.endsWith('.css')
+    ? text.replaceAll(/([{;])\n +(?=[\w-]+:)/g, '$1 ').replaceAll(/;\n *\}/g, '; }')
+    : text
 }
 
 if (import.meta.filename === process.argv[1]) {

@@ -8,7 +8,7 @@ export interface RedisProbe {
 
 /** Runs statements in a PostgreSQL database. */
 export interface PostgresProbe {
-  /** The tables of the store, in the first schema of the address's `search_path` that has them. */
+  /** The tables of the store. */
   readonly tables: Tables
   query(
     sql: string,

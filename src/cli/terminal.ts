@@ -39,12 +39,14 @@ export function createTerminal(
   { stdin, stdout, stderr }: Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'> = process,
 ): Terminal {
   const hasColours = wantsColours(env, stdout.isTTY)
+  // Kept: `doctor --app` gives the application another stdout.
+  const writeOut = stdout.write.bind(stdout)
   // A reader that has left (`| head`) is no failure of the command, which goes on and ends with its own exit code.
   for (const stream of [stdout, stderr]) stream.on('error', ignoreClosedPipe)
 
   return {
     isInteractive: stdin.isTTY && stdout.isTTY,
-    write: (text) => void stdout.write(text.toString()),
+    write: (text) => void writeOut(text.toString()),
     warn: (text) => void stderr.write(text.toString()),
     style(format, text) {
       const [start, end] = FORMATS[format]

@@ -1,6 +1,7 @@
 import type { RandomBytes } from '../claims/ids.js'
 import { assertSchema, type ClaimsSchema } from '../claims/extra-claims.js'
 import type { TokenPayload } from '../claims/payload.js'
+import { ConfigurationError } from '../errors.js'
 import type { AnyIssuerOptions } from '../issuers/issuers.js'
 import type { OwnKey } from '../jws/own-key.js'
 import { assertOptions, type OptionNames } from '../options.js'
@@ -67,4 +68,9 @@ export function assertManagerOptions(
   assertConfig(options)
   if (options?.claims !== undefined) assertSchema(options.claims)
   assertFormatError(options?.formatError)
+}
+
+/** Throws `ConfigurationError` for a method that needs a store. */
+export function missingStore(method: string, needed: string): never {
+  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
 }

@@ -55,11 +55,12 @@ import { createUserDescriber, type DescribeUser } from './describe-user.js'
 import { createFastLane } from './fast-lane.js'
 import type { FormatError } from './format-error.js'
 import { type ManagerHealth, readHealth } from './health.js'
+import { allowInspection } from './inspection.js'
 import { createTokenMaker, type TokenMaker } from './token-maker.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from './issued-jwt.js'
 import { logoutRequest, readRevocableClaims } from './logout-request.js'
 import { type FailedLogin, reportFailedLogin } from './failed-login.js'
-import { assertManagerOptions, type TokenManagerOptions } from './manager-options.js'
+import { assertManagerOptions, missingStore, type TokenManagerOptions } from './manager-options.js'
 import {
   compilePolicy,
   parseReadOptions,
@@ -173,6 +174,7 @@ export class TokenManager<
     })
     this.#authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
     this.#subjectGetter = subjectGetter
+    allowInspection(this, { config, settings, now, store: revocation })
 
     this.tokenRequired = this.require({ type: 'any' })
     this.accessTokenRequired = this.require({ type: 'access' })
@@ -593,8 +595,4 @@ export class TokenManager<
   #requireSessions(method: string): Sessions {
     return this.#store?.sessions ?? missingStore(method, 'a store that keeps sessions')
   }
-}
-
-function missingStore(method: string, needed: string): never {
-  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
 }

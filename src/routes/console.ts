@@ -18,6 +18,15 @@ import { assertPath } from './shared/route-path.js'
 export type { MountableRoutes } from '../http/mountable-routes.js'
 export type { ConsoleTokens } from './console/api.js'
 
+/** The routes of a console. */
+export interface ConsoleRoutes extends MountableRoutes {
+  /**
+   * Ends every stream of live revocations, and all listeners and timers. Later requests are answered with 503. Call it when
+   * the application shuts down: a server waits for open streams. A second call does nothing.
+   */
+  close(): void
+}
+
 /** Who may use a console, and where it is. */
 export interface ConsoleOptions<Value> {
   /** Lets operators in, and throws for everybody else. Every request of the console is checked, also for its files. */
@@ -47,7 +56,7 @@ const OPTIONS: OptionNames<ConsoleOptions<unknown>> = {
  * const console = createConsole(tokens, { allow: tokens.scopesRequired('operator') })
  * const response = await console.handle(request)
  */
-export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOptions<Value>): MountableRoutes {
+export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOptions<Value>): ConsoleRoutes {
   assertOptions('createConsole()', options, OPTIONS)
   const { allow, path = '/console', title = 'Sessions and revocations', actor, store } = options
   if (typeof allow !== 'function') {
@@ -59,6 +68,7 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
 
   const admit = createAdmit({ allow, actor })
   const log = createLiveLog(tokens, store)
+  let isClosed = false
   const page = createPage(tokens, title, store?.replica !== undefined)
 
   const isStillAllowed = async (request: Request): Promise<boolean> => {
@@ -105,9 +115,19 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
       const { pathname } = new URL(request.url)
       const name = pathname === path || pathname.startsWith(`${path}/`) ? pathname.slice(path.length) : null
       const route = name !== null && Object.hasOwn(routes, name) ? routes[name] : undefined
-      return route === undefined || request.method === 'OPTIONS' ? null : answer(route, request)
+      if (route === undefined || request.method === 'OPTIONS') return null
+      return isClosed ? secure(createClosed()) : answer(route, request)
+    },
+    close() {
+      isClosed = true
+      log.close()
     },
   }
+}
+
+// Not 404: another process of the application may have a console, and the page asks again.
+function createClosed(): Response {
+  return createRefusal(503, 'CONSOLE_CLOSED', 'This process of the application is shutting down')
 }
 
 async function answerAdmitted(route: Route, request: Request, actor: string): Promise<Response> {

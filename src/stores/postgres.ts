@@ -2,6 +2,7 @@ import { assertOptions, type OptionNames } from '../options.js'
 import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
+import { withOrigin } from '../revocation/store-origin.js'
 import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { type PostgresClient, toDatabase } from './postgres/client.js'
 import {
@@ -187,12 +188,8 @@ export function createPostgresStore(
     },
   })
 
-  return {
-    ...store,
-    async migrate() {
-      await database.query(toMigration(tables), [])
-    },
-  }
+  const migrate = async (): Promise<void> => void (await database.query(toMigration(tables), []))
+  return withOrigin({ ...store, migrate }, { kind: 'postgres', client, namespace, tables: options })
 }
 
 const PRUNE_INTERVAL_MS = 60_000

@@ -3,6 +3,7 @@ import { assertOptions, type OptionNames } from '../options.js'
 import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { withOrigin } from '../revocation/store-origin.js'
 import type { Clock } from '../time.js'
 import { checkServer, createSend, type RedisClient } from './redis/client.js'
 import { createNamespace, createSweep, toMember } from './redis/namespace.js'
@@ -62,7 +63,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       throw error
     }))
 
-  return defineStore({
+  const store = defineStore<RevocationStore>({
     system: 'redis',
     async prepare(needs) {
       losses.listen(needs)
@@ -117,6 +118,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     sessions: createRedisSessions(namespace),
     async close() {},
   })
+  return withOrigin(store, { kind: 'redis', client, namespace: name })
 }
 
 function toArguments(entry: Revocation): string[] {

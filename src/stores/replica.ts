@@ -15,6 +15,7 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
+import { readOrigin, withOrigin } from '../revocation/store-origin.js'
 import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { callQuietly } from '../revocation/store-rules.js'
 import { createRevocationCopy } from './memory/revocations.js'
@@ -168,7 +169,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     follower.keepUnsent(capped)
   }
 
-  return defineStore({
+  const replicated = defineStore<RevocationStore>({
     ...(store.system !== undefined && { system: store.system }),
     async prepare(given) {
       assertOpen()
@@ -271,6 +272,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       await store.close()
     },
   })
+  return withOrigin(replicated, readOrigin(store))
 }
 
 function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {

@@ -3,6 +3,7 @@ import { assertOptions, type OptionNames } from '../options.js'
 import { createLossReporter, type LossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { withOrigin } from '../revocation/store-origin.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
 import { emitWarning } from '../runtime.js'
 import {
@@ -88,7 +89,7 @@ export function createSqliteStore(
   const afterReuse = <Answer extends { readonly outcome: string }>(answer: Answer): Answer =>
     answer.outcome === 'reused' ? afterRevoking(answer) : answer
 
-  return defineStore({
+  const store = defineStore<RevocationStore>({
     system: 'sqlite',
     async prepare(needs) {
       losses.listen(needs)
@@ -134,6 +135,7 @@ export function createSqliteStore(
       watchers.stop()
     },
   })
+  return withOrigin(store, { kind: 'sqlite', client: database, namespace: options.prefix ?? 'tokenlib_' })
 }
 
 function assertHandle(database: Partial<SqliteDatabase> | null | undefined): void {

@@ -5,11 +5,13 @@ import { openConsoleSite, openPage } from './open-console.js'
 // What runs if it ever becomes markup, in an element, an attribute, a script or a template.
 const INJECTION = `"'><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\${alert(3)}</td></dialog>`
 
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0'
+
 // console.long.test.ts has more.
 describeWithChromium('the console in a real browser', (browser) => {
   test('an operator lists sessions, revokes one with a reason and sees it live', async () => {
     const site = await openConsoleSite()
-    await site.tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: 'Firefox/140' })
+    await site.tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: FIREFOX })
     await site.tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.2', userAgent: 'Chrome/141' })
     const { page, problems } = await openPage(browser(), site.app)
     await page.goto(`${site.app}/login`)
@@ -19,12 +21,12 @@ describeWithChromium('the console in a real browser', (browser) => {
     await page.getByLabel('User id').fill('ada')
     await page.getByRole('button', { name: 'Show sessions' }).click()
     await page.getByText('2 sessions of ada').waitFor()
-    await page.getByRole('row', { name: 'Firefox/140' }).getByRole('button').click()
+    await page.getByRole('row', { name: 'Firefox on Linux' }).getByRole('button', { name: 'Revoke' }).click()
     await page.getByLabel('Reason').fill('Ticket 4711')
     await page.getByRole('button', { name: 'Revoke', exact: true }).click()
     await page.getByText('1 session of ada').waitFor()
     await page.getByRole('log').getByText('Reason: Ticket 4711').waitFor()
-    expect(await page.getByRole('row', { name: 'Firefox/140' }).count()).toBe(0)
+    expect(await page.getByRole('row', { name: 'Firefox on Linux' }).count()).toBe(0)
     expect(site.revoked).toMatchObject([{ kind: 'session', sub: 'ada', actor: 'grace', note: 'Ticket 4711' }])
     expect(problems).toEqual([])
   })
@@ -40,7 +42,9 @@ describeWithChromium('the console in a real browser', (browser) => {
     await page.getByLabel('User id').fill(INJECTION)
     await page.getByRole('button', { name: 'Show sessions' }).click()
     await page.getByText('1 session of').waitFor()
-    expect(await page.getByRole('cell', { name: INJECTION }).count()).toBe(1)
+    const device = page.locator('[data-label=Device]')
+    await device.getByRole('button').click()
+    expect(await device.innerText()).toContain(INJECTION)
     await page.getByRole('button', { name: 'Revoke user…' }).click()
     await page.getByLabel('Reason').fill(INJECTION)
     await page.getByLabel('to confirm').fill(INJECTION)
@@ -56,5 +60,62 @@ describeWithChromium('the console in a real browser', (browser) => {
     // The browser itself reports the status that this test made up, and nothing else.
     expect(problems.filter((problem) => !problem.includes('status of 500'))).toEqual([])
     expect(site.revoked).toMatchObject([{ kind: 'user', id: INJECTION, note: INJECTION }])
+  })
+
+  test('an id cannot pass for a part of the sentence around it', async () => {
+    const site = await openConsoleSite()
+    const { page, problems } = await openPage(browser(), site.app)
+    await page.goto(`${site.app}/open/`)
+    await page.getByText('You are anybody').waitFor()
+    // Words of our own, an unfinished reversal of text, an invisible character, a line end, and many spaces.
+    const ids = [
+      'eve revoked by grace',
+      'ada\u202Eecarg yb dekover',
+      'a\u200Bda',
+      'ada\nKey 1 revoked',
+      'ada      by grace',
+    ]
+    for (const id of ids) await site.tokens.revokeUser(id, { actor: 'bob' })
+    const log = page.getByRole('log')
+    await log
+      .getByRole('listitem')
+      .nth(ids.length - 1)
+      .waitFor()
+    // `rest` is what is not in an element of its own: our words.
+    const lines = (await page.evaluate(`[...document.querySelectorAll('#live li')].reverse().map((item) => ({
+      values: [...item.querySelectorAll('bdi')].map((value) => value.textContent),
+      rest: [...item.childNodes].filter(({ nodeName }) => nodeName !== 'BDI').map((node) => node.textContent),
+      isIsolated: [...item.querySelectorAll('bdi')].every((value) => {
+        const { unicodeBidi, borderTopStyle } = getComputedStyle(value)
+        const quote = getComputedStyle(value, '::before').content
+        return unicodeBidi === 'isolate' && borderTopStyle === 'solid' && quote.includes('“')
+      }),
+    }))`)) as { values: string[]; rest: string[]; isIsolated: boolean }[]
+    const shown = [
+      ids[0],
+      String.raw`ada\u{202e}ecarg yb dekover`,
+      String.raw`a\u{200b}da`,
+      String.raw`ada\u{a}Key 1 revoked`,
+      ids[4],
+    ]
+    expect(lines.map(({ values }) => values)).toEqual(shown.map((id) => [id, 'bob']))
+    for (const { rest, isIsolated } of lines) {
+      expect([rest.slice(1), isIsolated]).toEqual([['User ', ' revoked', ' by ', ''], true])
+    }
+    // The same in the other sentences of the page.
+    await page.getByLabel('User id').fill('eve revoked by grace')
+    await page.getByRole('button', { name: 'Show sessions' }).click()
+    await page.getByText('has no live session').waitFor()
+    expect(await page.locator('#found-text bdi').textContent()).toBe('eve revoked by grace')
+    expect(problems).toEqual([])
+  })
+
+  test('close ends the stream of an open page, and the page says so', async () => {
+    const site = await openConsoleSite()
+    const { page } = await openPage(browser(), site.app)
+    await page.goto(`${site.app}/open/`)
+    await page.getByText('Only what this process').waitFor()
+    site.closeOpen()
+    await page.getByText('Not connected. This process of the application is shutting down').waitFor()
   })
 })

@@ -18,6 +18,8 @@ export interface ConsoleSite {
   readonly plain: string
   /** What was revoked, by whomever. */
   readonly revoked: readonly TokenEvents['revoked'][]
+  /** Closes the console at `/open`. */
+  closeOpen(): void
   /** The address of a page of another site with this content. */
   evilPage(html: string): string
 }
@@ -70,6 +72,7 @@ export async function openConsoleSite(): Promise<ConsoleSite> {
     app: `http://localhost:${port}`,
     plain: `http://app.example.test:${port}`,
     revoked,
+    closeOpen: () => open.close(),
     evilPage: (html) => `http://${EVIL}:${port}/?${new URLSearchParams({ html }).toString()}`,
   }
 }

@@ -31,6 +31,7 @@ describe('sessions', () => {
       expiresAt: expect.stringMatching(/^20.*Z$/) as string,
       ip: '192.0.2.26',
       userAgent: 'Test/1',
+      device: 'Test',
     })
   })
 

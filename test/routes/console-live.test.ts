@@ -3,6 +3,8 @@ import { MissingTokenError, TokenManager } from '../../src/index.js'
 import { createConsole } from '../../src/routes/console.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
+import type { Replica } from '../../src/store-kit.js'
+import { createRevocable } from '../helpers/revocable.js'
 import { ORIGIN, openConsole, readLive } from './console-fixture.js'
 
 describe('live revocations', () => {
@@ -94,5 +96,63 @@ describe('live revocations', () => {
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own session' } })
     expect(await live.next()).toMatchObject({ event: 'arrived', facts: { kind: 'user', id: 'of another' } })
     await live.cancel()
+  })
+})
+
+describe('close', () => {
+  test('ends streams and listeners, and answers everything else with 503', async () => {
+    const { routes, get, tokens } = openConsole()
+    const [one, other] = [readLive(await get('/api/live')), readLive(await get('/api/live'))]
+    routes.close()
+    expect([await one.next(), await other.next()]).toEqual([null, null])
+    for (const path of ['', '/', '/style.css', '/api/health', '/api/live', '/api/revoke']) {
+      const response = await get(path, { method: path === '/api/revoke' ? 'POST' : 'GET' })
+      expect([path, response.status]).toEqual([path, 503])
+      expect(response.headers.get('cache-control')).toContain('no-store')
+    }
+    // What is none of the console's is still none of it.
+    expect(await routes.handle(new Request(`${ORIGIN}/console/other`))).toBeNull()
+    routes.close()
+    await tokens.revokeUser('ada')
+  })
+
+  test('leaves no listener at the manager or the replica, and no timer', async () => {
+    const ended: string[] = []
+    const count = <Args extends readonly unknown[]>(
+      name: string,
+      subscribe: (...args: Args) => () => void,
+    ) => {
+      return (...args: Args) => {
+        const stop = subscribe(...args)
+        return () => {
+          ended.push(name)
+          stop()
+        }
+      }
+    }
+    const { tokens, store } = createRevocable()
+    const replicated = replicate(store, { bound: '1s' })
+    onTestFinished(() => replicated.close())
+    const replica = replicated.replica as Replica
+    const on = count('event', tokens.on.bind(tokens))
+    const watched = Object.assign(Object.create(tokens) as typeof tokens, { on })
+    const subscribe = count('replica', replica.subscribe.bind(replica))
+    const routes = createConsole(watched, {
+      allow: () => 'grace',
+      store: { replica: { ...replica, subscribe } },
+    })
+    routes.close()
+    expect(ended).toEqual(['event', 'event', 'event', 'replica'])
+  })
+
+  test('while a request is being admitted ends its stream at once', async () => {
+    let admit = (): void => undefined
+    const { routes, get } = openConsole({
+      allow: () => new Promise((resolve) => (admit = () => resolve('grace'))),
+    })
+    const pending = get('/api/live')
+    routes.close()
+    admit()
+    expect(await readLive(await pending).next()).toBeNull()
   })
 })

@@ -44,10 +44,12 @@ const FRAMEWORKS = /^adapters\/(elysia|express|fastify|h3|hono|koa|nest)(?:\.ts|
 // looked up before that. The command line loads the driver of the store that the operator names.
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   'cli/driver.ts': [
-    "import { createRequire } from 'node:module'",
-    "createRequire(join(process.cwd(), 'package.json'))",
+    "import { createRequire, isBuiltin } from 'node:module'",
+    "createRequire(join(folder, 'package.json'))",
     'await import(path)',
   ],
+  // The module that `doctor --app` names.
+  'cli/doctor/load-application.ts': ['await import(pathToFileURL(file).href)'],
   'issuers/fetch-json.ts': ['globalThis.fetch(url.href, request)'],
   'issuers/network-address.ts': [
     "getBuiltinModule?(name: 'node:dns')",

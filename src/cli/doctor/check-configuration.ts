@@ -42,8 +42,12 @@ function checkVariables(facts: ConfigurationFacts): Finding[] {
       }),
     ),
   ]
-  if (fieldErrors.length === 0) findings.push(ok('config-field', 'Every variable has a valid value.'))
-  if (ruleErrors.length === 0) findings.push(ok('config-rules', 'The variables fit together.'))
+  if (facts.source === 'application') {
+    findings.push(ok('config-field', 'The manager accepts its configuration.'))
+  } else {
+    if (fieldErrors.length === 0) findings.push(ok('config-field', 'Every variable has a valid value.'))
+    if (ruleErrors.length === 0) findings.push(ok('config-rules', 'The variables fit together.'))
+  }
   if (unknownNames.length === 0) findings.push(ok('config-unknown', 'No JWT_ variable is unknown.'))
   if (weakSecrets.length === 0 && facts.hasKeys) {
     findings.push(ok('secret-strength', 'No secret is short, published or repetitive.'))
@@ -51,8 +55,8 @@ function checkVariables(facts: ConfigurationFacts): Finding[] {
   return findings
 }
 
-const checkKeys: Check<ConfigurationFacts> = ({ hasKeys, keysInCode }) => {
-  if (hasKeys) return ok('keys-missing', 'The environment has a key.')
+const checkKeys: Check<ConfigurationFacts> = ({ hasKeys, keysInCode, source }) => {
+  if (hasKeys) return ok('keys-missing', `The ${source} has a key.`)
   if (keysInCode) return null
   return createFinding('keys-missing', 'error', {
     title: 'The environment has no key: neither JWT_SECRET_KEY nor JWT_PRIVATE_KEY is set.',

@@ -21,7 +21,7 @@ const checkSecure: Check<ConfigurationFacts> = (facts) => {
   return createFinding('cookie-secure', facts.isProduction ? 'error' : 'warning', {
     title: 'JWT_COOKIE_SECURE is off: browsers send the tokens over plain HTTP too.',
     detail: 'Anybody on the network can read them.',
-    fix: 'Remove JWT_COOKIE_SECURE=false. Browsers accept Secure cookies on http://localhost.',
+    fix: 'Remove JWT_COOKIE_SECURE=false. Chromium and Firefox accept Secure cookies on http://localhost.',
   })
 }
 

@@ -1,9 +1,11 @@
+import type { RevocationStore } from '../../revocation/store.js'
 import type { OpenedStore } from '../opened-store.js'
 import { POSTGRES_CHECKS } from './check-postgres.js'
 import { REDIS_CHECKS } from './check-redis.js'
 import { notTried, readReplica, REPLICA_CHECKS, type ReplicaFacts } from './check-replica.js'
 import { SQLITE_CHECKS } from './check-sqlite.js'
 import { STORE_CHECKS, type StoreFacts } from './check-store.js'
+import type { Endpoint } from './endpoint.js'
 import { type Finding, runChecks } from './findings.js'
 import { readPostgres } from './read-postgres.js'
 import { readRedis } from './read-redis.js'
@@ -11,10 +13,12 @@ import { readSqlite } from './read-sqlite.js'
 
 /** How a store is checked. */
 export interface StoreCheckOptions {
-  /** The address as it was given, of which only the host, the protocol and whether it has a password are read. */
-  readonly address: string
+  readonly endpoint: Endpoint
   readonly revocationTimeoutMs: number
+  /** Whether a replica is opened for the check. */
   readonly withReplica: boolean
+  /** The store of the application, which has a replica of its own; `null` where there is none. */
+  readonly replicated: RevocationStore | null
   readonly progress: (text: string) => void
 }
 
@@ -40,18 +44,19 @@ export async function checkOpenedStore(
   opened: OpenedStore,
   options: StoreCheckOptions,
 ): Promise<StoreReport> {
-  const { address, revocationTimeoutMs, withReplica, progress } = options
-  const report = await checkKind(opened, address)
+  const { endpoint, revocationTimeoutMs, withReplica, replicated } = options
+  const report = await checkKind(opened, options)
   const { latency, clock, isTls } = report.facts
   const facts: StoreFacts = {
     kind: opened.kind,
-    host: readHost(address),
+    endpoint,
     isTls,
     latency,
     clock,
     revocationTimeoutMs,
   }
-  const replica = withReplica ? await tryReplica(opened, report.unready, progress) : null
+  const isWatched = withReplica || replicated !== null
+  const replica = isWatched ? await tryReplica(opened, report.unready, options) : null
   const findings = [
     ...report.findings,
     ...runChecks(facts, STORE_CHECKS),
@@ -63,41 +68,41 @@ export async function checkOpenedStore(
 async function tryReplica(
   opened: OpenedStore,
   unready: string | null,
-  progress: StoreCheckOptions['progress'],
+  { replicated, progress }: StoreCheckOptions,
 ): Promise<ReplicaFacts> {
   if (unready !== null) return notTried(unready)
   progress('opening a replica')
-  return readReplica(opened, progress)
+  return readReplica(opened, { replicated, progress })
 }
 
-async function checkKind(opened: OpenedStore, address: string): Promise<KindReport> {
+async function checkKind(
+  opened: OpenedStore,
+  { endpoint }: Pick<StoreCheckOptions, 'endpoint'>,
+): Promise<KindReport> {
   if (opened.kind === 'redis') {
-    const facts = await readRedis(opened.client, opened.namespace, {
-      hasPassword: hasPassword(address),
-      host: readHost(address),
-    })
+    const facts = await readRedis(opened.client, opened.namespace, endpoint)
     return {
       findings: runChecks(facts, REDIS_CHECKS),
       version: facts.info?.get('valkey_version') ?? facts.info?.get('redis_version') ?? null,
-      facts: { ...facts, isTls: address.startsWith('rediss:') },
+      facts: { ...facts, isTls: endpoint.isTls },
       unready: readUnready(facts.history),
     }
   }
   if (opened.kind === 'postgres') {
-    const facts = await readPostgres(opened.client, opened.namespace)
+    const facts = await readPostgres(opened.client, opened.namespace, endpoint)
     return {
       findings: runChecks(facts, POSTGRES_CHECKS),
       version: facts.server?.version ?? null,
-      facts: { ...facts, isTls: facts.server?.isTls ?? false },
+      facts: { ...facts, isTls: facts.server?.isTls ?? null },
       unready: readUnready(facts.history),
     }
   }
-  const facts = await readSqlite(opened.client, toPath(address), opened.namespace)
+  const facts = await readSqlite(opened.client, toPath(opened.url), opened.namespace)
   const isReady = facts.tablesVersion !== null && facts.journalMode === 'wal'
   return {
     findings: runChecks(facts, SQLITE_CHECKS),
     version: null,
-    facts: { latency: facts.latency, clock: null, isTls: false },
+    facts: { latency: facts.latency, clock: null, isTls: null },
     unready: isReady ? null : 'no process of the application has prepared the file',
   }
 }
@@ -112,19 +117,4 @@ function readUnready(history: 'whole' | 'damaged' | 'absent' | null): string | n
 
 function toPath(address: string): string {
   return address.replace(/^sqlite:(?:\/\/)?/, '')
-}
-
-function readHost(address: string): string | null {
-  if (address.startsWith('sqlite:')) return null
-  // Several hosts, as PostgreSQL allows, are no URL: the first one stands for all.
-  const host = /^[a-z]+:\/\/(?:.*@)?(\[[^\]]*\]|[^:/?,@]*)/.exec(address)?.[1] ?? ''
-  if (host !== '') return decodeURIComponent(host)
-  // PostgreSQL takes the host from a parameter or the environment too.
-  if (!address.startsWith('postgres')) return null
-  const named = /[?&]host=([^&]+)/.exec(address)?.[1]
-  return named === undefined ? (process.env['PGHOST'] ?? null) : decodeURIComponent(named)
-}
-
-function hasPassword(address: string): boolean {
-  return /^[a-z]+:\/\/[^/?#]*:[^/?#]+@/.test(address)
 }

@@ -1,5 +1,6 @@
 import { TABLES_VERSION } from '../../stores/postgres/tables.js'
 import { checkPruning } from './check-store.js'
+import { toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { IndexFacts, PostgresFacts, TableName } from './read-postgres.js'
 import { toCount } from '../words.js'
@@ -261,12 +262,11 @@ const checkAccepted: Check<PostgresFacts> = (facts) => {
   })
 }
 
-/** The checks of a PostgreSQL server. */
-export const POSTGRES_CHECKS: readonly Check<PostgresFacts>[] = [
+const CHECKS_OF_SERVER: readonly Check<PostgresFacts>[] = [
   checkAccepted,
   checkWritable,
   checkHistory,
-  ({ pruning }) => pruning && checkPruning(pruning),
+  ({ pruning, endpoint }) => pruning && checkPruning(pruning, toPlace(endpoint)),
   checkVersion,
   checkStandby,
   checkDurability,
@@ -279,3 +279,10 @@ export const POSTGRES_CHECKS: readonly Check<PostgresFacts>[] = [
   checkTimeout,
   checkConnections,
 ]
+
+/** The checks of a PostgreSQL server. What to run names the server that was checked. */
+export const POSTGRES_CHECKS: readonly Check<PostgresFacts>[] = CHECKS_OF_SERVER.map((check) => (facts) => {
+  const finding = check(facts)
+  const start = `Run on ${toPlace(facts.endpoint)}: `
+  return finding && { ...finding, fix: finding.fix.replace(/^Run: /, () => start) }
+})

@@ -1,13 +1,17 @@
 import { isLocal } from './check-store.js'
+import { toPlace, toRedisCli } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { RedisFacts } from './read-redis.js'
 import { toCount } from '../words.js'
 import { toBytesText, toListText } from './texts.js'
 
-const ALLOW_INFO = 'Allow it with: redis-cli ACL SETUSER <user> +info'
+const allowInfo = ({ endpoint }: RedisFacts): string =>
+  `Allow it with: ${toRedisCli(endpoint)} ACL SETUSER <user> +info`
 
-const checkVersion: Check<RedisFacts> = ({ info }) => {
-  if (info === null) return notSeen('redis-version', 'the server: the user may not run INFO', ALLOW_INFO)
+const checkVersion: Check<RedisFacts> = (facts) => {
+  const { info } = facts
+  if (info === null)
+    return notSeen('redis-version', 'the server: the user may not run INFO', allowInfo(facts))
   const valkey = info.get('valkey_version')
   const version = valkey ?? info.get('redis_version') ?? 'unknown'
   const name = `${valkey === undefined ? 'Redis' : 'Valkey'} ${version}`
@@ -42,32 +46,33 @@ function toPrimary(info: RedisFacts['info']): string {
   return host === undefined ? 'which ROLE names' : `${host}:${port}`
 }
 
-const checkPersistence: Check<RedisFacts> = ({ info }) => {
+const checkPersistence: Check<RedisFacts> = (facts) => {
+  const { info, endpoint } = facts
   const aof = info?.get('aof_enabled')
   if (aof === undefined)
-    return notSeen('redis-persistence', 'appendonly: the user may not run INFO', ALLOW_INFO)
+    return notSeen('redis-persistence', 'appendonly: the user may not run INFO', allowInfo(facts))
   if (aof !== '0') return ok('redis-persistence', 'appendonly is on.')
   return createFinding('redis-persistence', 'error', {
     title: 'appendonly is off: a restart forgets every revocation since the last snapshot.',
     detail: 'The store rejects such a server, unless it has allowVolatile.',
-    fix: 'Run: redis-cli CONFIG SET appendonly yes && redis-cli CONFIG REWRITE',
+    fix: `Run: ${toRedisCli(endpoint)} CONFIG SET appendonly yes && ${toRedisCli(endpoint)} CONFIG REWRITE`,
   })
 }
 
-const checkFsync: Check<RedisFacts> = ({ info, fsync }) => {
+const checkFsync: Check<RedisFacts> = ({ info, fsync, endpoint }) => {
   // Without a log there is nothing to flush.
   if (info?.get('aof_enabled') === '0') return null
   if (fsync === null) {
     return notSeen(
       'redis-fsync',
       'appendfsync: the user may not run CONFIG GET',
-      'Look at it as an administrator: redis-cli CONFIG GET appendfsync',
+      `Look at it as an administrator: ${toRedisCli(endpoint)} CONFIG GET appendfsync`,
     )
   }
   if (fsync === 'always') {
     return ok('redis-fsync', 'appendfsync is always: an acknowledged revocation is on the disk.')
   }
-  const fix = 'Run: redis-cli CONFIG SET appendfsync always && redis-cli CONFIG REWRITE'
+  const fix = `Run: ${toRedisCli(endpoint)} CONFIG SET appendfsync always && ${toRedisCli(endpoint)} CONFIG REWRITE`
   if (fsync === 'everysec') {
     return createFinding('redis-fsync', 'note', {
       title: 'appendfsync is everysec: a power cut may lose the last second or two of revocations.',
@@ -82,7 +87,7 @@ const checkFsync: Check<RedisFacts> = ({ info, fsync }) => {
   })
 }
 
-const checkDisk: Check<RedisFacts> = ({ info, write }) => {
+const checkDisk: Check<RedisFacts> = ({ info, write, endpoint }) => {
   const failed = ['aof_last_write_status', 'aof_last_bgrewrite_status', 'rdb_last_bgsave_status'].filter(
     (name) => info?.get(name) === 'err',
   )
@@ -93,14 +98,15 @@ const checkDisk: Check<RedisFacts> = ({ info, write }) => {
   return createFinding('redis-disk', 'error', {
     title: `The server cannot write to its disk${failed.length > 0 ? ` (${toListText(failed)})` : ''}.`,
     detail: 'Revoking, logging in and refreshing fail. Checks go on.',
-    fix: 'Look at the log of the server, and free space on its disk: redis-cli INFO persistence',
+    fix: `Look at the log of the server, and free space on its disk: ${toRedisCli(endpoint)} INFO persistence`,
   })
 }
 
-const checkEviction: Check<RedisFacts> = ({ info }) => {
+const checkEviction: Check<RedisFacts> = (facts) => {
+  const { info, endpoint } = facts
   const policy = info?.get('maxmemory_policy')
   if (policy === undefined) {
-    return notSeen('redis-eviction', 'maxmemory-policy: the user may not run INFO', ALLOW_INFO)
+    return notSeen('redis-eviction', 'maxmemory-policy: the user may not run INFO', allowInfo(facts))
   }
   if (policy === 'noeviction') return ok('redis-eviction', 'maxmemory-policy is noeviction.')
   const isLimited = Number(info?.get('maxmemory')) > 0
@@ -109,11 +115,11 @@ const checkEviction: Check<RedisFacts> = ({ info }) => {
       ? `maxmemory-policy is ${policy}: a full server drops revocations.`
       : `maxmemory-policy is ${policy}: once maxmemory is set, a full server drops revocations.`,
     detail: 'A dropped revocation makes a revoked token valid again. volatile- policies drop them first.',
-    fix: 'Run: redis-cli CONFIG SET maxmemory-policy noeviction && redis-cli CONFIG REWRITE',
+    fix: `Run: ${toRedisCli(endpoint)} CONFIG SET maxmemory-policy noeviction && ${toRedisCli(endpoint)} CONFIG REWRITE`,
   })
 }
 
-const checkMemory: Check<RedisFacts> = ({ info, write }) => {
+const checkMemory: Check<RedisFacts> = ({ info, write, endpoint }) => {
   if (info === null) return null
   const [used, limit] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))]
   const isFull = write.error?.includes('OOM') === true
@@ -123,7 +129,7 @@ const checkMemory: Check<RedisFacts> = ({ info, write }) => {
   return createFinding('redis-memory', isFull ? 'error' : 'warning', {
     title: `${toBytesText(used)} of ${toBytesText(limit)} of memory are used.`,
     detail: 'A full server rejects writes: revoking, logging in and refreshing fail.',
-    fix: 'Raise it: redis-cli CONFIG SET maxmemory <bytes> && redis-cli CONFIG REWRITE',
+    fix: `Raise it: ${toRedisCli(endpoint)} CONFIG SET maxmemory <bytes> && ${toRedisCli(endpoint)} CONFIG REWRITE`,
   })
 }
 
@@ -140,10 +146,13 @@ const checkFailover: Check<RedisFacts> = ({ info, minReplicas }) => {
   })
 }
 
-const checkPassword: Check<RedisFacts> = ({ hasPassword, host }) => {
+const checkPassword: Check<RedisFacts> = ({ endpoint }) => {
+  const { hasPassword, host } = endpoint
+  if (hasPassword === null || host === undefined) return null
   if (hasPassword) return ok('redis-password', 'The server asks for a password.')
   const fix =
-    'Set requirepass or a user (ACL SETUSER), and put it into the address: rediss://user:password@host'
+    'Set requirepass or a user (ACL SETUSER), and put it into the address: ' +
+    `rediss://user:password@${host === null ? 'host' : toPlace(endpoint)}`
   if (isLocal(host)) {
     return createFinding('redis-password', 'note', {
       title: 'The server asks for no password: every process of this machine can remove revocations.',
@@ -156,11 +165,11 @@ const checkPassword: Check<RedisFacts> = ({ hasPassword, host }) => {
   })
 }
 
-const checkWritable: Check<RedisFacts> = ({ write, movedTo }) => {
+const checkWritable: Check<RedisFacts> = ({ write, movedTo, endpoint }) => {
   const { error, deniedCommands } = write
   // These have findings of their own.
   if (movedTo !== null || /READONLY|MISCONF|OOM/.test(error ?? '')) return null
-  const rule = "redis-cli ACL SETUSER <user> '~{tokenlib:*' '&{tokenlib:*' +@all -@dangerous +info"
+  const rule = `${toRedisCli(endpoint)} ACL SETUSER <user> '~{tokenlib:*' '&{tokenlib:*' +@all -@dangerous +info`
   if (deniedCommands.length > 0) {
     return createFinding('store-writable', 'error', {
       title: `The user may not run ${toListText(deniedCommands)}.`,
@@ -175,16 +184,16 @@ const checkWritable: Check<RedisFacts> = ({ write, movedTo }) => {
   })
 }
 
-const checkChannel: Check<RedisFacts> = ({ write }) => {
+const checkChannel: Check<RedisFacts> = ({ write, endpoint }) => {
   if (write.mayPublish) return write.error === null ? ok('redis-channel', 'Replicas are woken.') : null
   return createFinding('redis-channel', 'warning', {
     title: 'The user may not publish on the channel that wakes replicas.',
     detail: 'Revocations work, and replicas find them when they poll.',
-    fix: "Run: redis-cli ACL SETUSER <user> '&{tokenlib:*'",
+    fix: `Run: ${toRedisCli(endpoint)} ACL SETUSER <user> '&{tokenlib:*'`,
   })
 }
 
-const checkHistory: Check<RedisFacts> = ({ history, entries }) => {
+const checkHistory: Check<RedisFacts> = ({ history, entries, endpoint }) => {
   if (history === 'whole') {
     return ok('store-history', `The namespace has ${toCount(entries ?? 0, 'revocation')}.`)
   }
@@ -198,7 +207,7 @@ const checkHistory: Check<RedisFacts> = ({ history, entries }) => {
   return createFinding('store-history', 'error', {
     title: 'A part of the data is missing: the next process that starts revokes everything.',
     detail: 'Keys of the namespace were deleted or evicted, or an older copy was restored in parts.',
-    fix: 'Find out who deleted them (redis-cli ACL LOG, maxmemory-policy). Everybody has to log in again.',
+    fix: `Find out who deleted them (${toRedisCli(endpoint)} ACL LOG, maxmemory-policy). Everybody has to log in again.`,
   })
 }
 

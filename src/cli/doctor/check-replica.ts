@@ -1,3 +1,4 @@
+import type { RevocationStore } from '../../revocation/store.js'
 import { sleep } from '../../runtime.js'
 import { toChannel } from '../../stores/postgres/notify.js'
 import { replicate } from '../../stores/replica.js'
@@ -38,13 +39,20 @@ export function notTried(reason: string): ReplicaFacts {
 
 const [WATCHED_MS, SAMPLE_MS, PROGRESS_MS, WAKE_TIMEOUT_MS, WAKE_INTERVAL_MS] = [1500, 20, 500, 3000, 100]
 
+/** Which replica is watched, and how. */
+export interface ReplicaWatch {
+  /** That of the application; `null` for one of our own. */
+  readonly replicated: RevocationStore | null
+  readonly progress: (text: string) => void
+}
+
 /** Opens a replica as a process of the application does, waits until it is fresh, and watches its age. */
 export async function readReplica(
   opened: OpenedStore,
-  progress: (text: string) => void,
+  { replicated, progress }: ReplicaWatch,
 ): Promise<ReplicaFacts> {
   const isWoken = await readWakeUp(opened)
-  const store = replicate(opened.store, { bound: '1s' })
+  const store = replicated ?? replicate(opened.store, { bound: '1s' })
   const { replica } = store
   if (replica === undefined) throw new TypeError('replicate() returns a store with a replica')
   const start = monotonicNow()
@@ -72,7 +80,8 @@ export async function readReplica(
     }
   } finally {
     clearInterval(timer)
-    await store.close()
+    // That of the application is closed with it.
+    if (replicated === null) await store.close()
   }
 }
 
@@ -109,17 +118,13 @@ function toPublish(opened: OpenedStore): (() => Promise<unknown>) | null {
 
 const checkFresh: Check<ReplicaFacts> = ({ error, isTried, boundMs, firstReadMs, oldestMs }) => {
   if (!isTried) {
-    return notSeen(
-      'replica-fresh',
-      `a replica: ${error}`,
-      'Run doctor --replica again once the application has run.',
-    )
+    return notSeen('replica-fresh', `a replica: ${error}`, 'Run doctor again once the application has run.')
   }
   if (error !== null) {
     return createFinding('replica-fresh', 'error', {
       title: `A replica does not become fresh: ${error}.`,
       detail: 'Processes with replicate() refuse requests, or ask the store for every check.',
-      fix: 'Mend the errors of the store above, then run doctor --replica again.',
+      fix: 'Fix the errors of the store above, then run doctor again.',
     })
   }
   const text = `read in ${toMillisecondsText(firstReadMs)}, then at most ${toMillisecondsText(oldestMs)} old`

@@ -1,3 +1,4 @@
+import { type Endpoint, toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { ClockDifference, Latency } from './measure.js'
 import { toBytesText, toDurationText, toMillisecondsText } from './texts.js'
@@ -5,9 +6,9 @@ import { toBytesText, toDurationText, toMillisecondsText } from './texts.js'
 /** What is known of every kind of store. */
 export interface StoreFacts {
   readonly kind: 'redis' | 'postgres' | 'sqlite'
-  /** `null` for a file or a socket of this machine. */
-  readonly host: string | null
-  readonly isTls: boolean
+  readonly endpoint: Endpoint
+  /** `null` where it is not known. */
+  readonly isTls: boolean | null
   /** `null` where the lookup could not be run. */
   readonly latency: Latency | null
   /** `null` where the store has no clock of its own, or does not tell. */
@@ -20,11 +21,7 @@ const checkLatency: Check<StoreFacts> = ({ latency, revocationTimeoutMs, kind })
   if (latency === null) {
     // A file without tables, which has a finding of its own.
     if (kind === 'sqlite') return null
-    return notSeen(
-      'store-latency',
-      'how long a check takes: it failed',
-      'Mend the errors of the store first.',
-    )
+    return notSeen('store-latency', 'how long a check takes: it failed', 'Fix the errors of the store first.')
   }
   const { medianMs, worstMs, samples } = latency
   const measured = `${toMillisecondsText(medianMs)}, the slowest of ${samples} ${toMillisecondsText(worstMs)}`
@@ -67,13 +64,13 @@ const checkClock: Check<StoreFacts> = ({ clock, kind }) => {
   })
 }
 
-const checkTls: Check<StoreFacts> = ({ host, isTls, kind }) => {
-  if (kind === 'sqlite') return null
-  if (isTls || isLocal(host)) {
+const checkTls: Check<StoreFacts> = ({ endpoint, isTls, kind }) => {
+  if (kind === 'sqlite' || endpoint.host === undefined || isTls === null) return null
+  if (isTls || isLocal(endpoint.host)) {
     return ok('store-tls', isTls ? 'The connection is encrypted.' : 'The store is on this machine.')
   }
   return createFinding('store-tls', 'warning', {
-    title: `The connection to ${host} is not encrypted.`,
+    title: `The connection to ${toPlace(endpoint)} is not encrypted.`,
     detail:
       'Whoever reads it sees the password and the ids of sessions; whoever changes it removes revocations.',
     fix:
@@ -103,13 +100,16 @@ export interface PruningFacts {
 const MAX_ENDED = 100_000
 
 /** Checks how much waits to be deleted. */
-export function checkPruning({ ended, oldestMs }: PruningFacts): ReturnType<Check<PruningFacts>> {
+export function checkPruning(
+  { ended, oldestMs }: PruningFacts,
+  place = 'the store',
+): ReturnType<Check<PruningFacts>> {
   if (ended < MAX_ENDED)
     return ok('store-pruning', `${ended} expired row${ended === 1 ? ' waits' : 's wait'} to be deleted.`)
   return createFinding('store-pruning', 'warning', {
     title: `${ended} expired rows wait to be deleted, the oldest for ${toDurationText(oldestMs / 1000)}.`,
     detail: 'The store deletes after writes. So many are left if it is rarely written to, or may not delete.',
-    fix: 'Delete them now: npx tokenlib prune',
+    fix: `Delete them from ${place} now: npx tokenlib prune`,
   })
 }
 

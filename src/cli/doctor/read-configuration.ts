@@ -7,6 +7,7 @@ import { parseJwkText } from '../../jws/jwk.js'
 import { TokenConfig } from '../../manager/config.js'
 import { CONFIG_NAMES, isConfigName } from '../../manager/config-table.js'
 import type { TokenConfigFields } from '../../manager/config-fields.js'
+import type { ManagerInspection } from '../../manager/inspection.js'
 import { TokenManager } from '../../manager/token-manager.js'
 import { unknownName } from '../../options.js'
 
@@ -15,6 +16,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** What `doctor` knows of a configuration. */
 export interface ConfigurationFacts {
+  /** Where it is from: the variables, or the manager of the application. */
+  readonly source: 'environment' | 'application'
   /** Of the variables that have a valid value. */
   readonly config: TokenConfig
   /** What is wrong with single variables. */
@@ -65,18 +68,50 @@ export function readConfiguration(env: Environment, keysInCode: boolean): Config
   const config = TokenConfig.fromEnv({}, valid)
   const hasKeys = KEY_FIELDS.some((name) => valid[name] !== undefined)
   return {
+    source: 'environment',
     config,
     fieldErrors,
     ruleErrors: readRuleErrors(valid, hasKeys),
+    hasKeys,
+    keysInCode,
+    ...readSecrets(config),
+    ...readProcess(env),
+  }
+}
+
+/** The configuration of a manager: it exists, so nothing in it is invalid. */
+export function readManagerConfiguration(
+  { config, keys }: Pick<ManagerInspection, 'config' | 'keys'>,
+  env: Environment,
+): ConfigurationFacts {
+  return {
+    source: 'application',
+    config,
+    fieldErrors: [],
+    ruleErrors: [],
+    hasKeys: keys.length > 0,
+    keysInCode: true,
+    ...readSecrets(config),
+    ...readProcess(env),
+  }
+}
+
+function readProcess(
+  env: Environment,
+): Pick<ConfigurationFacts, 'unknownNames' | 'isProduction' | 'nodeEnv'> {
+  return {
     unknownNames: Object.keys(env)
       .filter((name) => /^JWT_/i.test(name) && !isConfigName(name) && env[name] !== undefined)
       .map((name) => unknownName('variable', name, CONFIG_NAMES)),
-    hasKeys,
-    keysInCode,
-    weakSecrets: readWeakSecrets(config),
-    typedSecrets: SECRET_FIELDS.filter((name) => isTyped(valid[name])),
     isProduction: env['NODE_ENV'] === 'production',
     nodeEnv: env['NODE_ENV'] ?? null,
+  }
+}
+
+function readSecrets(config: TokenConfig): Pick<ConfigurationFacts, 'weakSecrets' | 'typedSecrets'> {
+  return {
+    weakSecrets: readWeakSecrets(config),
+    typedSecrets: SECRET_FIELDS.filter((name) => isTyped(config[name])),
   }
 }
 
@@ -123,8 +158,9 @@ const HEXADECIMAL = /^(?:[0-9a-f]{2}){32,}$/i
 const CLASSES = [/[a-z]/, /[A-Z]/, /[0-9]/]
 
 /** Whether a secret looks as if a person had typed it, instead of a random generator. */
-export function isTyped(secret: string | undefined): boolean {
-  const text = secret?.trim() ?? ''
+export function isTyped(secret: unknown): boolean {
+  // Bytes and key objects come from a program.
+  const text = typeof secret === 'string' ? secret.trim() : ''
   // A key in JSON, and bytes that are no text, come from a program.
   if (text === '' || text.startsWith('{') || !/^[ -~]*$/.test(text)) return false
   if (HEXADECIMAL.test(text)) return readBits(text.toLowerCase()) < 3

@@ -6,10 +6,12 @@ import { assertUsable, leadSql, type Tables } from '../../stores/postgres/tables
 import { CommandError } from '../exit.js'
 import type { PostgresProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
+import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
 /** What `doctor` knows of a PostgreSQL server; `null` is what could not be read. */
 export interface PostgresFacts {
+  readonly endpoint: Endpoint
   readonly server: ServerFacts | null
   /** The tables of the store that exist. */
   readonly tables: readonly TableFacts[] | null
@@ -66,7 +68,11 @@ export interface IndexFacts {
 export type TableName = 'version' | 'heads' | 'revocations' | 'sessions'
 
 /** Reads everything that the checks need. Nothing is written. */
-export async function readPostgres(probe: PostgresProbe, namespace: string): Promise<PostgresFacts> {
+export async function readPostgres(
+  probe: PostgresProbe,
+  namespace: string,
+  endpoint: Endpoint,
+): Promise<PostgresFacts> {
   const { tables } = probe
   const client = {
     query: async (statement: unknown, values: readonly (string | number | null)[]) => ({
@@ -80,6 +86,7 @@ export async function readPostgres(probe: PostgresProbe, namespace: string): Pro
   const { lookup } = createRevocationStatements(tables, toChannel(tables, namespace))
   const known = [namespace, head?.epoch ?? '', head?.changes ?? 0, LOOKUP_KEYS]
   return {
+    endpoint,
     server: await read(SERVER),
     tables: await read(tablesSql(tables)),
     indexes: await read(indexesSql(tables)),

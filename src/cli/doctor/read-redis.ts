@@ -6,6 +6,7 @@ import { HEAD } from '../../stores/redis/lua.js'
 import { createNamespace } from '../../stores/redis/namespace.js'
 import { LAYOUT_VERSION, READ } from '../../stores/redis/revocation-scripts.js'
 import { isConfigurationError } from '../../errors.js'
+import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
 /** What `doctor` knows of a Redis server; `null` is what the user of the connection may not see. */
@@ -25,8 +26,7 @@ export interface RedisFacts {
   readonly movedTo: string | null
   readonly latency: Latency | null
   readonly clock: ClockDifference | null
-  readonly hasPassword: boolean
-  readonly host: string | null
+  readonly endpoint: Endpoint
 }
 
 /** What the user of a connection may do. */
@@ -42,7 +42,7 @@ export interface RedisWriteFacts {
 export async function readRedis(
   probe: RedisProbe,
   namespace: string,
-  address: Pick<RedisFacts, 'hasPassword' | 'host'>,
+  endpoint: Endpoint,
 ): Promise<RedisFacts> {
   const send = createSend({
     call: (command, args) => probe.command(command, ...args).catch(unwrap),
@@ -85,7 +85,7 @@ export async function readRedis(
     latency: await attempt(() => measureLatency(() => runScript(send, READ, lookupKeys, ['|0:']))),
     clock: await attempt(() => measureClock(async () => toMilliseconds(await send('', ['TIME'])))),
     movedTo,
-    ...address,
+    endpoint,
   }
 }
 

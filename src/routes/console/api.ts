@@ -7,6 +7,7 @@ import { MAX_NOTE_LENGTH, type RevokeOptions } from '../../sessions/options.js'
 import type { SessionInfo } from '../../sessions/sessions.js'
 import { isVisible } from './access.js'
 import { createRefusal } from './responses.js'
+import { toDevice } from './user-agent.js'
 
 /** What the console uses of a manager. */
 export type ConsoleTokens = Pick<
@@ -149,5 +150,6 @@ function createInvalid(message: string): Response {
 }
 
 function toJson({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }: SessionInfo): object {
-  return { id, createdAt, lastUsedAt, expiresAt, ip, userAgent }
+  const device = userAgent === null ? null : toDevice(userAgent)
+  return { id, createdAt, lastUsedAt, expiresAt, ip, userAgent, device }
 }

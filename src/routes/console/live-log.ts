@@ -23,8 +23,10 @@ export interface LiveEntry {
 export interface LiveLog {
   /** Those after a number, oldest first; at most as many as are kept. */
   readAfter(number: number): readonly LiveEntry[]
-  /** Calls a listener when there is a new one; returns a function that ends that. */
-  watch(listener: () => void): () => void
+  /** Calls a listener when there is a new one, and `onClose` once there will be none; returns a function that ends that. */
+  watch(listener: () => void, onClose: () => void): () => void
+  /** Listens no more, and tells whoever watches. */
+  close(): void
 }
 
 const MAX_ENTRIES = 100
@@ -39,7 +41,9 @@ export function createLiveLog(
   store: Pick<RevocationStore, 'replica'> | undefined,
 ): LiveLog {
   const entries: LiveEntry[] = []
-  const listeners = new Set<() => void>()
+  const watchers = new Map<object, { readonly listener: () => void; readonly onClose: () => void }>()
+  const timers = new Set<Timer>()
+  let isClosed = false
   const seenAt = new Map<string, number>()
   let count = 0
   let instance: string | null = null
@@ -50,7 +54,7 @@ export function createLiveLog(
     const at = new Date(systemClock()).toISOString()
     entries.push({ id: `${instance}:${count}`, number: count, at, event, facts })
     if (entries.length > MAX_ENTRIES) entries.shift()
-    for (const listener of listeners) listener()
+    for (const { listener } of watchers.values()) listener()
   }
 
   // Whether the same was revoked a moment ago; from now on it was.
@@ -74,22 +78,38 @@ export function createLiveLog(
     for (const { kind, id } of arrived) if (!isRepeated(toKey(kind, id))) add('arrived', { kind, id })
   }
 
-  tokens.on('revoked', addRevoked)
-  tokens.on('reuseDetected', (facts) => add('reuseDetected', facts))
-  tokens.on('storeLostData', (facts) => add('storeLostData', facts))
   const replica = store?.replica
-  replica?.subscribe((arrived) => {
-    // The first read has everything that was ever revoked.
-    if (replica.readState().ageMs === null) return
-    const newest = arrived.slice(-MAX_ENTRIES)
-    startTimer(() => addArrivals(newest), ARRIVAL_DELAY_MS)
-  })
+  const unsubscribes = [
+    tokens.on('revoked', addRevoked),
+    tokens.on('reuseDetected', (facts) => add('reuseDetected', facts)),
+    tokens.on('storeLostData', (facts) => add('storeLostData', facts)),
+    replica?.subscribe((arrived) => {
+      // The first read has everything that was ever revoked.
+      if (replica.readState().ageMs === null) return
+      const newest = arrived.slice(-MAX_ENTRIES)
+      const timer = startTimer(() => {
+        timers.delete(timer)
+        addArrivals(newest)
+      }, ARRIVAL_DELAY_MS)
+      timers.add(timer)
+    }),
+  ]
 
   return {
     readAfter: (number) => entries.filter((entry) => entry.number > number),
-    watch(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
+    watch(listener, onClose) {
+      const key = {}
+      if (isClosed) onClose()
+      else watchers.set(key, { listener, onClose })
+      return () => void watchers.delete(key)
+    },
+    close() {
+      isClosed = true
+      for (const unsubscribe of unsubscribes) unsubscribe?.()
+      for (const timer of timers) clearTimeout(timer)
+      timers.clear()
+      for (const { onClose } of watchers.values()) onClose()
+      watchers.clear()
     },
   }
 }
@@ -151,7 +171,10 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
       // The first bytes at once: the browser counts the connection as open only then.
       controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
       timer = startTimer(() => end(controller), STREAM_MS)
-      unwatch = log.watch(() => void send(controller).catch(() => end(controller)))
+      unwatch = log.watch(
+        () => void send(controller).catch(() => end(controller)),
+        () => end(controller),
+      )
     },
     pull: (controller) => send(controller),
     cancel: stop,

@@ -46,7 +46,7 @@ export const CONSOLE_PAGE: string = `<!doctype html>
                 <th scope="col" role="columnheader">Last used</th>
                 <th scope="col" role="columnheader">Ends</th>
                 <th scope="col" role="columnheader">Address</th>
-                <th scope="col" role="columnheader">User agent</th>
+                <th scope="col" role="columnheader">Device</th>
                 <th scope="col" role="columnheader"><span class="hidden">Action</span></th>
               </tr>
             </thead>

@@ -1,7 +1,7 @@
 // Made by scripts/console-assets.js from browser/live.js, without its empty lines.
 
 /** The module that shows revocations as they happen. */
-export const CONSOLE_LIVE: string = `import { append, byId, requestJson, toTime } from './tools.js'
+export const CONSOLE_LIVE: string = `import { append, byId, requestJson, toTime, toValue } from './tools.js'
 /** @typedef {{ id: string, number: number, at: string, event: 'revoked' | 'reuseDetected' | 'storeLostData' | 'arrived', facts: Record<string, string | null | undefined> }} Entry */
 const MAX_LINES = 200
 const MAX_PROCESSES = 100
@@ -32,10 +32,10 @@ export function startLive() {
       lastNumbers.delete(oldest)
     }
     if (missing > 0) list.prepend(append(document.createElement('li'), \`\${missing} more, not shown.\`))
-    const line = append(document.createElement('li'), toTime(entry.at), toText(entry))
+    const line = append(document.createElement('li'), toTime(entry.at), ...toContent(entry))
     const { note } = entry.facts
     // In a line of its own: a reason cannot look like another fact.
-    if (note) line.append(append(document.createElement('p'), \`Reason: \${note}\`))
+    if (note) line.append(append(document.createElement('p'), 'Reason: ', toValue(note)))
     list.prepend(line)
     while (list.children.length > MAX_LINES) list.lastChild?.remove()
   }
@@ -70,21 +70,23 @@ const CAUSES = {
   reuse: ', because a used refresh token was sent again',
   limit: ', because its user has too many sessions',
 }
-/** @param {Entry} entry */
-function toText({ event, facts }) {
+/** @param {Entry} entry @returns {(string | Node)[]} */
+function toContent({ event, facts }) {
   const { kind, id, sub, sid, actor, ip, reason } = facts
-  if (event === 'storeLostData') return 'The store has lost data: all sessions until then are revoked.'
+  if (event === 'storeLostData') return ['The store has lost data: all sessions until then are revoked.']
   if (event === 'reuseDetected') {
-    return \`Alarm: a used refresh token of \${sub} was sent again\${from(ip)}. Session \${sid} is revoked.\`
+    const alarm = ['Alarm: a used refresh token of ', toValue(sub), ' was sent again', ...from(ip)]
+    return [...alarm, '. Session ', toValue(sid), ' is revoked.']
   }
+  const owner = sub && sub !== id ? [' of ', toValue(sub)] : []
   const name = KINDS[/** @type {keyof typeof KINDS} */ (kind)] ?? kind
-  const what = kind === 'all' ? 'Everything' : \`\${name} \${id}\${sub && sub !== id ? \` of \${sub}\` : ''}\`
-  if (event === 'arrived') return \`\${what} revoked by another process\`
-  const by = actor ? \` by \${actor}\` : ''
-  return \`\${what} revoked\${by}\${from(ip)}\${CAUSES[reason ?? ''] ?? ''}\`
+  const what = kind === 'all' ? ['Everything'] : [\`\${name} \`, toValue(id), ...owner]
+  if (event === 'arrived') return [...what, ' revoked by another process']
+  const by = actor ? [' by ', toValue(actor)] : []
+  return [...what, ' revoked', ...by, ...from(ip), CAUSES[reason ?? ''] ?? '']
 }
-/** @param {string | null | undefined} ip */
+/** @param {string | null | undefined} ip @returns {(string | Node)[]} */
 function from(ip) {
-  return ip ? \` from \${ip}\` : ''
+  return ip ? [' from ', toValue(ip)] : []
 }
 `

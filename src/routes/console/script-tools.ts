@@ -23,18 +23,35 @@ export function append(element, ...content) {
   element.append(...content)
   return element
 }
+// Controls, what sets the direction of text or is not seen, halves of surrogate pairs.
+const INVISIBLE = /[\\p{Cc}\\p{Cf}\\p{Cs}\\u2028\\u2029]/gu
 /**
- * Shows a text in an element, or hides the element if there is none.
+ * An id, a name or an address in a sentence. Somebody else chose it: in an element of its own, with a border and quotation
+ * marks, it cannot pass for a part of the sentence, turn its direction around or hide in it.
+ * @param {string | null | undefined} text
+ */
+export function toValue(text) {
+  const value = document.createElement('bdi')
+  value.className = 'value'
+  value.textContent = String(text).replaceAll(
+    INVISIBLE,
+    (character) => \`\\\\u{\${character.codePointAt(0)?.toString(16) ?? ''}}\`,
+  )
+  return value
+}
+/**
+ * Shows a text, or texts and elements, in an element, or hides the element if there is none.
  * @param {string} id
- * @param {string} text
+ * @param {string | readonly (string | Node)[]} content
  * @param {'bad' | ''} className
  */
-export function showText(id, text, className) {
+export function showText(id, content, className) {
   const element = byId(id)
+  const next = append(document.createElement('p'), ...(typeof content === 'string' ? [content] : content))
   // Set only if it differs: screen readers read it again otherwise.
-  if (element.textContent !== text) element.textContent = text
+  if (element.textContent !== next.textContent) element.replaceChildren(...next.childNodes)
   element.className = \`notice \${className}\`
-  element.hidden = text === '' && id !== 'result'
+  element.hidden = element.textContent === '' && id !== 'result'
 }
 /**
  * Fills a list of facts: term, value, class of the value.

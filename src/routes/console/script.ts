@@ -3,14 +3,14 @@
 /** The module that the page starts. */
 export const CONSOLE_SCRIPT: string = `// Everything that is shown is put in as text: no markup is ever made of what users, clients or servers wrote.
 import { startLive } from './live.js'
-import { append, byId, fill, requestJson, showText, toAge, toSeconds, toTime } from './tools.js'
+import { append, byId, fill, requestJson, showText, toAge, toSeconds, toTime, toValue } from './tools.js'
 const HEALTH_EVERY_MS = 5000
 /**
  * @template Answer
  * @typedef {import('./tools.js').Reply<Answer>} Reply
  */
 /** @typedef {{ kind: 'session' | 'user' | 'key' | 'all', id: string, opener: HTMLElement }} Target */
-/** @typedef {{ id: string, createdAt: string, lastUsedAt: string, expiresAt: string | null, ip: string | null, userAgent: string | null }} Session */
+/** @typedef {{ id: string, createdAt: string, lastUsedAt: string, expiresAt: string | null, ip: string | null, userAgent: string | null, device: string | null }} Session */
 /** @typedef {{ actor: string, keyId: string | null, canCheck: boolean, canWrite: boolean, responseTimeMs: number | null, error: string | null, replica: Replica | null }} Health */
 /** @typedef {{ isFresh: boolean, ageMs: number | null, boundMs: number, entries: number, error: string | null }} Replica */
 const user = byId('user', HTMLInputElement)
@@ -47,8 +47,10 @@ async function showSessions(name, isNext) {
   rows?.append(...sessions.map(toRow))
   const count = rows?.children.length ?? 0
   const some = count === 1 ? '1 session' : \`\${count}\${next === null ? '' : ' or more'} sessions\`
-  byId('found-text').textContent =
-    count === 0 ? \`\${shownUser} has no live session.\` : \`\${some} of \${shownUser}\`
+  const whose = toValue(shownUser)
+  byId('found-text').replaceChildren(
+    ...(count === 0 ? [whose, ' has no live session.'] : [\`\${some} of \`, whose]),
+  )
   byId('sessions').hidden = count === 0
   byId('found').hidden = false
   more.hidden = next === null
@@ -68,10 +70,27 @@ function toRow(session) {
     toCell('Last used', toTime(session.lastUsedAt)),
     toCell('Ends', session.expiresAt === null ? 'never' : toTime(session.expiresAt)),
     toCell('Address', session.ip ?? 'unknown'),
-    toCell('User agent', session.userAgent ?? 'unknown', 'long'),
+    toCell('Device', toDevice(session), 'long'),
     toCell('', button),
   )
   return row
+}
+/** What the user agent says in a few words, and a button that shows all of it. @param {Session} session */
+function toDevice({ userAgent, device }) {
+  if (userAgent === null || device === null) return 'unknown'
+  if (device === userAgent) return userAgent
+  const button = append(document.createElement('button'), device)
+  const whole = append(document.createElement('bdi'), userAgent)
+  button.type = 'button'
+  button.className = 'plain'
+  button.title = userAgent
+  button.ariaExpanded = 'false'
+  whole.hidden = true
+  button.addEventListener('click', () => {
+    whole.hidden = !whole.hidden
+    button.ariaExpanded = String(!whole.hidden)
+  })
+  return append(document.createElement('div'), button, whole)
 }
 /** @param {string} label @param {string | Node} content @param {string} className */
 function toCell(label, content, className = '') {
@@ -81,14 +100,16 @@ function toCell(label, content, className = '') {
   cell.dataset.label = label
   return cell
 }
+/** @type {Record<Target['kind'], (value: Node) => (string | Node)[]>} */
 const TEXTS = {
-  session: (/** @type {string} */ name) =>
-    \`Ends session \${name}. Its user has to log in again on that device.\`,
-  user: (/** @type {string} */ name) =>
-    \`Ends every session of \${name}, and revokes every token that this user has now.\`,
-  key: (/** @type {string} */ name) =>
-    \`Revokes every token that key \${name} has signed or will sign. This cannot be undone.\`,
-  all: () => 'Ends every session of everybody. All users have to log in again.',
+  session: (value) => ['Ends session ', value, '. Its user has to log in again on that device.'],
+  user: (value) => ['Ends every session of ', value, ', and revokes every token that this user has now.'],
+  key: (value) => [
+    'Revokes every token that key ',
+    value,
+    ' has signed or will sign. This cannot be undone.',
+  ],
+  all: () => ['Ends every session of everybody. All users have to log in again.'],
 }
 /** @param {Target} wanted */
 function openDialog(wanted) {
@@ -96,7 +117,7 @@ function openDialog(wanted) {
   const { kind, id } = wanted
   const isSigning = kind === 'key' && id === keyId
   byId('confirm-title').textContent = kind === 'all' ? 'Revoke everything' : \`Revoke \${kind}\`
-  byId('confirm-text').textContent = TEXTS[kind](id)
+  byId('confirm-text').replaceChildren(...TEXTS[kind](toValue(id)))
   showText(
     'confirm-warning',
     isSigning
@@ -122,7 +143,7 @@ async function confirmRevocation() {
   const { kind, id, opener } = asked
   const expected = kind === 'all' ? 'everything' : id
   if (kind !== 'session' && typed.value !== expected) {
-    showText('confirm-error', \`Type \${expected} to confirm.\`, 'bad')
+    showText('confirm-error', ['Type ', toValue(expected), ' to confirm.'], 'bad')
     return typed.focus()
   }
   confirmButton.disabled = true
@@ -131,16 +152,16 @@ async function confirmRevocation() {
   const { answer, problem } = await requestJson('api/revoke', body)
   // It may have been closed meanwhile, and may be open again for something else.
   const isShown = dialog.open && target === asked
-  const what = kind === 'all' ? 'Everything' : \`The \${kind} \${id}\`
+  const what = kind === 'all' ? ['Everything'] : [\`The \${kind} \`, toValue(id)]
   if (isShown) confirmButton.disabled = false
   if (problem !== null) {
     return isShown
       ? showText('confirm-error', problem, 'bad')
-      : showText('result', \`\${what} may not be revoked. \${problem}\`, 'bad')
+      : showText('result', [...what, \` may not be revoked. \${problem}\`], 'bad')
   }
   if (isShown) dialog.close()
   const unknown = answer.isKnown === false ? ' No live session had this id.' : ''
-  showText('result', \`\${what} is revoked.\${unknown}\`, '')
+  showText('result', [...what, \` is revoked.\${unknown}\`], '')
   if (!byId('found').hidden) await showSessions(wantedUser, false)
   if (!isShown) return
   // The button is gone together with its row.
@@ -154,7 +175,7 @@ async function showHealth() {
   if (problem !== null) return
   const { actor, canCheck, canWrite, responseTimeMs, error, replica } = answer
   keyId = answer.keyId
-  byId('who').textContent = \`You are \${actor}\`
+  byId('who').replaceChildren('You are ', toValue(actor))
   const facts = [
     ['Token checks', canCheck ? 'up' : 'down', canCheck ? 'up' : 'down'],
     ['Store', canWrite ? 'up' : 'down', canWrite ? 'up' : 'down'],

@@ -36,17 +36,10 @@ export const SESSION: OpenApiSchema = object({
 })
 
 /** The answer with a new pair. */
-export const TOKENS: OpenApiSchema = object(
-  {
-    session: SESSION,
-    access_token: text,
-    refresh_token: text,
-    token_type: { type: 'string', pattern: '^Bearer$' },
-    expires_in: { type: 'integer', minimum: 0 },
-    scope: text,
-  },
-  ['access_token', 'refresh_token', 'token_type', 'expires_in', 'scope'],
-)
+export const TOKENS: OpenApiSchema = object({ session: SESSION, accessToken: text, refreshToken: text }, [
+  'accessToken',
+  'refreshToken',
+])
 
 /** A session in the list of a user. */
 export const LISTED: OpenApiSchema = object({

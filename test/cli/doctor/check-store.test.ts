@@ -4,6 +4,7 @@ import { REDIS_CHECKS } from '../../../src/cli/doctor/check-redis.js'
 import { notTried, REPLICA_CHECKS, type ReplicaFacts } from '../../../src/cli/doctor/check-replica.js'
 import { SQLITE_CHECKS } from '../../../src/cli/doctor/check-sqlite.js'
 import { STORE_CHECKS, type StoreFacts } from '../../../src/cli/doctor/check-store.js'
+import { type Endpoint, readAddress, toPlace, toRedisCli } from '../../../src/cli/doctor/endpoint.js'
 import { type Check, type Level, runChecks } from '../../../src/cli/doctor/findings.js'
 import type { PostgresFacts, ServerFacts } from '../../../src/cli/doctor/read-postgres.js'
 import type { RedisFacts } from '../../../src/cli/doctor/read-redis.js'
@@ -16,9 +17,13 @@ function levelOf<Facts>(id: string, facts: Facts, checks: readonly Check<Facts>[
   return runChecks(facts, checks).find((finding) => finding.id === id)?.level ?? null
 }
 
+function at(host: string | null, hasPassword = true): Endpoint {
+  return { host, port: host === null ? null : '6380', isTls: false, hasPassword }
+}
+
 const STORE: StoreFacts = {
   kind: 'redis',
-  host: '127.0.0.1',
+  endpoint: at('127.0.0.1'),
   isTls: false,
   latency: { samples: 20, medianMs: 1, worstMs: 5 },
   clock: { differenceMs: 10, uncertaintyMs: 1 },
@@ -46,11 +51,13 @@ describe('every store', () => {
     ['store-clock', 'ok', { clock: { differenceMs: 1500, uncertaintyMs: 2000 } }],
     ['store-clock', 'note', { clock: null }],
     ['store-tls', 'ok', {}],
-    ['store-tls', 'ok', { host: null }],
-    ['store-tls', 'ok', { host: '[::1]' }],
-    ['store-tls', 'ok', { host: 'redis.example', isTls: true }],
-    ['store-tls', 'warning', { host: 'redis.example' }],
-    ['store-tls', 'warning', { host: '127.0.0.1.example' }],
+    ['store-tls', 'ok', { endpoint: at(null) }],
+    ['store-tls', 'ok', { endpoint: at('[::1]') }],
+    ['store-tls', 'ok', { endpoint: at('redis.example'), isTls: true }],
+    ['store-tls', 'warning', { endpoint: at('redis.example') }],
+    ['store-tls', 'warning', { endpoint: at('127.0.0.1.example') }],
+    ['store-tls', null, { endpoint: { ...at(null), host: undefined } }],
+    ['store-tls', null, { isTls: null }],
     ['store-tls', null, { kind: 'sqlite' }],
   ])('%s is %s for %o', (id, level, facts) => {
     expect(levelOf(id, { ...STORE, ...facts }, STORE_CHECKS)).toBe(level)
@@ -76,8 +83,7 @@ const REDIS: RedisFacts = {
   movedTo: null,
   latency: null,
   clock: null,
-  hasPassword: true,
-  host: 'redis.example',
+  endpoint: at('redis.example'),
 }
 const withInfo = (info: Readonly<Record<string, string>>): Partial<RedisFacts> => ({
   info: new Map(Object.entries({ ...INFO, ...info })),
@@ -100,7 +106,9 @@ describe('a Redis server', () => {
     ['redis-disk', 'ok', {}],
     ['redis-memory', 'warning', withInfo({ maxmemory: '1100' })],
     ['redis-memory', 'ok', withInfo({ maxmemory: '11000' })],
-    ['redis-password', 'error', { hasPassword: false }],
+    ['redis-password', 'error', { endpoint: at('redis.example', false) }],
+    ['redis-password', 'note', { endpoint: at('127.0.0.1', false) }],
+    ['redis-password', null, { endpoint: { ...at('redis.example'), hasPassword: null } }],
     ['redis-password', 'ok', {}],
     ['redis-failover', 'note', withInfo({ connected_slaves: '2' })],
     ['redis-failover', null, {}],
@@ -137,6 +145,7 @@ const SERVER: ServerFacts = {
   maxConnections: 100,
 }
 const POSTGRES: PostgresFacts = {
+  endpoint: { host: 'db.example', port: '5433', isTls: null, hasPassword: true },
   server: SERVER,
   tables: (['version', 'heads', 'revocations', 'sessions'] as const).map((name) => ({
     name,
@@ -240,4 +249,33 @@ describe('a replica', () => {
   ])('%s is %s for %o', (id, level, facts) => {
     expect(levelOf(id, { ...REPLICA, ...facts }, REPLICA_CHECKS)).toBe(level)
   })
+})
+
+test.each([
+  ['redis://127.0.0.1:7000/0', '127.0.0.1:7000', 'redis-cli -h 127.0.0.1 -p 7000'],
+  ['redis://:pw@cache.example', 'cache.example:6379', 'redis-cli -h cache.example -p 6379'],
+  ['rediss://ada:pw@[::1]:6390', '[::1]:6390', 'redis-cli -h ::1 -p 6390 --tls'],
+  ['postgres://ada:pw@db.example/app', 'db.example:5432', null],
+  ['postgres://ada:pw@one.example:5433,two.example:5434/app', 'one.example:5433', null],
+  ['postgres:///app?host=%2Fvar%2Frun', '/var/run:5432', null],
+])('what to do at %s names %s', (address, place, command) => {
+  const endpoint = readAddress(address)
+  expect(toPlace(endpoint)).toBe(place)
+  if (command !== null) expect(toRedisCli(endpoint)).toBe(command)
+})
+
+test('every command that is to be run names the server that was checked', () => {
+  const redis = {
+    ...REDIS,
+    ...withInfo({ aof_enabled: '0', maxmemory_policy: 'allkeys-lru', maxmemory: '9' }),
+  }
+  const commands = runChecks(redis, REDIS_CHECKS).filter(({ fix }) => fix.includes('redis-cli'))
+  expect(commands.map(({ id }) => id)).toEqual(['redis-persistence', 'redis-eviction', 'redis-memory'])
+  for (const { fix } of commands) expect(fix).toContain('redis-cli -h redis.example -p 6380 CONFIG SET')
+  const server = { ...(POSTGRES.server as ServerFacts), synchronousCommit: 'off', isolation: 'serializable' }
+  const statements = runChecks({ ...POSTGRES, server }, POSTGRES_CHECKS).filter(({ fix }) =>
+    fix.startsWith('Run'),
+  )
+  expect(statements.length).toBeGreaterThan(1)
+  for (const { fix } of statements) expect(fix).toMatch(/^Run on db\.example:5433: ALTER /)
 })

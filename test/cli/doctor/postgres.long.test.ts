@@ -138,7 +138,7 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
       loop execute 'drop index ' || name; end loop; end $$`)
     const created: string[] = []
     for (let finding = (await check()).find('postgres-indexes'); finding?.level === 'error';) {
-      created.push(finding.fix.replace('Run: ', ''))
+      created.push(finding.fix.replace(/^Run on \S+: /, ''))
       await pool.query(created.at(-1) as string)
       finding = (await check()).find('postgres-indexes')
     }

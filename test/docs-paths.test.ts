@@ -1,0 +1,109 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+const documents = [
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => join('docs', path)),
+]
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+
+// In backticks, and of a folder of this repository: paths of a reader's own project are not meant.
+const OWN_PATH = /`((?:test|src|scripts|examples|benchmarks|site|api|docs|\.ci|\.github)\/[^`\s]*)`/g
+
+/** Whether a path exists; `*` stands for a part of a name, `{a,b}` for several, `<name>` for any. */
+function exists(path: string): boolean {
+  const pattern = path
+    .replaceAll(/[.+^$()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll(/\{([^}]*)\}/g, (_, names: string) => `(?:${names.split(',').join('|')})`)
+    .replaceAll(/\*\*|\*|<[^>]+>|…/g, '[^/]*')
+  const segments = pattern.replace(/\/$/, '').split(/\/(?![^[]*\])/)
+  let folders = ['']
+  for (const segment of segments) {
+    const name = new RegExp(`^${segment}$`)
+    folders = folders.flatMap((folder) => {
+      const at = join(ROOT, folder)
+      if (!/[[(]/.test(segment)) {
+        const plain = join(folder, segment.replaceAll('\\', ''))
+        return existsSync(join(ROOT, plain)) ? [plain] : []
+      }
+      const names = existsSync(at) ? readdirSync(at) : []
+      return names.filter((entry) => name.test(entry)).map((entry) => join(folder, entry))
+    })
+  }
+  return folders.length > 0
+}
+
+describe('every path of this repository that a document names exists', () => {
+  test.each(documents)('%s', (document) => {
+    const paths = [...read(document).matchAll(OWN_PATH)].map(([, path = '']) => path)
+    expect(paths.filter((path) => !exists(path))).toEqual([])
+  })
+
+  test('a path that does not exist is noticed', () => {
+    expect(
+      ['test/nothing.test.ts', 'test/security/999-*', 'src/{http,nothing-here}x'].filter(exists),
+    ).toEqual([])
+    expect(
+      ['test/security/05-*', 'src/routes/console/{page,style}.ts', 'src/cli/'].filter(exists),
+    ).toHaveLength(3)
+  })
+})
+
+describe('every script that a document names is in package.json', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  test.each([
+    'README.md',
+    'SECURITY.md',
+    'CONTRIBUTING.md',
+    'docs/testing.md',
+    'docs/releases.md',
+    'docs/runtimes.md',
+  ])('%s', (document) => {
+    const names = [...read(document).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name)
+    expect(names.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
+  })
+})
+
+describe('every file that a document tells to run with vitest exists', () => {
+  test.each(documents)('%s', (document) => {
+    const paths = [...read(document).matchAll(/npx vitest run (?:--[\w-]+ \S+ )*(test\/[^`\s|]+)/g)].map(
+      ([, path = '']) => path,
+    )
+    // The one that stands for any.
+    expect(paths.filter((path) => path !== 'test/x.test.ts' && !exists(path))).toEqual([])
+  })
+})
+
+test('the first line that installs the package warns of its name, and installs a file', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  for (const document of documents) {
+    const text = read(document)
+    const at = text.search(/(?:npm (?:install|i|add)|pnpm add|yarn add|bun add|deno add) [^\n]*tokenlib/)
+    if (at === -1) continue
+    expect([document, text.slice(at).split('\n', 1)[0]]).toEqual([
+      document,
+      expect.stringContaining(`tokenlib-${version}.tgz`),
+    ])
+    // In the same section, before it.
+    const before = text.slice(0, at)
+    const section = before.slice(Math.max(before.lastIndexOf('\n#'), 0))
+    expect([document, section]).toEqual([document, expect.stringContaining('belongs to another package')])
+  }
+  // Not by a name alone, which installs the other one.
+  for (const document of documents) {
+    expect([
+      document,
+      read(document).match(/(?:npm (?:install|i|add)|pnpm add|yarn add|bun add) tokenlib(?![\w-])/g),
+    ]).toEqual([document, null])
+  }
+  expect(read('README.md')).toContain(`npm install ./tokenlib-${version}.tgz`)
+})
