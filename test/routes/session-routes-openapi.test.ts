@@ -77,7 +77,7 @@ function createObserved(locations: 'headers' | ['headers', 'cookies']) {
 
   const logIn = async (name = 'ada') => {
     const pair = await send('POST login', { body: { name, password: 'right', transport: 'bearer' } })
-    return pair as { access_token: string; refresh_token: string; session: { id: string } }
+    return pair as { accessToken: string; refreshToken: string; session: { id: string } }
   }
   return { tokens, paths, observed, outage, send, logIn }
 }
@@ -93,7 +93,7 @@ describe('the description of the session routes', () => {
   test('has exactly the statuses that are observed, and the bodies', async () => {
     const { tokens, paths, observed, outage, send, logIn } = createObserved(['headers', 'cookies'])
     const pair = await logIn()
-    const token = pair.access_token
+    const token = pair.accessToken
     const body = { name: 'ada', password: 'wrong' }
     const large = { ...body, filler: 'x'.repeat(65 * 1024) }
 
@@ -106,7 +106,7 @@ describe('the description of the session routes', () => {
     await send('POST login', { body: { ...body, name: 'slow' } })
     for (const _ of [1, 2, 3]) await send('POST login', { body: { name: 'ada', password: 'right' } })
 
-    const refresh = { token: pair.refresh_token }
+    const refresh = { token: pair.refreshToken }
     await send('POST step-up', { ...refresh, body: { remember: 1 } })
     await send('POST step-up', { ...refresh, body })
     await send('POST step-up', { ...refresh, body: large })
@@ -114,7 +114,7 @@ describe('the description of the session routes', () => {
     await send('POST step-up', { ...refresh, body: { ...body, name: 'slow' } })
     await send('POST step-up', { ...refresh, body: { name: 'ada', password: 'right' } })
 
-    const cookie = `access_token_cookie=${token}; refresh_token_cookie=${pair.refresh_token}`
+    const cookie = `access_token_cookie=${token}; refresh_token_cookie=${pair.refreshToken}`
     for (const route of [
       'POST refresh',
       'POST logout',
@@ -152,17 +152,17 @@ describe('the description of the session routes', () => {
       'DELETE sessions',
       'DELETE sessions/x',
     ]) {
-      await send(route, { token: route === 'POST refresh' ? pair.refresh_token : token })
+      await send(route, { token: route === 'POST refresh' ? pair.refreshToken : token })
     }
     await send('POST step-up', { ...refresh, body })
     outage.isOn = false
 
     const other = await logIn('carl')
     await send('POST refresh', { token: other.refresh_token })
-    await send('DELETE sessions', { token: other.access_token })
-    await send(`DELETE sessions/${other.session.id}`, { token: other.access_token })
+    await send('DELETE sessions', { token: other.accessToken })
+    await send(`DELETE sessions/${other.session.id}`, { token: other.accessToken })
     await send('POST logout', { token })
-    await send('POST logout-everywhere', { token: (await logIn('dora')).access_token })
+    await send('POST logout-everywhere', { token: (await logIn('dora')).accessToken })
 
     const expected = toStatuses(paths)
     for (const [name, statuses] of Object.entries(expected)) {
