@@ -30,6 +30,7 @@ export interface SessionBody {
     readonly id: string
     readonly sub: string
     readonly claims: Readonly<Record<string, unknown>>
+    readonly scopes: readonly string[]
     readonly fresh: boolean
     readonly accessExpiresIn: number
     readonly expiresIn: number

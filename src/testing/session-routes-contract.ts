@@ -160,6 +160,24 @@ function cookieCases({ test }: SessionCases): void {
     for (const tab of tabs) equal((await tab.send('GET session')).status, 401)
   })
 
+  test('an administrator who is demoted loses the scope with the next refresh', async (context) => {
+    const { browser, user, admins } = context
+    admins.add(user)
+    deepEqual((await browser.logIn(user)).session.scopes, ['admin'])
+    deepEqual(await readScopes(await browser.send('POST refresh')), ['admin'])
+    admins.delete(user)
+    deepEqual(await readScopes(await browser.send('POST refresh')), [])
+    deepEqual(await readScopes(await browser.send('GET session')), [])
+  })
+
+  test('a user who is gone cannot log in, and gets the answer to wrong credentials', async (context) => {
+    const { browser, user, gone } = context
+    gone.add(user)
+    const response = await browser.send('POST login', { body: { name: user, password: 'secret' } })
+    await assertRefused(response, 401, 'CREDENTIALS_INVALID')
+    deepEqual(browser.cookieNames(), [])
+  })
+
   test('a user who is gone is logged out by the next refresh', async ({ browser, user, gone }) => {
     await browser.logIn(user)
     const other = browser.copy()
@@ -238,4 +256,8 @@ function outageCases({ test }: SessionCases): void {
     }
     equal((await browser.send('POST refresh')).status, 200)
   })
+}
+
+async function readScopes(response: Response): Promise<readonly string[]> {
+  return ((await response.json()) as SessionBody).session.scopes
 }

@@ -19,6 +19,8 @@ export interface ControlledSetup extends SessionRoutesSetup {
   setStoreDown(isDown: boolean): void
   /** Users who do not exist any more. */
   readonly gone: Set<string>
+  /** Users whose tokens have the scope `admin`. */
+  readonly admins: Set<string>
 }
 
 /** What the cases of the contract work with. */
@@ -37,6 +39,7 @@ export interface CaseContext extends Omit<ControlledSetup, keyof SessionRoutesSe
 export function createSetup(): ControlledSetup {
   let isDown = false
   const gone = new Set<string>()
+  const admins = new Set<string>()
   const { tokens, clock } = createTestTokens({
     JWT_TOKEN_LOCATION: ['cookies', 'headers'],
     JWT_COOKIE_SECURE: false,
@@ -49,6 +52,7 @@ export function createSetup(): ControlledSetup {
     tokens,
     clock,
     gone,
+    admins,
     setStoreDown(next) {
       isDown = next
     },
@@ -57,7 +61,7 @@ export function createSetup(): ControlledSetup {
         typeof name === 'string' && name !== '' && password === 'secret'
           ? { uid: name, role: 'reader' }
           : null,
-      describeUser: (uid) => (gone.has(uid) ? null : {}),
+      describeUser: (uid) => (gone.has(uid) ? null : { scopes: admins.has(uid) ? ['admin'] : [] }),
       rateLimit: { before: ({ credentials }) => (credentials['name'] === 'flood' ? 30 : null) },
     },
   }
