@@ -5,6 +5,7 @@ import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
 import { checkServer, createSend, type RedisClient } from './redis/client.js'
+import { revokeLate } from './redis/late-sessions.js'
 import { createNamespace, createSweep, toMember } from './redis/namespace.js'
 import { RESTORE } from './redis/restore-script.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
@@ -81,7 +82,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         [createNonce(systemRandom), ...batch.flatMap(toArguments)],
       )
       const late = String(reply[5])
-      const last = late === '' ? reply : await sweep(namespace.run, String(reply[0]), late)
+      const ofUsers = (await revokeLate(namespace, reply.slice(6))) ?? reply
+      const last = late === '' ? ofUsers : await sweep(namespace.run, String(reply[0]), late)
       namespace.recordProgress(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },
