@@ -6,6 +6,7 @@ import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { withOrigin } from '../revocation/store-origin.js'
 import type { Clock } from '../time.js'
 import { checkServer, createSend, type RedisClient } from './redis/client.js'
+import { revokeLate } from './redis/late-sessions.js'
 import { createNamespace, createSweep, toMember } from './redis/namespace.js'
 import { CLAIM, RESTORE } from './redis/merge-scripts.js'
 import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
@@ -82,7 +83,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         [createNonce(systemRandom), ...batch.flatMap(toArguments)],
       )
       const late = String(reply[5])
-      const last = late === '' ? reply : await sweep(namespace.run, String(reply[0]), late)
+      const ofUsers = (await revokeLate(namespace, reply.slice(6))) ?? reply
+      const last = late === '' ? ofUsers : await sweep(namespace.run, String(reply[0]), late)
       namespace.recordProgress(last)
       return { position: toPosition(last), now: Number(reply[4]) }
     },

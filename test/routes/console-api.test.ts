@@ -193,6 +193,8 @@ describe('health', () => {
       actor: 'grace',
       keyId: tokens.keyId,
       status: 'up',
+      canCheck: true,
+      canWrite: true,
       responseTimeMs: expect.any(Number) as number,
       error: null,
       replica: {

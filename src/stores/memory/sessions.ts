@@ -60,7 +60,7 @@ interface FindOptions {
 }
 
 const SWEEP_STEPS = 4
-// How many sessions a list looks at before others have their turn: any number of them may be idle.
+// How many sessions a list looks at before others have their turn; thousands of them may be idle.
 const MAX_LOOKS = 1000
 
 /** No sessions, in the memory of this process. */

@@ -104,7 +104,8 @@ return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
 /**
  * ARGV: the epoch, the time, a nonce; then the member of the log, the notBefore and the until of each entry.
  *
- * Answers with the position, the moment it was taken, and what SWEEP has to go by, or '' where it has nothing to do.
+ * Answers with the position, the moment it was taken, and what SWEEP has to go by, or '' where it has nothing to do; then
+ * three texts for each user whose sessions LATE has to go on with.
  */
 export const REVOKE: Script = createScript(
   BEGIN,
@@ -142,11 +143,17 @@ for at = 4, #ARGV, 3 do
   end
 end
 
--- Sessions that started later than a watermark reaches: those of a user at once, and those of all by SWEEP.
-local all, late = merged['a:'], ''
+-- Sessions that started later than a watermark reaches: those of a user by LATE, and those of all by SWEEP. At once only
+-- those that start where the next one starts that is opened.
+local all, late, lateUsers = merged['a:'], '', {}
 for member, entry in pairs(merged) do
   if string.sub(member, 1, 1) == 'u' then
-    local after = redis.call('ZRANGEBYSCORE', base .. member, '(' .. text(entry.notBefore), '+inf')
+    local list, first = base .. member, text(entry.notBefore + 1)
+    local newest = redis.call('ZREVRANGE', list, 0, 0, 'WITHSCORES')[2]
+    if newest and tonumber(newest) > entry.notBefore + 1 then
+      for _, value in ipairs({ string.sub(member, 3), first, newest }) do lateUsers[#lateUsers + 1] = value end
+    end
+    local after = redis.call('ZRANGEBYSCORE', list, '(' .. text(entry.notBefore), first)
     local entries, users = revocable(after, function(_, sid) return not merged['s:' .. sid] end)
     for _, found in ipairs(entries) do raise(found) end
     for sid, user in pairs(users) do removed[sid] = user end
@@ -164,7 +171,9 @@ else
 end
 for sid, user in pairs(removed) do removeSession(sid, user) end
 if isSwept then late = beginSweep(all.notBefore) end
-return { epoch, text(batches), state[5] or '', text(changes), text(taken), late }
+local reply = { epoch, text(batches), state[5] or '', text(changes), text(taken), late }
+for _, value in ipairs(lateUsers) do reply[#reply + 1] = value end
+return reply
 `,
 )
 
