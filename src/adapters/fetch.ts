@@ -4,10 +4,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
+import { createImplicitRefresh, type RefreshingManager } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../manager/dependencies.js'

@@ -6,10 +6,7 @@ import {
   type ErrorResponseOptions,
   toFetchErrorResponse,
 } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
+import { createImplicitRefresh, type RefreshingManager } from '../http/implicit-refresh.js'
 import { assertMount, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { keepRefreshed } from '../http/node-refresh.js'
 import {

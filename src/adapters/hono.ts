@@ -1,10 +1,7 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../http/error-response.js'
-import {
-  createImplicitRefresh,
-  type RefreshingManager,
-} from '../http/implicit-refresh.js'
+import { createImplicitRefresh, type RefreshingManager } from '../http/implicit-refresh.js'
 import { assertMount, isBelow, mountFetch, type MountableRoutes } from '../http/mountable-routes.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
 import {

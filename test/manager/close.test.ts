@@ -24,7 +24,10 @@ describe('a manager that was closed', () => {
   test.each([
     ['the memory store', () => createMemoryStore()],
     ['a replica', () => replicate(createMemoryStore())],
-    ['a replica that asks the store while it is stale', () => replicate(createMemoryStore(), { whenStale: 'ask' })],
+    [
+      'a replica that asks the store while it is stale',
+      () => replicate(createMemoryStore(), { whenStale: 'ask' }),
+    ],
   ])('refuses what needs the store, with %s', async (_, createStore) => {
     const { tokens } = createRevocable({}, { store: createStore() })
     await tokens.ready()

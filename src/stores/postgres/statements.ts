@@ -249,7 +249,8 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
 }
 
 /** The columns of a batch that is given as JSON. */
-export const BATCH_COLUMNS = 'at bigint, kind pg_catalog.text, id pg_catalog.text, not_before bigint, until bigint'
+export const BATCH_COLUMNS =
+  'at bigint, kind pg_catalog.text, id pg_catalog.text, not_before bigint, until bigint'
 
 /** The time of the store: a clock that was passed in, else that of the server. */
 export function nowSql(given: string): string {
