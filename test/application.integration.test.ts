@@ -79,8 +79,8 @@ describeWithPostgres('on PostgreSQL', (url) => {
 })
 
 describe('a log-in', () => {
-  // A Fetch request does not say where it comes from.
-  const NODE: readonly Framework[] = ['nest', 'nest-fastify', 'fastify', 'express', 'koa']
+  // A plain Fetch request does not say where it comes from; that of h3 does.
+  const ADDRESSED: readonly Framework[] = ['nest', 'nest-fastify', 'fastify', 'express', 'koa', 'h3']
 
   test.each(FRAMEWORKS)(
     'in %s is listed with its browser, and its address where there is one',
@@ -90,7 +90,7 @@ describe('a log-in', () => {
       const server = await START[framework](application, options)
       try {
         await fetch(`${server.url}/login`, { method: 'POST', headers: { 'user-agent': 'Analytical Engine' } })
-        const ip = NODE.includes(framework) ? '127.0.0.1' : null
+        const ip = ADDRESSED.includes(framework) ? '127.0.0.1' : null
         expect(await application.tokens.listSessions('ada')).toMatchObject([
           { ip, userAgent: 'Analytical Engine' },
         ])
