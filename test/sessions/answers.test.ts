@@ -170,11 +170,11 @@ describe('the other sessions of a user are revoked page by page', () => {
   }
 
   test('a full page is followed by the next one, which may be empty', async () => {
-    for (const rest of [0, 1, 999]) {
-      const { tokens, asked, batches } = createPaged(toPage(0, 1000), toPage(1000, rest))
-      expect(await tokens.revokeOtherSessions(OWN)).toBe(999 + rest)
-      expect(asked).toEqual([null, 's999'])
-      expect(batches.flat()).toHaveLength(999 + rest)
+    for (const rest of [0, 1, 99]) {
+      const { tokens, asked, batches } = createPaged(toPage(0, 100), toPage(100, rest))
+      expect(await tokens.revokeOtherSessions(OWN)).toBe(99 + rest)
+      expect(asked).toEqual([null, 's99'])
+      expect(batches.flat()).toHaveLength(99 + rest)
       expect(batches.flat()).not.toContain('s3')
     }
   })
@@ -188,11 +188,11 @@ describe('the other sessions of a user are revoked page by page', () => {
   })
 
   test('a store that repeats the last session of a page is told so, instead of being asked for ever', async () => {
-    const { tokens, asked } = createPaged(toPage(0, 1000), toPage(999, 1000))
+    const { tokens, asked } = createPaged(toPage(0, 100), toPage(99, 100))
     await expect(tokens.revokeOtherSessions(OWN)).rejects.toThrow(
       new TypeError('sessions.list() must return the sessions after `before`, without that one'),
     )
-    expect(asked).toEqual([null, 's999'])
+    expect(asked).toEqual([null, 's99'])
   })
 })
 

@@ -46,6 +46,21 @@ function readPage(places: Iterable<Place>, limit: number): Place[] {
 }
 
 describe('the order of sessions in memory', () => {
+  test('finds the oldest without looking at those that are gone', () => {
+    const { order, add, remove, countLooks } = createCounted(10_000)
+    const looks = countLooks(() => {
+      for (let at = 0; at < 9000; at++) {
+        expect(readPage(order.walkUp('ada', 0), 1)).toEqual([place(at)])
+        remove('ada', place(at))
+      }
+    })
+    expect(looks).toBeLessThan(60_000)
+    // One from a clock that was set back.
+    add('ada', place(5))
+    expect(readPage(order.walkUp('ada', 0), 2)).toEqual([place(5), place(9000)])
+    expect(readPage(order.walkUp('ada', 1005), 1)).toEqual([place(9000)])
+  })
+
   test('reads pages without looking at what comes before or after them', () => {
     const { order, countLooks } = createCounted(10_000)
     let last: Place | null = null

@@ -19,6 +19,8 @@ export interface SessionOrder {
   clear(): void
 }
 
+const NOBODY: UserOrder = { places: [], kept: 0, gone: 0 }
+
 // After every sid, which is ASCII.
 const LAST = '\u{ffff}'
 
@@ -26,6 +28,8 @@ interface UserOrder {
   /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
   places: Place[]
   kept: number
+  /** How many places at the front are gone: whoever ends the oldest ones would walk over them again and again. */
+  gone: number
 }
 
 /** An order without sessions; `isKept` says whether a session is still there. */
@@ -36,11 +40,13 @@ export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrd
     add(user, place) {
       const order = orders.get(user)
       if (order === undefined) {
-        orders.set(user, { places: [place], kept: 1 })
+        orders.set(user, { places: [place], kept: 1, gone: 0 })
         return
       }
       // At the end, unless the clock was set back or several start in one millisecond.
-      order.places.splice(findIndex(order.places, place), 0, place)
+      const at = findIndex(order.places, place)
+      order.places.splice(at, 0, place)
+      order.gone = Math.min(order.gone, at)
       order.kept++
     },
     remove(user) {
@@ -50,6 +56,10 @@ export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrd
       if (order.kept === 0) orders.delete(user)
       else if (order.places.length > 2 * order.kept) {
         order.places = order.places.filter(({ sid }) => isKept(sid))
+        order.gone = 0
+      } else {
+        while (order.gone < order.places.length && !isKept((order.places[order.gone] as Place).sid))
+          order.gone++
       }
     },
     *walk(user, before) {
@@ -60,8 +70,9 @@ export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrd
       }
     },
     *walkUp(user, after) {
-      const places = orders.get(user)?.places ?? []
-      for (let at = findIndex(places, { startedAt: after, sid: LAST }); at < places.length; at++) {
+      const { places, gone } = orders.get(user) ?? NOBODY
+      const first = Math.max(gone, findIndex(places, { startedAt: after, sid: LAST }))
+      for (let at = first; at < places.length; at++) {
         const place = places[at]
         if (place !== undefined && isKept(place.sid)) yield place
       }
