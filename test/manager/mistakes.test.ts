@@ -109,7 +109,7 @@ describe('a call that cannot be meant is told why', () => {
 
   test.each<[TokenPolicy, string]>([
     [{ type: 'acess' as never }, 'type'],
-    [{ fresh: 1 as never }, 'fresh'],
+    [{ fresh: 'yes' }, 'fresh'],
     [{ scopes: 'admin' as never }, 'scopes'],
     [{ scopes: [''] }, 'scopes'],
     [{ scopes: [] }, 'scopes'],
