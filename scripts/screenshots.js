@@ -252,7 +252,7 @@ async function startDoctor() {
   const main = new URL('../dist/cli/main.js', import.meta.url).pathname
   const { stdout } = spawnSync(process.execPath, [main, 'doctor'], { env, encoding: 'utf8' })
   // The port is another one every time.
-  const page = createTerminalPage('npx tokenlib doctor', stdout.replace(`:${redis.port}`, ':6379'))
+  const page = createTerminalPage('npx tokenlib doctor', stdout.replaceAll(String(redis.port), '6379'))
   return {
     address: `data:text/html;base64,${Buffer.from(page).toString('base64')}`,
     close: () => redis.stop(),

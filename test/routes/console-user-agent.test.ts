@@ -48,6 +48,10 @@ test.each([
     `Mozilla/5.0 ${WEBKIT} (compatible; Googlebot/2.1; +http://www.google.com/bot.html) ${CHROME}`,
     'Googlebot',
   ],
+  [
+    `Mozilla/5.0 (Linux; Android 4.4; Nexus 5) ${WEBKIT} Version/4.0 Mobile Safari/534.30`,
+    'Mozilla/5.0 (Linux; Android 4.4; Nexus 5…',
+  ],
   ['curl/8.5.0', 'curl'],
   ['okhttp/4.12.0', 'okhttp'],
   ['python-requests/2.32.3', 'python-requests'],

@@ -55,7 +55,7 @@ p { overflow-wrap: break-word; unicode-bidi: isolate; }
 .value { padding: 0 0.25rem; border: 1px solid var(--line); border-radius: 0.25rem; background: var(--page); overflow-wrap: anywhere; white-space: pre-wrap; }
 .value::before { content: '“'; }
 .value::after { content: '”'; }
-.plain { min-height: 1.5rem; padding: 0; border: 0; background: none; color: inherit; font-weight: inherit; text-align: left; text-decoration: underline dotted; }
+.plain { min-height: 1.5rem; padding: 0; border: 0; background: none; color: inherit; font-weight: inherit; overflow-wrap: anywhere; text-align: left; text-decoration: underline dotted; white-space: normal; }
 .plain + bdi { display: block; color: var(--quiet); font-size: 0.8125rem; }
 .long { overflow-wrap: anywhere; }
 table { width: 100%; margin: 0.75rem 0; border-collapse: collapse; }
@@ -66,7 +66,7 @@ td { font-size: 0.9375rem; }
 /* A phone has no room for that. */
 @media (min-width: 48rem) {
   td time,
-  button { white-space: nowrap; }
+  button:not(.plain) { white-space: nowrap; }
 }
 #live { max-height: 24rem; margin: 0; padding: 0; overflow-y: auto; list-style: none; }
 #live p,

@@ -10,7 +10,8 @@ const BROWSERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Firefox', /\b(?:Firefox|FxiOS)\//],
   ['Android app', /; wv\)/],
   ['Chrome', /\b(?:Chrome|CriOS|Chromium|HeadlessChrome)\//],
-  ['Safari', /\bVersion\/[\d.]+ (?:Mobile\/\w+ )?Safari\//],
+  // Old browsers of Android call themselves so too.
+  ['Safari', /^(?!.*\bAndroid\b).*\bSafari\//s],
 ]
 
 // An iPad that asks for desktop pages says that it is a Mac: nothing in the text tells them apart.
