@@ -86,6 +86,8 @@ export function migrationSql(options: TableOptions = {}): string {
 /** The same for tables whose names are known. */
 export function toMigration(tables: Tables): string {
   const { schema, version, heads, revocations, sessions } = tables
+  // The name that earlier releases lock, which may migrate at the same time.
+  const lock = tables.versionAnywhere ?? version
   // "C" is the order of bytes. The order of a language changes with the libraries of the machine, and an index that
   // is in another order than its readers believe does not find what is in it: a revoked token would be let through.
   // No "if not exists": its notices would be printed by clients whose default is to print them.
@@ -94,7 +96,7 @@ declare
   installed integer;
   outdated pg_catalog.regclass;
 begin
-  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('${version}', ${MIGRATION_LOCK}));
+  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('${lock}', ${MIGRATION_LOCK}));
   if pg_catalog.to_regnamespace('${schema}') is null then create schema ${schema}; end if;
   ${refuseElsewhere(tables)}
   if pg_catalog.to_regclass('${version}') is null then
