@@ -21,7 +21,7 @@ import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { writeConsumers } from './runtimes/report.js'
 import { pack, root } from './pack.js'
 import { run } from './run.js'
-import { installRuntimes } from './runtime-binaries.js'
+import { installRuntime } from './runtime-binaries.js'
 
 const CONSUMERS = join(root, 'test/consumers')
 const LOGS = join(root, 'build/consumers')
@@ -43,13 +43,12 @@ async function runConsumers() {
   const base = mkdtempSync(join(tmpdir(), 'tokenlib-consumers-'))
   mkdirSync(LOGS, { recursive: true })
   try {
-    const runtimes = await installRuntimes()
     await run('npm', ['run', '--silent', 'build'], root)
     const { tarball } = await pack(base)
 
     const results = []
     for (const name of names) {
-      const result = await runConsumer(name, join(base, name), tarball, runtimes)
+      const result = await runConsumer(name, join(base, name), tarball)
       if (!keep) rmSync(join(base, name), { recursive: true, force: true })
       results.push(result)
       console.log(toLine(result))
@@ -101,7 +100,7 @@ function parseArguments(known) {
 }
 
 /** Installs and tests one consumer; the log has everything that its commands print. */
-async function runConsumer(name, folder, tarball, runtimes) {
+async function runConsumer(name, folder, tarball) {
   const start = performance.now()
   const logFile = join(LOGS, `${name}.log`)
   const log = createWriteStream(logFile)
@@ -112,7 +111,7 @@ async function runConsumer(name, folder, tarball, runtimes) {
     const manifest = copyConsumer(name, folder, tarball)
     description = manifest.description
     node = readNodeName(manifest)
-    const path = `${dirname(runtimes[node])}${delimiter}${process.env.PATH}`
+    const path = `${dirname(await installRuntime(node))}${delimiter}${process.env.PATH}`
     const env = { ...process.env, ...ENVIRONMENT, PATH: path }
     await npm(
       ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'],

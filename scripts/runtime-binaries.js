@@ -9,7 +9,7 @@ const VERSIONS = {
   node24: '24.21.0',
   node26: '26.10.0',
   bun: '1.4.4',
-  deno: '2.9.6',
+  deno: '2.9.5',
   workerd: '1.20261104.1',
 }
 

@@ -151,7 +151,8 @@ export type {
   RevokeOptions,
   TokenPair,
 } from './sessions/options.js'
-export type { ListSessionsOptions, SessionInfo } from './sessions/sessions.js'
+export type { SessionInfo } from './sessions/session-info.js'
+export type { ListSessionsOptions } from './sessions/sessions.js'
 export type {
   EventOrigin,
   LoginFailure,

@@ -1,4 +1,4 @@
-import type { SessionInfo } from '../sessions/sessions.js'
+import type { SessionInfo } from '../sessions/session-info.js'
 import { systemClock } from '../time.js'
 import {
   assertArguments,

@@ -38,7 +38,8 @@ import {
   type RefreshOptions,
   type TokenPair,
 } from '../sessions/options.js'
-import type { ListSessionsOptions, SessionInfo, Sessions } from '../sessions/sessions.js'
+import type { SessionInfo } from '../sessions/session-info.js'
+import type { ListSessionsOptions, Sessions } from '../sessions/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from '../time.js'
 import type { Authenticator } from './authenticate.js'
 import {

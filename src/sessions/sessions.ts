@@ -5,7 +5,7 @@ import { RefreshTokenReusedError, RevokedTokenError, SessionLimitError, TokenDec
 import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { CheckedToken } from '../revocation/blocklist.js'
-import { addDuration, FOREVER, readStoredId, toStoredId } from '../revocation/revocation.js'
+import { addDuration, FOREVER, toStoredId } from '../revocation/revocation.js'
 import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
 import type { ListOptions, Reuse, SessionStore, StoredSession } from '../revocation/session-store.js'
 import type { StoreClient } from '../revocation/store-client.js'
@@ -18,6 +18,7 @@ import {
 import { nextTurn } from '../runtime.js'
 import type { ClientReader, SessionClientOptions } from './client.js'
 import type { OpeningLimit } from './options.js'
+import { type SessionInfo, toInfo } from './session-info.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
 import { createUnansweredRefreshes } from './unanswered-refreshes.js'
 import {
@@ -29,19 +30,6 @@ import {
   parseRotation,
   readReuseClient,
 } from './parse-answers.js'
-
-/** A live session of a user. */
-export interface SessionInfo extends SessionClient {
-  /** The `sid` of its tokens. */
-  readonly id: string
-  /** The user; `null` where the store keeps only a digest of an id that is long or not plain ASCII. */
-  readonly sub: string | null
-  readonly createdAt: Date
-  /** When its tokens were issued or last refreshed. */
-  readonly lastUsedAt: Date
-  /** `null` for a session that never ends. */
-  readonly expiresAt: Date | null
-}
 
 /** Which sessions are listed. */
 export interface ListSessionsOptions {
@@ -286,18 +274,3 @@ export function createSessions(
 function toSeconds(milliseconds: number): number | null {
   return milliseconds === FOREVER ? null : Math.floor(milliseconds / 1000)
 }
-
-function toInfo({ sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent }: StoredSession): SessionInfo {
-  return {
-    id: sid,
-    sub: readStoredId(user),
-    createdAt: new Date(startedAt),
-    lastUsedAt: new Date(lastUsedAt),
-    expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),
-    ip,
-    userAgent,
-  }
-}
-
-// ECMA-262 §21.4.1.1: no Date is later.
-const LAST_DATE = 8.64e15

@@ -16,7 +16,7 @@ const NOTHING_TO_SHOW = new Set(
   assertSessionLimit decideOpening toPauseMs mount implicitRefresh
   pollFeed decideRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
-  CurrentSubject Payload Token OptionalAuth Public RequireAnyScope RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
+  CurrentSubject TokenClaims FreshWithin protectSocketIo Token OptionalAuth Public RequireAnyScope RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
   createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
   readSingleHeader toRequestView rememberView toFetchErrorResponse defineStore createLossReporter attach
   auth0 cognito entra instrument keycloak okta

@@ -21,6 +21,7 @@ import {
   createEventReceiver,
   createGlobalTokenRevocation,
 } from '../../src/routes/security-events.js'
+import { describeSessionRoutes } from '../../src/routes/session-routes.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createPostgresStore } from '../../src/stores/postgres.js'
@@ -109,7 +110,9 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],
       chooseManager: [tokenlib.chooseManager(() => tokens)],
       FetchView: [new FetchView(request)],
-      TokenStoreObject: [new TokenStoreObject({ storage: { sql: {}, transactionSync: () => {} } } as never)],
+      TokenStoreObject: [
+        new TokenStoreObject({ id: 'an id', storage: { sql: {}, transactionSync: () => {} } } as never),
+      ],
       NodeView: [new NodeView({ headers: { cookie: request.headers.get('cookie') ?? '' } })],
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
@@ -143,6 +146,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
         guards.map(([name, Guard]) => [name, [Reflect.construct(Guard, [tokens]) as object]]),
       ),
       TokenHealthIndicator: [new nest.TokenHealthIndicator(tokens)],
+      describeSessionRoutes: [describeSessionRoutes(tokens)],
       protectSockets: [nest.protectSockets(new WsAdapter(), tokens)],
       TokenExceptionFilter: [new nest.TokenExceptionFilter({ config })],
       TokenModule: [

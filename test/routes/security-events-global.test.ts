@@ -76,7 +76,7 @@ describe('the user', () => {
       toUid: ({ subjectIssuer, sub }) => users.get(`${subjectIssuer} ${sub}`) ?? null,
     })
     expect((await sendRevocation(routes, { ...ADA, iss: OTHER.issuer })).status).toBe(204)
-    expect(ids()).toEqual(['user other.example:ada', 'user bob'])
+    expect(ids().toSorted()).toEqual(['user bob', 'user other.example:ada'])
   })
 
   test.each<[name: string, status: number, subject: unknown]>([

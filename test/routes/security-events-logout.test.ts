@@ -40,9 +40,9 @@ describe('a back-channel logout', () => {
     const { status, headers, body } = await sendLogout(routes, logoutToken())
     expect([status, body, headers.get('cache-control')]).toEqual([200, null, 'no-store'])
     expect(await Promise.all(before.map(outcome))).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED', 'ok', 'ok'])
-    expect(revoked).toMatchObject([
-      { kind: 'user', id: 'id.example:ada', actor: ID.issuer, note: LOGOUT },
+    expect(revoked.toSorted((one, other) => one.kind.localeCompare(other.kind))).toMatchObject([
       { kind: 'session', id: 'tablet', actor: ID.issuer, note: LOGOUT },
+      { kind: 'user', id: 'id.example:ada', actor: ID.issuer, note: LOGOUT },
     ])
   })
 

@@ -158,7 +158,7 @@ describe('the description of the session routes', () => {
     outage.isOn = false
 
     const other = await logIn('carl')
-    await send('POST refresh', { token: other.refresh_token })
+    await send('POST refresh', { token: other.refreshToken })
     await send('DELETE sessions', { token: other.accessToken })
     await send(`DELETE sessions/${other.session.id}`, { token: other.accessToken })
     await send('POST logout', { token })

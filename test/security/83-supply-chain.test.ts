@@ -116,7 +116,12 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
       /^node:(?:child_process|cluster|dgram|dns|http2?|https|inspector|module|net|tls|vm|worker_threads|repl)/
     // The contract suites of `tokenlib/testing` visit the address that a test gives them. A client sends the requests of
     // its page, and loads the part for sockets: below, that nothing but these files can.
-    const visitors = ['client/options.ts', 'client/token-client.ts', 'client/token-socket.ts']
+    const visitors = [
+      'client/options.ts',
+      'client/outages.ts',
+      'client/token-client.ts',
+      'client/token-socket.ts',
+    ]
     const isVisitor = (path: string): boolean => path.startsWith('testing/') || visitors.includes(path)
     for (const { path, text: whole } of FILES.filter((file) => !isVisitor(file.path))) {
       // Each of these once, and nothing else of its kind.

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type ManagerInspection, readInspection } from '../../manager/inspection.js'
-import { withDeadline } from '../../promises.js'
+import { isPromise, withDeadline } from '../../promises.js'
 import { type CommandCall, readText } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
@@ -107,7 +107,7 @@ async function findManagers(module: Readonly<Record<string, unknown>>): Promise<
   const strange = new Map<string, string>()
   for (const [name, exported] of Object.entries(module)) {
     // A manager whose keys or store are loaded first.
-    const value: unknown = exported instanceof Promise ? await (exported as Promise<unknown>) : exported
+    const value: unknown = isPromise(exported) ? await exported : exported
     const inspection = readInspection(value)
     if (inspection !== null) managers.push({ name, manager: value as object, inspection })
     else if (hasMethod(value, 'createTokenPair'))

@@ -1,7 +1,7 @@
 import { readTimedId } from '../../claims/ids.js'
 import type { TokenPayload } from '../../claims/payload.js'
 import type { TokenConfig } from '../../manager/config.js'
-import type { SessionInfo } from '../../sessions/sessions.js'
+import type { SessionInfo } from '../../sessions/session-info.js'
 import { parseDuration } from '../../time.js'
 import {
   createDeletions,

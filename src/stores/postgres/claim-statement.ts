@@ -1,5 +1,6 @@
 import { notifySql } from './notify.js'
-import { BATCH_COLUMNS, insertSql, isKnownHead, takeEntriesSql, TIMELINE } from './statements.js'
+import { TIMELINE } from './server-sql.js'
+import { BATCH_COLUMNS, insertSql, isKnownHead, takeEntriesSql } from './statements.js'
 import type { Tables } from './tables.js'
 
 /**

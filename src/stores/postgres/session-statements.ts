@@ -1,7 +1,8 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import { notifySql } from './notify.js'
-import { insertSql, isKnownHead, nowSql, OR_STANDBY, takeEntriesSql } from './statements.js'
+import { nowSql, OR_STANDBY } from './server-sql.js'
+import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */

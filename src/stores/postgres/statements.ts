@@ -1,6 +1,7 @@
 import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 import { notifySql } from './notify.js'
 import { leadSql, type Tables } from './tables.js'
+import { nowSql, OR_STANDBY, TIMELINE } from './server-sql.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
 //
@@ -252,34 +253,12 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
 export const BATCH_COLUMNS =
   'at bigint, kind pg_catalog.text, id pg_catalog.text, not_before bigint, until bigint'
 
-/** The time of the store: a clock that was passed in, else that of the server. */
-export function nowSql(given: string): string {
-  return `coalesce(${given}::bigint, ${epochSql('pg_catalog.clock_timestamp()', 1000)})`
-}
-
-function epochSql(time: string, perSecond: number): string {
-  return `pg_catalog.floor(extract(epoch from ${time})::numeric * ${perSecond}::numeric)::bigint`
-}
-
 /** The condition of a row of heads that this process may go on with. */
 export function isKnownHead({ revocations }: Tables, head: string): string {
   return `not pg_catalog.pg_is_in_recovery() and ${head}.namespace = $1 and ${head}.epoch = $2
     and ${head}.changes >= $3::bigint and exists (
       select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = $2)`
 }
-
-/** The answer of a standby, for the end of every statement that does not write; others fail there by themselves. */
-export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_catalog.pg_is_in_recovery()`
-
-/**
- * The timeline of the write-ahead log, and when the server started.
- *
- * A promotion or a restore to a point in time makes a new timeline, whose changes may have numbers that were used before
- * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
- * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
- */
-export const TIMELINE = `pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
-  || pg_catalog.to_hex(${epochSql('pg_catalog.pg_postmaster_start_time()', 1_000_000)})`
 
 /** Writes the rows of `entries`, and removes the sessions among them. */
 export function takeEntriesSql(tables: Tables): string {

@@ -191,6 +191,7 @@ async function tryImports() {
     await import('tokenlib'),
     await import('tokenlib/adapter-kit'),
     await import('tokenlib/client'),
+    await import('tokenlib/client/bundle'),
     await import('tokenlib/console'),
     await import('tokenlib/elysia'),
     await import('tokenlib/errors'),
