@@ -240,21 +240,37 @@ describe('refreshImplicitly', () => {
     expect(await gone.tokens.listSessions('ada')).toEqual([])
   })
 
-  test('an address that cannot be read, or claims that browsers would drop, use nothing up', async () => {
-    let isBroken = true
-    const big = (): object => ({ claims: isBroken ? { text: 'x'.repeat(4000) } : {} })
-    await expect(ask(big)).rejects.toThrow('browsers drop')
-    const session = await logIn({
-      clientIp() {
-        if (isBroken) throw new Error('no address')
-        return null
-      },
-    }).catch(String)
-    expect(session).toMatch('no address')
+  test.each<[string, Parameters<typeof logIn>[0], string]>([
+    ['an address that cannot be read', { clientIp: failing('no address', null) }, 'no address'],
+    ['a description that fails', { describeUser: failing('no users', {}) }, 'no users'],
+    [
+      'claims that browsers would drop',
+      { describeUser: () => ({ claims: isBroken ? { text: 'x'.repeat(4000) } : {} }) },
+      'browsers drop',
+    ],
+  ])('%s: nothing is used up', async (_what, manager, message) => {
     isBroken = false
-    expect((await ask(big)).refreshed?.headers).toHaveLength(5)
+    const { tokens, clock, jar } = await logIn(manager)
+    clock.seconds += 301
+    const refresh = () =>
+      refreshImplicitly(tokens, new Request('http://localhost/', { headers: jar.headers() }))
+    isBroken = true
+    await expect(refresh()).rejects.toThrow(message)
+    // Longer than the grace.
+    clock.seconds += 60
+    isBroken = false
+    expect((await refresh())?.headers).toHaveLength(5)
   })
 })
+
+let isBroken = false
+
+function failing<Value>(message: string, value: Value): () => Value {
+  return () => {
+    if (isBroken) throw new Error(message)
+    return value
+  }
+}
 
 test('cookies that a browser would not send are refused when the middleware is made', () => {
   for (const fields of [

@@ -64,11 +64,12 @@ export function createPruner(
     afterWrite() {
       if (isStopped || monotonicNow() < nextAt) return
       nextAt = monotonicNow() + PRUNE_INTERVAL_MS
+      const at = Math.floor(pruneClock())
       setImmediate(() => {
         if (isStopped) return
         try {
           // As long as there is more, every write is followed by another batch.
-          const dropped = history.tryWrite(() => drop(Math.floor(pruneClock()), PRUNE_BATCH))
+          const dropped = history.tryWrite(() => drop(at, PRUNE_BATCH))
           if (dropped.includes(PRUNE_BATCH)) nextAt = Number.NEGATIVE_INFINITY
         } catch {
           // Nobody waits for it, and the next one does the same work.
