@@ -26,6 +26,9 @@ const QUICK = 'tree,version,versions,changelog,api changes'
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-release-test-'))
 beforeAll(() => {
   for (const file of FILES) cpSync(join(ROOT, file), join(folder, file), { recursive: true })
+  // Between two releases, entries wait here.
+  const changelog = join(folder, 'CHANGELOG.md')
+  writeFileSync(changelog, readFileSync(changelog, 'utf8').replace(/^## Unreleased\n[\s\S]*?^(?=## )/m, ''))
   git('init', '--quiet', '--initial-branch', 'main')
   git('add', '--all')
   git('-c', 'commit.gpgSign=false', 'commit', '--quiet', '--message', 'all')
