@@ -107,7 +107,7 @@ export function implicitRefresh(tokens: RefreshingManager): <App extends AnyElys
     const { request } = context
     const refreshed = await refresh(contextReader.toView(context))
     if (refreshed === null) return
-    attach(request, implicitRefresh, refreshed)
+    attach(request, implicitRefresh, [...readRefreshed(request), refreshed])
     // The response to an upgrade is made from these headers alone.
     if (request.headers.has('upgrade')) sendCookies(context.set, selectCookies(refreshed, []))
   }
@@ -130,9 +130,13 @@ type RequestHandler = (request: Request) => Response | Promise<Response>
 function sendRefreshed(handle: RequestHandler): RequestHandler {
   return async (request) => {
     const response = await handle(request)
-    const refreshed = readAttached(request, implicitRefresh) as ImplicitRefresh | undefined
-    return refreshed === undefined ? response : toRefreshedResponse(response, refreshed)
+    return readRefreshed(request).reduce(toRefreshedResponse, response)
   }
+}
+
+// One for each manager that has refreshed a session of the request.
+function readRefreshed(request: Request): readonly ImplicitRefresh[] {
+  return (readAttached(request, implicitRefresh) as readonly ImplicitRefresh[] | undefined) ?? []
 }
 
 // Elysia reads the source of a hook to see what it uses, and would parse every body for one that is handed the whole

@@ -189,7 +189,7 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
  * Throws `ProofRequiredError` for a token that is bound to a key (RFC 7800 §3.1), whatever its `cnf` is: without a proof of
  * possession, whoever has stolen the token could use it.
  */
-export function assertUnbound(claims: TokenPayload): void {
+export function assertUnbound(claims: Readonly<Record<string, unknown>>): void {
   if (claims['cnf'] !== undefined) throw new ProofRequiredError()
 }
 

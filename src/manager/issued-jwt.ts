@@ -1,4 +1,10 @@
-import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../claims/payload.js'
+import {
+  assertClaims,
+  assertUnbound,
+  isNonEmptyString,
+  isStringOrList,
+  type StandardClaims,
+} from '../claims/payload.js'
 import {
   ConfigurationError,
   isTokenError,
@@ -132,6 +138,7 @@ async function checkIssuedJwt(
     leeway: Math.max(issuer.rules.leeway, leeway),
   }
   assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
+  assertUnbound(claims)
   const toKeys = (kind: 'key' | 'token', ids: readonly string[]): readonly RevocationKey[] =>
     ids.map((id) => toRevocationKey(kind, id, issuer.issuer))
   const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>

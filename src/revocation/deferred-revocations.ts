@@ -1,5 +1,6 @@
 import { RevocationUnavailableError } from '../errors.js'
-import { IS_WORKERD, startTimer } from '../runtime.js'
+import { withDeadline } from '../promises.js'
+import { emitWarning, IS_WORKERD, startTimer } from '../runtime.js'
 import type { Clock } from '../time.js'
 import { isRevokedBy, type Revocation, type RevocationKey } from './revocation.js'
 import type { StoreClient } from './store-client.js'
@@ -14,6 +15,8 @@ export interface DeferredRevocations {
   /** Whether one of them revokes a token of these keys that started at `start`. */
   isRevoked(keys: readonly RevocationKey[], start: number): boolean
   readonly isEmpty: boolean
+  /** Tries once more to write what is waiting, for as long as one call of the store may take. The rest is lost. */
+  close(): Promise<void>
 }
 
 interface Deferred {
@@ -35,7 +38,8 @@ export function createDeferredRevocations(client: StoreClient, now: Clock): Defe
   let moments = new Map<string, number>()
   let count = 0
   let retryMs = FIRST_RETRY_MS
-  let isWriting = false
+  let writing: Promise<void> | null = null
+  let isClosed = false
 
   const note = ({ kind, id, notBefore }: Revocation): void => {
     const name = toName({ kind, id })
@@ -73,25 +77,39 @@ export function createDeferredRevocations(client: StoreClient, now: Clock): Defe
     remove(next)
   }
 
+  const writeAll = async (): Promise<void> => {
+    while (waiting.size > 0) await writeNext()
+    retryMs = FIRST_RETRY_MS
+  }
+
+  const startWriting = (): Promise<void> => {
+    writing = writeAll().finally(() => {
+      writing = null
+    })
+    return writing
+  }
+
   const write = async (): Promise<void> => {
-    if (isWriting) return
-    isWriting = true
+    if (writing !== null || isClosed) return
     try {
-      while (waiting.size > 0) await writeNext()
-      retryMs = FIRST_RETRY_MS
+      await startWriting()
     } catch {
       // The client has reported it.
       startTimer(() => void write(), retryMs)
       retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
-    } finally {
-      isWriting = false
     }
+  }
+
+  // What is under way may have begun before the store was back.
+  const writeLast = async (): Promise<void> => {
+    await writing?.catch(() => undefined)
+    await startWriting()
   }
 
   return {
     add(batch, unless) {
       // What a Worker leaves behind ends with its request.
-      if (IS_WORKERD || count + batch.length > MAX_DEFERRED) {
+      if (IS_WORKERD || isClosed || count + batch.length > MAX_DEFERRED) {
         throw new RevocationUnavailableError(new Error('The store is gone, and no more revocations are kept'))
       }
       waiting.add({ batch, unless })
@@ -107,6 +125,19 @@ export function createDeferredRevocations(client: StoreClient, now: Clock): Defe
       ),
     get isEmpty() {
       return waiting.size === 0
+    },
+    async close() {
+      isClosed = true
+      const createTooLate = (): Error => new Error('The store did not answer')
+      try {
+        await withDeadline(writeLast(), client.timeoutMs, createTooLate)
+      } catch {
+        const what = count === 1 ? '1 revocation is' : `${count} revocations are`
+        emitWarning(
+          `The manager was closed while its store did not answer: ${what} lost that it had accepted`,
+          'TokenStoreWarning',
+        )
+      }
     },
   }
 }

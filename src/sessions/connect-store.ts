@@ -6,6 +6,7 @@ import {
   FOREVER,
   type ForeignOrigin,
   isRevokedBy,
+  type Revocation,
   type RevocationKey,
   revocationKeys,
 } from '../revocation/revocation.js'
@@ -50,7 +51,7 @@ export interface StoreConnection {
   watchToken(token: RevocableToken, listener: () => void): () => void
   /** Announces a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
   expect(expiresAt: number | null): void
-  /** Closes the store, once: from then on every call is refused. */
+  /** Closes the store, once, after a last attempt to write what is waiting: from then on every call is refused. */
   close(): Promise<void>
   readonly isClosed: boolean
 }
@@ -109,6 +110,17 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   const definedLookup = store.lookup
 
   const watchers = createWatchers(store)
+  let closing: Promise<void> | null = null
+
+  const defer = (batch: readonly Revocation[], unless: readonly RevocationKey[]): void => {
+    deferred.add(batch, unless)
+    watchers.notify(batch)
+  }
+
+  const writeAndClose = async (): Promise<void> => {
+    await deferred.close()
+    await client.close()
+  }
 
   const toLookup = ({ payload, kids, foreign }: RevocableToken): TokenLookup => {
     const keys = revocationKeys(payload, kids, foreign)
@@ -150,9 +162,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
       deferred.isRevoked(keys, 0) || isRevokedBy(await client.lookup(keys, 0, options), 0),
     revoker,
     revokerFor: (unless) =>
-      unless === undefined
-        ? revoker
-        : createRevoker(client, rules, moments, (batch) => deferred.add(batch, unless)),
+      unless === undefined ? revoker : createRevoker(client, rules, moments, (batch) => defer(batch, unless)),
     sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker, store.sessions),
     async ready() {
       await client.ready()
@@ -179,9 +189,9 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     watchToken: (token, listener) => watchers.add((token.lookup ??= toLookup(token)).keys, listener),
     expect: (expiresAt) =>
       client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),
-    close: () => client.close(),
+    close: () => (closing ??= deferred.isEmpty ? client.close() : writeAndClose()),
     get isClosed() {
-      return client.isClosed
+      return closing !== null
     },
   }
 }
@@ -193,19 +203,22 @@ function readOwnEnd({ exp, iat }: TokenPayload): number {
 /** Listeners by what they wait for: an arriving revocation must not cost time for every token that is watched. */
 interface Watchers {
   add(keys: readonly RevocationKey[], listener: () => void): () => void
+  notify(revoked: readonly RevocationKey[]): void
 }
 
 function createWatchers({ replica }: RevocationStore): Watchers {
   const listeners = new Map<string, Set<() => void>>()
   let isSubscribed = false
+  const notify: Watchers['notify'] = (revoked) => {
+    for (const key of revoked) for (const call of listeners.get(toName(key)) ?? []) call()
+  }
   return {
+    notify,
     add(keys, listener) {
       if (replica === undefined) return () => undefined
       if (!isSubscribed) {
         isSubscribed = true
-        replica.subscribe((entries) => {
-          for (const entry of entries) for (const call of listeners.get(toName(entry)) ?? []) call()
-        })
+        replica.subscribe(notify)
       }
       const names = keys.map(toName)
       for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener))

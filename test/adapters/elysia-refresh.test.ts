@@ -3,7 +3,8 @@ import { node } from '@elysiajs/node'
 import { Elysia } from 'elysia'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { implicitRefresh } from '../../src/adapters/elysia.js'
-import { logIn, TOKEN_COOKIES } from './logged-in.js'
+import { createRevocable } from '../helpers/revocable.js'
+import { COOKIES, logIn, TOKEN_COOKIES } from './logged-in.js'
 import { PUBLIC } from './public-routes.js'
 
 /** The server behind `app.listen`. */
@@ -61,6 +62,22 @@ describe.each([
     const app = new Elysia(config).use(plugin)
     clock.seconds += 301
     expectPrivate((await app.handle(new Request('http://localhost/', { headers: jar.headers() }))).headers)
+  })
+
+  test('for two managers with cookies of their own', async () => {
+    const staff = await logIn()
+    const names = { JWT_ACCESS_COOKIE_NAME: 'member', JWT_REFRESH_COOKIE_NAME: 'member_refresh' }
+    const members = createRevocable({ ...COOKIES, ...names, JWT_COOKIE_CSRF_PROTECT: false }).tokens
+    const { refreshToken } = await members.createTokenPair({ uid: 'grace' })
+    const app = new Elysia(config)
+      .use(implicitRefresh(staff.tokens))
+      .use(implicitRefresh(members))
+      .get('/', answerPublicly)
+    staff.clock.seconds += 301
+    const cookie = `${staff.jar.headers().cookie}; member_refresh=${refreshToken}`
+    const { headers } = await app.handle(new Request('http://localhost/', { headers: { cookie } }))
+    const set = headers.getSetCookie().map((text) => text.split('=', 1)[0])
+    expect(set.toSorted()).toEqual([...TOKEN_COOKIES, 'member', 'member_refresh', 'theme'].toSorted())
   })
 
   test('without compiled routes nothing could be applied last: refused', async () => {

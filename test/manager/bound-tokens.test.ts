@@ -174,3 +174,14 @@ test('a token with cnf cannot be created: this manager would refuse it', async (
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_IDENTITY_CLAIM: 'cnf' })
   expect(() => new TokenManager({ config })).toThrow('JWT_IDENTITY_CLAIM')
 })
+
+test('a JWT of an issuer that is no access token is refused with cnf: nobody checks who sends it', async () => {
+  const { tokens } = open()
+  const verify = (others: object) =>
+    tokens.verifyIssuedJwt(PROVIDER.sign({ aud: 'receiver', ...others }, { typ: 'logout+jwt' }), {
+      typ: 'logout+jwt',
+      audience: 'receiver',
+    })
+  expect(await outcomeOf(verify({}))).toBe('ok')
+  expect(await outcomeOf(verify({ cnf: { jkt: 'x' } }))).toBe('PROOF_REQUIRED')
+})

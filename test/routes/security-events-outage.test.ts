@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
 import { MAX_DEFERRED } from '../../src/revocation/deferred-revocations.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import {
@@ -10,7 +11,7 @@ import {
 } from '../../src/routes/security-events.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
-import { createClock, PATIENT, SECRET } from '../helpers/manager.js'
+import { createClock, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
   accessToken,
@@ -43,10 +44,12 @@ function createFailing() {
     restore: failing('restore', data.restore as NonNullable<typeof data.restore>),
     lookup: failing('lookup', data.lookup),
     feed: failing('feed', data.feed),
+    // What it has can be looked at afterwards.
+    close: async () => undefined,
   }
-  const start = (revocation: RevocationStore = store) => {
+  const start = (revocation: RevocationStore = store, options: TokenConfigOptions = {}) => {
     const tokens = new TokenManager({
-      config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options }),
       clock,
       revocation,
       issuers: [
@@ -180,6 +183,23 @@ describe('a logout while the store does not answer', () => {
     await store.close()
   })
 
+  test('closes sockets at once, also if the replica has become stale', async () => {
+    const failing = createFailing()
+    const store = replicate(failing.store, { bound: '1s' })
+    const { tokens, logout } = failing.start(store)
+    await tokens.ready()
+    const upgrade = await tokens.authenticateUpgrade(withBearer(accessToken(ID, 'ada', 'tablet')))
+    const closed = new Promise<number>((resolve) => {
+      const socket = { readyState: 1, close: resolve, addEventListener: () => undefined }
+      tokens.closeWhenInvalid(socket, upgrade, { every: '1h' })
+    })
+    failing.state.isDown = true
+    while (store.replica?.readState().isFresh === true) await sleep(50)
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    expect(await closed).toBe(4401)
+    await store.close()
+  })
+
   test('is a 503 with everywhere, although it is kept', async () => {
     const failing = createFailing()
     const store = replicate(failing.store, { bound: '1m', whenStale: 'ask' })
@@ -208,6 +228,50 @@ describe('a logout while the store does not answer', () => {
     while ((await count()) === 0) await sleep(10)
     expect(await outcomeOf(tokens.verifyToken(own))).toBe('ok')
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+  })
+})
+
+describe('a manager that is closed while logouts wait', () => {
+  test('writes them first', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    failing.state.isDown = false
+    const closing = tokens.close()
+    expect(tokens.isClosed).toBe(true)
+    await closing
+    expect(await hasWritten(failing)).toBe(true)
+  })
+
+  test('says how many are lost if the store does not answer, and stops trying', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    const warned = once(process, 'warning')
+    await tokens.close()
+    const [{ message }] = (await warned) as [Error]
+    expect(message).toMatch(/[1-9] revocations are lost/)
+    let calls = 0
+    tokens.on('storeUnavailable', () => calls++)
+    await sleep(500)
+    expect(calls).toBe(0)
+  })
+
+  test('waits no longer than for one answer of the store', async () => {
+    const failing = createFailing()
+    const silent = { ...failing.store, restore: () => new Promise<void>(() => undefined) }
+    const { tokens, logout } = failing.start(silent, { JWT_REVOCATION_TIMEOUT: '200ms' })
+    await tokens.ready()
+    failing.state.isDown = true
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    failing.state.isDown = false
+    const startedAt = performance.now()
+    await tokens.close()
+    expect(performance.now() - startedAt).toBeLessThan(1000)
   })
 })
 
