@@ -40,6 +40,8 @@ export interface EngineConnection {
 /** As much of a Socket.IO server as is needed to authenticate its connections. */
 export interface SocketIoServer {
   readonly engine: SocketIoEngine
+  /** The namespaces so far, by their names. */
+  readonly _nsps?: ReadonlyMap<string, SocketIoNamespace>
   on(event: 'connection', listener: (socket: SocketIoSocket) => void): unknown
   on(event: 'new_namespace', listener: (namespace: SocketIoNamespace) => void): unknown
 }
@@ -50,6 +52,7 @@ export interface SocketIoEngine {
 }
 
 export interface SocketIoNamespace {
+  use(middleware: (socket: SocketIoSocket, next: (error?: Error) => void) => void): unknown
   on(event: 'connection', listener: (socket: SocketIoSocket) => void): unknown
 }
 
@@ -143,11 +146,26 @@ export function protectConnections(server: SocketIoServer, rules: ConnectionRule
   engine.use((request, response, next) => void passHandshake(rules, request, response, next))
   engine.on('connection', (connection) => {
     // The middleware decides. A connection that came by another way has not been authenticated.
-    if (!rules.follow(connection.request, readConnection(connection))) connection.close(true)
+    if (rules.follow(connection.request, readConnection(connection))) followed.add(connection)
+    else connection.close(true)
   })
-  server.on('connection', trackSocket)
-  server.on('new_namespace', (namespace) => void namespace.on('connection', trackSocket))
+  for (const namespace of server._nsps?.values() ?? []) protectNamespace(namespace)
+  server.on('new_namespace', protectNamespace)
 }
+
+// The connections that somebody follows. A server has another engine for every listener that it is attached to.
+const followed = new WeakSet<EngineConnection>()
+
+function protectNamespace(namespace: SocketIoNamespace): void {
+  namespace.use(({ conn }, next) => next(followed.has(conn) ? undefined : new Error(UNPROTECTED)))
+  namespace.on('connection', (socket) => {
+    // A connection that is recovered may skip the middleware.
+    if (followed.has(socket.conn)) trackSocket(socket)
+    else socket.disconnect(true)
+  })
+}
+
+const UNPROTECTED = 'This connection is not authenticated'
 
 async function passHandshake(
   rules: ConnectionRules,

@@ -7,13 +7,13 @@ import { assertOptions, type OptionNames } from '../options.js'
 import type { PairTokenOptions } from '../sessions/options.js'
 import { mergeOptions } from './token-maker.js'
 
-/** What the tokens of a user say. Members that are left out stay as they are. */
+/** What the tokens of a user say. Members that are left out stay as they are; one that is `undefined` is a `TypeError`. */
 export interface UserDescription<Input extends object = JsonClaims> {
   /** All extra claims, in place of those so far. */
-  readonly claims?: Input | undefined
+  readonly claims?: Input
   /** All scopes, in place of those so far. */
-  readonly scopes?: CreateTokenOptions['scopes'] | undefined
-  readonly audience?: CreateTokenOptions['audience'] | undefined
+  readonly scopes?: NonNullable<CreateTokenOptions['scopes']>
+  readonly audience?: NonNullable<CreateTokenOptions['audience']>
   /** The lifetime of access tokens; `fresh` counts at a login only, because a refresh proves nothing. */
   readonly access?: Pick<CreateTokenOptions, 'expiresIn' | 'expiresAt' | 'fresh'>
   /** How long the session lasts; counts at a login only, because a refresh does not move the end of a session. */
@@ -70,7 +70,8 @@ export function createUserDescriber(): UserDescriber {
       // Claims without a uid are refused where the tokens are made.
       if (registered === null || !isNonEmptyString(planned.input?.uid)) return planned
       const { uid, ...claims } = planned.input
-      const scopes = toList(planned.options.scopes ?? [])
+      // A copy: the list may be a constant of the application.
+      const scopes = [...toList(planned.options.scopes ?? [])]
       const login: DescribedLogin<object> = { reason, claims, scopes }
       const answer: unknown = await callDescribeUser(registered, uid, login)
       if (answer === null) throw new SubjectNotFoundError()
@@ -103,12 +104,18 @@ const NAMES: OptionNames<UserDescription> = {
   access: true,
   refresh: true,
 }
+const VALUES = ['claims', 'scopes', 'audience'] as const
 const EXPIRY = { expiresIn: true, expiresAt: true }
 
 // A forgotten `return` must not keep rights that were taken away.
 function parseDescription(answer: unknown): UserDescription<object> {
   if (!isJsonObject(answer)) throw new TypeError(RULE)
   assertOptions('what describeUser returns', answer, NAMES)
+  // Nor must a role that is in no table: `scopes: SCOPES[user.role]`.
+  const unknown = VALUES.find((name) => name in answer && answer[name] === undefined)
+  if (unknown !== undefined) {
+    throw new TypeError(`${RULE}: ${unknown} is undefined. To keep what the tokens say, leave it out`)
+  }
   const { claims, access = {}, refresh = {} }: UserDescription<object> = answer
   if (claims !== undefined && !isJsonObject(claims)) throw new TypeError(`${RULE}: claims must be an object`)
   if (claims !== undefined && 'uid' in claims) throw new TypeError(`${RULE}: it cannot change the uid`)

@@ -6,7 +6,7 @@ import type { Authenticator } from './authenticate.js'
 /** A login that failed, for the event `loginFailed`. */
 export interface FailedLogin extends SessionClientOptions {
   readonly reason: LoginFailure
-  /** The name as the client sent it; never a password. At most 128 characters are kept. */
+  /** The name as the client sent it; never a password. At most 128 characters are kept, and nothing that is no string. */
   readonly user?: string | null | undefined
   /** The user of the session, for a step-up. */
   readonly sub?: string | null | undefined
@@ -44,7 +44,8 @@ export function reportFailedLogin(
   }
   emit('loginFailed', () => ({
     reason,
-    user: clean('user', user, MAX_USER_LENGTH),
+    // A client sends what it likes, and must not keep an attempt out of the log by that.
+    user: typeof user === 'string' ? clean('user', user, MAX_USER_LENGTH) : null,
     sub,
     ...clients.readQuietly(client),
   }))

@@ -104,6 +104,7 @@ export function createPostgresStore(
   const history = createHistory(database, statements, { namespace, clock, losses })
   const pruneClock = createCautiousClock(clock ?? systemClock)
   let prunedAt = monotonicNow()
+  let isPrepared = false
 
   const chooseRevoke = (batch: readonly Revocation[]): string => {
     // Nobody has to be woken for nothing.
@@ -141,7 +142,8 @@ export function createPostgresStore(
     system: 'postgresql',
     async prepare(needs) {
       losses.listen(needs)
-      await assertUsable(database, tables, { allowVolatile })
+      await assertUsable(database, tables, { allowVolatile, isFirst: !isPrepared })
+      isPrepared = true
       await history.enter(toMilliseconds(needs.longestLifetime))
     },
     async revoke(batch) {

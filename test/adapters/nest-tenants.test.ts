@@ -7,6 +7,7 @@ import {
   Public,
   RequireAnyScope,
   RequireScopes,
+  SessionModule,
   Token,
   TokenClaims,
   TokenExceptionFilter,
@@ -21,7 +22,7 @@ import {
   type TokenPayload,
 } from '../../src/index.js'
 import { createManager, SECRET } from '../helpers/manager.js'
-import { PLATFORMS, serve, type ServeOptions } from '../helpers/nest.js'
+import { PLATFORMS, serve, type ServeOptions, start } from '../helpers/nest.js'
 
 const north = createManager({ JWT_SECRET_KEY: `${SECRET}-of-the-north` }).tokens
 const south = createManager({ JWT_SECRET_KEY: `${SECRET}-of-the-south` }).tokens
@@ -98,4 +99,10 @@ describe.each(PLATFORMS)('Nest on %s', (_name, platform) => {
     expect(await ask('/optional', 'west')).toEqual([401, 'TOKEN_ISSUER_INVALID'])
     expect(await ask('/open', 'west')).toEqual(['open'])
   })
+})
+
+test('session routes need one manager, and say so', async () => {
+  const sessions = SessionModule.forRoot({ logIn: () => null })
+  const imports = [TokenModule.forRoot({ tokens: tenant }), sessions]
+  await expect(start([], { imports })).rejects.toThrow('takes a TokenManager')
 })

@@ -13,13 +13,14 @@ afterEach(async () => {
   for (const end of ended.splice(0).toReversed()) await end()
 })
 
-/** A protected server with the namespaces `/` and `/admin`, and a client that has logged in. */
+/** A protected server with the namespaces `/`, `/early` and `/admin`, and a client that has logged in. */
 async function start(options: SocketIoProtection = { until: 'session', every: '1s' }) {
   const { config } = createManager().tokens
   const tokens = new TokenManager({ config, revocation: createMemoryStore() })
   const listener = createServer()
   const server = new Server(listener)
   ended.push(() => server.close())
+  server.of('/early')
   const readUpgrade = protectSocketIo(server, tokens, options)
   server.of('/admin')
   listener.listen(0, '127.0.0.1')
@@ -80,28 +81,27 @@ test('a client that joins and leaves a namespace again and again is watched once
   expect(await gone).toEqual(['io server disconnect', 'io server disconnect'])
 })
 
-test('a socket of an engine that is not protected has no upgrade', async () => {
-  const { server, readUpgrade } = await start()
-  const other = createServer()
-  const unprotected = new Server(other)
-  ended.push(() => unprotected.close())
-  // A second engine of the same server, which the application has put in by itself.
-  server.bind(unprotected.engine)
-  other.listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  const found: unknown[] = []
-  server.on('connection', (socket) => {
-    try {
-      found.push(readUpgrade(socket))
-    } catch (error) {
-      found.push(error)
-    }
-  })
-  const client = io(`http://127.0.0.1:${(other.address() as AddressInfo).port}`, { forceNew: true })
-  ended.push(() => client.disconnect())
-  await new Promise((resolve) => client.on('connect', () => resolve(null)))
-  await expect.poll(() => found).toEqual([expect.any(TypeError)])
-})
+// One server for http and https is attached twice, and has an engine for each.
+test.each(['/', '/admin', '/early'])(
+  'a connection through another listener of the server joins no namespace: %s',
+  async (name) => {
+    const { server, readUpgrade, connect } = await start()
+    const other = createServer()
+    server.attach(other)
+    other.listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const found: unknown[] = []
+    server.of(name).on('connection', (socket) => found.push(readUpgrade(socket).payload.sub))
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const client = io(url + name, { forceNew: true, reconnection: false })
+    ended.push(() => client.disconnect())
+    const refused = new Promise((resolve) => client.on('connect_error', resolve))
+    expect(await refused).toMatchObject({ message: 'This connection is not authenticated' })
+    await new Promise((resolve) => connect(name).on('connect', () => resolve(null)))
+    expect(found).toEqual(['ada'])
+    expect(() => readUpgrade({ request: {} as never })).toThrow(TypeError)
+  },
+)
 
 test('a bug in the application is a 500 and a process warning', async () => {
   const { tokens, connect } = await start({})

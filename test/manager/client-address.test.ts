@@ -124,6 +124,11 @@ describe('loginFailed', () => {
     const failed = record(tokens, 'loginFailed')
     tokens.reportFailedLogin({ reason: 'credentials', user: 'ada', request: createRequest() })
     expect(failed).toEqual([{ reason: 'credentials', user: 'ada', sub: null, ...FROM }])
+    // The body of a request may have any JSON.
+    for (const user of [['ada'], { name: 'ada' }, 5] as unknown as string[]) {
+      tokens.reportFailedLogin({ reason: 'credentials', user })
+      expect(failed.pop()).toMatchObject({ reason: 'credentials', user: null })
+    }
     expect(() => tokens.reportFailedLogin({ reason: 'no idea' as never })).toThrow(TypeError)
     expect(() => tokens.reportFailedLogin({ reason: 'user', name: 'ada' } as never)).toThrow(TypeError)
   })

@@ -69,6 +69,30 @@ describe('what describeUser returns is in both tokens', () => {
   })
 })
 
+test.each(['claims', 'scopes', 'audience'])('%s that is undefined keeps no rights', async (member) => {
+  let description: UserDescription = { scopes: ['admin'] }
+  const { tokens } = createRevocable({}, { describeUser: () => description })
+  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  // As of a role that is in no table: scopes: SCOPES[user.role]
+  description = { [member]: undefined }
+  await expect(tokens.refresh(refreshToken)).rejects.toThrow(`${member} is undefined`)
+  await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow(TypeError)
+  description = { scopes: [] }
+  const next = await tokens.refresh(refreshToken)
+  expect((await readPayload(tokens, next.accessToken)).scopes).toEqual([])
+})
+
+test('what describeUser does to the list that it gets changes no constant of the application', async () => {
+  const scopes = ['read']
+  const describeUser = (_uid: string, login: { scopes: readonly string[] }) => {
+    ;(login.scopes as string[]).push('admin')
+    return {}
+  }
+  const { tokens } = createRevocable({}, { describeUser })
+  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' }, { scopes })
+  expect([scopes, (await readPayload(tokens, accessToken)).scopes]).toEqual([['read'], ['read']])
+})
+
 describe('null', () => {
   test('refuses a login, and opens no session', async () => {
     const { tokens } = createRevocable({}, { describeUser: () => null, clientIp: () => '192.0.2.1' })

@@ -137,6 +137,25 @@ describeWithPostgres('a connection whose settings somebody has changed', (url) =
     await named.migrate()
     await createPostgresStore(pool, { schema: 'public', prefix: 'former_' }).migrate()
   })
+
+  test('does not go on with the tables of another application in public', async () => {
+    const schema = `mine_${++names}`
+    const prefix = 'mine_'
+    const place = { schema: 'public', prefix }
+    await createPostgresStore(pool, place).migrate()
+    const mine = createPostgresStore(pool, { schema, prefix })
+    await mine.migrate()
+    const started = createPostgresStore(pool, { prefix })
+    await started.prepare(NEEDS)
+    await pool.query(`set search_path = ${schema}, public`)
+    const unnamed = createPostgresStore(pool, { prefix })
+    await expect(unnamed.prepare(NEEDS)).rejects.toThrow(`schema: '${schema}' or schema: 'public'`)
+    for (const named of [mine, createPostgresStore(pool, place)]) await named.prepare(NEEDS)
+    // A path that leaks later, when a token lives longer than those before it.
+    await started.prepare({ longestLifetime: 2 * NEEDS.longestLifetime })
+    // The pool drops a connection whose statement fails.
+    await expect(unnamed.migrate()).rejects.toThrow(`in the schema ${schema}, not in public`)
+  })
 })
 
 // Functions with the names and exact types of those in pg_catalog; each call fails.

@@ -58,6 +58,7 @@ describeWithOwnServer('redis', 'What a Redis store survives', () => {
       10_000,
     )
     await expect(store.revoke([token('b')])).rejects.toThrow(/MISCONF/)
+    await expect(store.revoke([])).rejects.toThrow(/MISCONF/)
     expect(await store.lookup(['a', 'b'].map(token))).toEqual([FOREVER, undefined])
     expect((await store.feed(position, { waitMs: 0 })).entries).toEqual([])
   })

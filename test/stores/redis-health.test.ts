@@ -23,4 +23,22 @@ describeWithOwnServer('redis', 'health of a real server', () => {
     }
     await vi.waitFor(async () => expect((await tokens.health()).status).toBe('up'))
   })
+
+  test('is degraded while a full server takes no writes', async () => {
+    const { client } = await start()
+    const tokens = new TokenManager({
+      config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+      revocation: createRedisStore(client),
+    })
+    await tokens.ready()
+    const before = await client.dbsize()
+    expect((await tokens.health()).status).toBe('up')
+    await client.config('SET', 'maxmemory', '1')
+    await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow()
+    const degraded = { status: 'degraded', canCheck: true, canWrite: false }
+    expect(await tokens.health()).toMatchObject(degraded)
+    await client.config('SET', 'maxmemory', '0')
+    expect((await tokens.health()).status).toBe('up')
+    expect(await client.dbsize()).toBe(before)
+  })
 })

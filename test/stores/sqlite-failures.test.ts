@@ -35,6 +35,8 @@ describe('a write that fails', () => {
     const opened = await store.sessions?.open({ ...SESSION, nonce: 'AAAAAAAAAAAAAA' })
     database.exec('PRAGMA query_only = ON')
     await rejects(store.revoke([token('a')]), /readonly/)
+    // This is how health() asks.
+    await rejects(store.revoke([]), /readonly/)
     await rejects(store.sessions!.rotate(opened?.sid ?? '', 0, RULES), /readonly/)
     deepEqual(isRevoked(store, 'before', 'a'), [true, false])
     database.exec('PRAGMA query_only = OFF')

@@ -109,7 +109,8 @@ function createModule(
     ...parts: [SessionRoutesSource, TokenManager<object>, Registration['options']]
   ): Registration => {
     const [source, tokens, options] = parts
-    markSessionRoutes(mounted, tokens)
+    // What is no manager, such as a choice of managers, is refused when the routes are created.
+    if ((tokens as Partial<TokenManager>).config !== undefined) markSessionRoutes(mounted, tokens)
     return { source, tokens, options, path }
   }
   return {

@@ -165,16 +165,23 @@ function toOid(table: string): string {
   return `'${table}'::pg_catalog.regclass::pg_catalog.oid`
 }
 
-// Earlier releases found their tables by the search_path. New ones beside them would be empty, and whatever is revoked
-// would be accepted again.
-function refuseElsewhere({ version, versionAnywhere }: Tables): string {
-  if (versionAnywhere === null) return ''
-  return `if pg_catalog.to_regclass('${version}') is null and pg_catalog.to_regclass('${versionAnywhere}') is not null then
-    raise exception using message = 'The tables of tokenlib are in the schema ' || (
-        select n.nspname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-        where c.oid = pg_catalog.to_regclass('${versionAnywhere}')::pg_catalog.oid)
-      || ', not in public: pass it as the option "schema". To create new ones in public, pass schema: ''public''';
+// Earlier releases found their tables by the search_path. In others than those, empty ones or those of another application,
+// whatever is revoked would be accepted again.
+function refuseElsewhere(tables: Tables): string {
+  if (tables.versionAnywhere === null) return ''
+  return `if ${elsewhereSql(tables)} is not null then
+    raise exception using message = 'The tables of tokenlib are in the schema ' || ${elsewhereSql(tables)}
+      || ', not in public: pass it as the option "schema". To use public, pass schema: ''public''';
   end if;`
+}
+
+// The schema in which the search_path finds tables, where it is not that of these; otherwise null. Temporary tables are the
+// application's own.
+function elsewhereSql({ version, versionAnywhere }: Tables): string {
+  if (versionAnywhere === null) return 'null'
+  return `(select n.nspname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.oid = pg_catalog.to_regclass('${versionAnywhere}')::pg_catalog.oid and c.relpersistence <> 't'
+      and c.oid is distinct from pg_catalog.to_regclass('${version}')::pg_catalog.oid)`
 }
 
 const MIGRATION_LOCK = 7_036_871
@@ -185,18 +192,32 @@ interface Answer {
   readonly isolation: string
   readonly version: number | null
   readonly oldest: number | null
+  readonly elsewhere: string | null
   readonly settings: Readonly<Record<string, string>>
+}
+
+/** What is demanded of a database. */
+export interface UsableOptions {
+  readonly allowVolatile: boolean
+  /** Whether the tables are used for the first time: later, a `search_path` that somebody has changed must not matter. */
+  readonly isFirst?: boolean
 }
 
 /** Rejects with `ConfigurationError` unless the database and its tables can keep the promises of a store. */
 export async function assertUsable(
   database: Database,
   tables: Tables,
-  { allowVolatile }: { readonly allowVolatile: boolean },
+  { allowVolatile, isFirst = true }: UsableOptions,
 ): Promise<void> {
   const answer = await query(database, tables)
   if (answer.serverVersion < 130_000) {
     throw new ConfigurationError('The PostgreSQL store needs PostgreSQL 13 or newer')
+  }
+  if (isFirst && answer.elsewhere !== null) {
+    throw new ConfigurationError(
+      `The search_path finds tables in the schema ${answer.elsewhere}, and there are others in public. Pass the schema ` +
+        `of yours: schema: '${answer.elsewhere}' or schema: 'public'`,
+    )
   }
   const version = answer.version ?? 0
   if (version < TABLES_VERSION) {
@@ -236,6 +257,7 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     'version', (select pg_catalog.max(version) from ${tables.version}),
     -- A column that tables of this version do not have: a later release adds it, and writes who can use its tables.
     'oldest', (select pg_catalog.max((pg_catalog.to_jsonb(v) ->> 'oldest'::pg_catalog.text)::integer) from ${tables.version} v),
+    'elsewhere', ${elsewhereSql(tables)},
     'settings', pg_catalog.json_build_object(${settings.map((name) => `'${name}', pg_catalog.current_setting('${name}')`).join()}))::pg_catalog.text`
   try {
     return (await database.query<Answer>(statement, [])) as Answer

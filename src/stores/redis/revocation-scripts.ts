@@ -165,6 +165,9 @@ if isSwept then raise(all) end
 
 if #raised > 0 then
   append(raised, ARGV[3])
+elseif #ARGV == 3 then
+  -- A batch of nothing asks whether the server takes writes: this one changes nothing, and a full server refuses it too.
+  redis.call('HSETNX', meta, 'epoch', epoch)
 else
   local refused = refusal()
   if refused then return refused end

@@ -59,9 +59,10 @@ function toSql({ meta, revocations }: Tables, width: number): string {
 /** Writes batches of revocations, completed by what only the store knows. */
 export function createRevoke(
   database: Connection,
-  { sessions }: Tables,
+  { meta, sessions }: Tables,
   history: History,
 ): (batch: readonly Revocation[]) => Promise<Revoked> {
+  const touch = database.prepare(`UPDATE ${meta} SET changes = changes WHERE id = 1`)
   const readEnd = database.prepare(`SELECT until FROM ${sessions} WHERE sid = ?`)
   const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
 
@@ -92,6 +93,8 @@ export function createRevoke(
     const { late, ...first } = await history.write((transaction) => {
       let { now } = transaction
       const later: LateSessions[] = []
+      // A batch of nothing asks whether the file can be written, and an empty transaction writes nothing.
+      if (batch.length === 0) touch.run()
       for (const revocation of batch) {
         if (isWatermark(revocation.kind)) {
           const { notBefore, ...rest } = transaction.raise(revocation)
