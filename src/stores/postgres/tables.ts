@@ -165,8 +165,8 @@ function toOid(table: string): string {
   return `'${table}'::pg_catalog.regclass::pg_catalog.oid`
 }
 
-// Earlier releases found their tables by the search_path. New ones beside them would be empty, and whatever is revoked
-// would be accepted again.
+// Earlier releases found their tables by the search_path. A second set of tables would be empty, and revoked tokens would
+// be accepted again.
 function refuseElsewhere({ version, versionAnywhere }: Tables): string {
   if (versionAnywhere === null) return ''
   return `if pg_catalog.to_regclass('${version}') is null and pg_catalog.to_regclass('${versionAnywhere}') is not null then
