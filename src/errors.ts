@@ -1,7 +1,7 @@
 /** The base of every error a request can cause; `code` is for programs, `message` for people. */
 export abstract class TokenError extends Error {
   abstract readonly code: string
-  /** The scopes that the route demands, whatever was wrong with the request: the challenge names them (RFC 6750 §3). */
+  /** The scopes that the route requires, whatever was wrong with the request: the challenge names them (RFC 6750 §3). */
   declare readonly routeScopes?: readonly string[]
 
   /** Marks our errors across duplicate installs of this package; read it through `isTokenError`. */
@@ -179,7 +179,7 @@ export class CsrfError extends TokenError {
   }
 }
 
-/** The token is bound to a key by its `cnf` claim (DPoP, mutual TLS), so it is not a bearer token. */
+/** The token is bound to a key by its `cnf` claim (DPoP, mutual TLS), so it is not accepted as a bearer token. */
 export class ProofRequiredError extends TokenError {
   override readonly name = 'ProofRequiredError'
   readonly code = 'PROOF_REQUIRED'

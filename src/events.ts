@@ -3,7 +3,7 @@ import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
 import { emitWarning } from './runtime.js'
 
-/** Where a request comes from, as far as it is known; both are `null` where there was no request. */
+/** Where a request comes from, as far as it is known; both are `null` without a request. */
 export interface SessionClient {
   readonly ip: string | null
   readonly userAgent: string | null
@@ -18,7 +18,7 @@ export interface EventOrigin extends SessionClient {
 }
 
 /**
- * Why a login failed. `credentials`: they were wrong. `user`: `describeUser` refused the user. `rateLimit`: there were too
+ * Why a login failed. `credentials`: they were wrong. `user`: `describeUser` returned `null`. `rateLimit`: there were too
  * many attempts. `sessionLimit`: the user has too many sessions. `response`: `logIn` answered with an error of its own.
  */
 export type LoginFailure = 'credentials' | 'user' | 'rateLimit' | 'sessionLimit' | 'response'
@@ -48,9 +48,9 @@ export interface TokenEvents {
     readonly sub: string
     readonly sid: string
   }
-  /** Somebody tried to log in, or to step up, and failed. */
+  /** A login or a step-up failed. */
   readonly loginFailed: SessionClient & {
-    /** The name that the client sent, cut and cleaned; `null` where there was none. Nobody has checked it. */
+    /** The name that the client sent, truncated and without control characters, or `null`. It is unverified. */
     readonly user: string | null
     /** The user of the session for a step-up; `null` for a login. */
     readonly sub: string | null
@@ -149,7 +149,7 @@ export interface TokenEmitter {
   readonly on: <Name extends TokenEventName>(name: Name, listener: TokenListener<Name>) => () => void
   /** `create` is called only if there is a listener. */
   readonly emit: <Name extends TokenEventName>(name: Name, create: () => TokenEvents[Name]) => void
-  /** Whether anybody listens: what only an event needs is not read otherwise. */
+  /** Whether there is a listener; without one, what only the event needs is not read. */
   readonly isHeard: (name: TokenEventName) => boolean
 }
 

@@ -114,7 +114,7 @@ export function implicitRefresh(tokens: RefreshingManager): <App extends AnyElys
   return (app) => {
     if (app.config.aot === false) {
       throw new TypeError(
-        'implicitRefresh() of tokenlib/elysia does not work with `aot: false`: wrap app.handle in that of tokenlib/fetch',
+        'implicitRefresh() of tokenlib/elysia does not work with `aot: false`: wrap app.handle with implicitRefresh() of tokenlib/fetch',
       )
     }
     app.onTransform(transform)

@@ -68,7 +68,7 @@ export interface CreationRules {
   readonly schema: ClaimsSchema | null
   /** The claims that the same manager demands of every token. */
   readonly requiredClaims: readonly string[]
-  /** The `typ` of the header; `at+jwt` is an access token after RFC 9068. */
+  /** The `typ` of the header; `at+jwt` is an RFC 9068 access token. */
   readonly typ: TokenTyp
   /** With `at+jwt`: the client of a token that names none. */
   readonly clientId: string | null
@@ -166,7 +166,7 @@ function assertProfile({ iss, exp, aud, client_id: client }: Readonly<Record<str
     (!isNonEmptyString(client) && 'client_id')
   if (missing === false) return
   const advice = missing === 'client_id' ? ': pass it as a claim, or set JWT_CLIENT_ID' : ''
-  throw new TypeError(`An access token of the typ at+jwt needs the claim "${missing}" (RFC 9068)${advice}`)
+  throw new TypeError(`An access token with typ at+jwt needs the claim "${missing}" (RFC 9068)${advice}`)
 }
 
 function addExtraClaims(claims: Record<string, unknown>, input: ClaimsInput, identityClaim: string): void {

@@ -65,7 +65,7 @@ export const STORE_OPTIONS: CommandOptions = {
   drivers: {
     type: 'string',
     value: 'folder',
-    description: 'whose node_modules has the database driver; otherwise the folder you are in',
+    description: 'folder whose node_modules has the database driver (default: current folder)',
   },
   timeout: {
     type: 'string',

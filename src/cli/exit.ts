@@ -1,7 +1,7 @@
 /** The exit codes of every command. */
 export const EXIT = {
   ok: 0,
-  /** The answer is no: a token is refused, `doctor` found something to fix, a confirmation was declined. */
+  /** The check failed: a token was rejected, `doctor` found something to fix, or a confirmation was declined. */
   no: 1,
   /** Wrong usage, or a wrong or missing configuration. */
   usage: 2,

@@ -3,7 +3,7 @@ import { safe, safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
 
 const EXIT_CODES = safe`  0    fine
-  1    the answer is no: the token is refused, something must be fixed, the confirmation was declined
+  1    the check failed: the token was rejected, something must be fixed, or the confirmation was declined
   2    wrong usage or configuration
   3    the store or the network is unavailable
   130  interrupted with Ctrl-C

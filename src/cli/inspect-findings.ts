@@ -126,7 +126,9 @@ function listClaims({ claims }: UnverifiedToken, rules: InspectRules): Finding[]
     found.push(objection('wrong-audience', '"aud" is not in JWT_DECODE_AUDIENCE'))
   }
   if (claims['cnf'] !== undefined) {
-    found.push(objection('bound-to-key', 'the claim "cnf" binds it to a key: it is not a bearer token'))
+    found.push(
+      objection('bound-to-key', 'the claim "cnf" binds it to a key, so it is not accepted as a bearer token'),
+    )
   }
   const missing = readMissingClaim(claims, requiredClaims)
   if (missing !== null)
@@ -137,7 +139,7 @@ function listClaims({ claims }: UnverifiedToken, rules: InspectRules): Finding[]
 function listKind({ header, claims }: UnverifiedToken): Finding[] {
   const isMixed = isAccessTokenHeader(header as JwsHeader) && claims['type'] === 'refresh'
   if (!isMixed) return []
-  return [objection('unexpected-type', '"typ" is that of an access token, and "type" is refresh')]
+  return [objection('unexpected-type', '"typ" is at+jwt, for access tokens, but "type" is refresh')]
 }
 
 function listTimes({ claims }: UnverifiedToken, rules: InspectRules, now: number): Finding[] {

@@ -35,7 +35,7 @@ export interface TokenClientEvents<Claims = Record<string, unknown>> {
   readonly refreshed: TokenSession<Claims>
   /** The session is over: a log-out here or in another tab, or the server has ended it. */
   readonly loggedOut: undefined
-  /** The server is not available: a refresh, or an attempt of `start`, has failed. The session is kept. */
+  /** The server is unavailable: a refresh, or an attempt of `start`, failed. The session is kept. */
   readonly offline: TokenClientError
 }
 
@@ -80,7 +80,7 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   sessions(): Promise<SessionPage>
   /** Ends one of the sessions of the user. */
   endSession(id: string): Promise<void>
-  /** Ends all sessions of the user but this one; resolves to their number. */
+  /** Ends all of the user's sessions except this one; resolves to how many it ended. */
   endOtherSessions(): Promise<number>
   /** A WebSocket that reconnects, until the session is over. */
   socket(url: string | URL, protocols?: string | readonly string[]): TokenSocket

@@ -5,10 +5,10 @@ export interface ImplicitRefresh {
    * `cache-control`. `applyTo` sets them.
    */
   readonly headers: readonly HeaderPair[]
-  /** The `Cookie` header with the new tokens, for whoever handles the request next; dependencies find them by themselves. */
+  /** The `Cookie` header with the new tokens, to pass on to the next handler; dependencies find them by themselves. */
   readonly cookieHeader: string
   /**
-   * Sets `headers` on the headers of a response, which then no shared cache keeps. Call it last: cookies that the
+   * Sets `headers` on a response, and keeps it out of shared caches. Call it last: cookies that the
    * response already has win, because a login or a logout is newer than the refresh.
    */
   applyTo(headers: Headers): void
@@ -17,7 +17,7 @@ export interface ImplicitRefresh {
 /** The name of a header, in lower case, and its value. */
 export type HeaderPair = readonly [name: string, value: string]
 
-/** What a response with tokens is for: nobody but its client. */
+/** The `Cache-Control` of a response with tokens: for its client only. */
 const PRIVATE = 'private, no-store'
 
 // RFC 9213 §2.2: a targeted header, such as `CDN-Cache-Control`, overrides `Cache-Control` in the caches that know it. The
@@ -35,13 +35,13 @@ export function isCacheLifetime(name: string): boolean {
   return LIFETIMES.has(key) || key.endsWith('-cache-control')
 }
 
-/** Makes a response with tokens one that no shared cache keeps, whatever it allowed before. */
+/** Keeps a response with tokens out of shared caches, whatever its headers allowed before. */
 export function keepPrivate(headers: Headers): void {
   for (const name of [...headers.keys()].filter(isCacheLifetime)) headers.delete(name)
   headers.set('cache-control', PRIVATE)
 }
 
-/** What a refresh returns, for the cookies it sets and the header that they replace. */
+/** Creates the result of a refresh from its cookies and the new `Cookie` header. */
 export function createRefreshed(cookies: readonly string[], cookieHeader: string): ImplicitRefresh {
   const headers: readonly HeaderPair[] = [
     ...cookies.map((cookie): HeaderPair => ['set-cookie', cookie]),
@@ -70,7 +70,7 @@ export function selectCookies({ headers }: ImplicitRefresh, own: readonly string
 /** A copy of a response with the headers of a refresh. */
 export function toRefreshedResponse(response: Response, refreshed: ImplicitRefresh): Response {
   const { status, statusText, body } = response
-  // An upgrade cannot be copied, and nobody shares one between requests as they may share other responses.
+  // An upgrade cannot be copied, and is never shared between requests as other responses may be.
   if (status === 101) {
     refreshed.applyTo(response.headers)
     return response

@@ -34,7 +34,7 @@ const MAX_KEYS = 100
 // How many calls for new headers requests may cause per cool-down: in all, and of those that find no key.
 const MAX_CALLS = 100
 const MAX_UNKNOWN_CALLS = 10
-// How many calls there may be per second for callers who are not asked twice.
+// How many calls there may be per second for callers that may not retry.
 const MAX_CERTAIN_CALLS = 10
 // How many headers are remembered that had a key, and that had none.
 const MAX_REMEMBERED = 1000
@@ -160,7 +160,7 @@ function toEntryId({ alg, kid }: JwsHeader): string {
 }
 
 interface Budgets {
-  /** Calls for callers who are not asked twice. */
+  /** Calls for callers that may not retry. */
   readonly certain: LookupBudget
   /** Calls for everybody else: all of them, and those that find no key. */
   readonly all: LookupBudget

@@ -17,7 +17,7 @@ export interface IssuerKeys {
    * Rejects with `KeysUnavailableError` when there is nothing to answer with.
    *
    * With `mustBeCertain`, a key that is missing is looked for now, from a budget that other requests cannot use up. Rejects
-   * as well if it cannot be looked for. For callers who are not asked twice.
+   * as well if it cannot be looked for. For callers that may not retry.
    */
   load(header: JwsHeader, mustBeCertain?: boolean): Promise<void>
   /** Whether a key that `find` returned earlier is still one of the issuer's. Starts a reload like `find`. */

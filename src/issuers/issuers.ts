@@ -137,7 +137,7 @@ export function readForeignJwt(issuers: Issuers, jwt: UnverifiedJwt | null): For
 const MAX_LOOKUPS = 4
 
 /**
- * Loads the key of a JWT for a caller who is not asked twice, or rejects with `KeysUnavailableError`. `lookups` has the
+ * Loads the key of a JWT for a caller that may not retry, or rejects with `KeysUnavailableError`. `lookups` has the
  * headers that the same request has looked up: after a few of them, no further key is looked up for it.
  */
 export async function loadCertainKeys(

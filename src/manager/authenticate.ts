@@ -128,7 +128,7 @@ function assertOneSession(
   if (sid === undefined || source.issuer !== null || !reading.locations[other].includes('cookies')) return
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[other])
   const isForeign = (value: string): boolean => {
-    // An access token that has expired still tells whose it is; an expired refresh token is that of a session before.
+    // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
     const session = readSession(verifier, reading.toCanonical(value), other, now())
     return session !== null && session !== sid
   }

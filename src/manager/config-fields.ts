@@ -26,9 +26,9 @@ export interface TokenConfigFields {
   JWT_ACCESS_TOKEN_EXPIRES: Duration | false
   /** `false` makes tokens that never expire. */
   JWT_REFRESH_TOKEN_EXPIRES: Duration | false
-  /** The `typ` of new access tokens; `at+jwt` makes them access tokens after RFC 9068, for resource servers of others. */
+  /** The `typ` of new access tokens; `at+jwt` issues RFC 9068 access tokens, for other resource servers. */
   JWT_ACCESS_TOKEN_TYP: 'JWT' | 'at+jwt'
-  /** With `at+jwt`: the `client_id` of access tokens that have none of their own. */
+  /** With `at+jwt`: the default `client_id` of access tokens. */
   JWT_CLIENT_ID: string | null
   /** The `iss` of new tokens. */
   JWT_ENCODE_ISSUER: string | null

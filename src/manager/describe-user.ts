@@ -7,11 +7,11 @@ import { assertOptions, type OptionNames } from '../options.js'
 import type { PairTokenOptions } from '../sessions/options.js'
 import { mergeOptions } from './token-maker.js'
 
-/** What the tokens of a user say. Members that are left out stay as they are; one that is `undefined` is a `TypeError`. */
+/** What the tokens of a user contain. Members that are left out stay the same; one that is `undefined` is a `TypeError`. */
 export interface UserDescription<Input extends object = JsonClaims> {
-  /** All extra claims, in place of those so far. */
+  /** All extra claims; they replace the previous ones. */
   readonly claims?: Input
-  /** All scopes, in place of those so far. */
+  /** All scopes; they replace the previous ones. */
   readonly scopes?: NonNullable<CreateTokenOptions['scopes']>
   readonly audience?: NonNullable<CreateTokenOptions['audience']>
   /** The lifetime of access tokens; `fresh` counts at a login only, because a refresh proves nothing. */
@@ -20,7 +20,7 @@ export interface UserDescription<Input extends object = JsonClaims> {
   readonly refresh?: Pick<CreateTokenOptions, 'expiresIn' | 'expiresAt'>
 }
 
-/** Why a user is described, and what the tokens would say without a description. */
+/** Why `describeUser` is called, and what the tokens would contain without it. */
 export interface DescribedLogin<Claims = JsonClaims> {
   /** `refresh` includes a step-up. */
   readonly reason: 'login' | 'refresh'
@@ -60,8 +60,8 @@ export function createUserDescriber(): UserDescriber {
       if (typeof describeUser !== 'function') throw new TypeError('describeUser must be a function')
       if (registered !== null && registered !== describeUser) {
         throw new ConfigurationError(
-          'The manager has a describeUser already, and a second one would change what its users may do: pass it ' +
-            'once, to new TokenManager() or to the session routes',
+          'The manager already has a describeUser. Pass it only once, to new TokenManager() or to the session routes: ' +
+            'a second one would change what users may do',
         )
       }
       registered = describeUser
@@ -80,8 +80,8 @@ export function createUserDescriber(): UserDescriber {
   }
 }
 
-// A token error would pass for a refusal of the request's own token, and log the user out; some frameworks take a thrown
-// value that is no error for no error at all.
+// A token error would look as if the request's own token were rejected, and log the user out; some frameworks ignore a
+// thrown value that is not an `Error`.
 async function callDescribeUser(
   describeUser: DescribeUser<object, never>,
   uid: string,
@@ -144,7 +144,7 @@ function applyDescription(
   }
 }
 
-// One of the two tokens may be asked to have fewer scopes than the user, never more.
+// A call may ask for a token with fewer scopes than the user has, never more.
 function restrict(
   own: CreateTokenOptions = {},
   { scopes, audience }: UserDescription<object>,
@@ -161,7 +161,7 @@ function restrict(
   }
 }
 
-// What is no list is refused where the token is made.
+// A value that is not a list is rejected when the token is created.
 function toList(scopes: readonly string[] | string): readonly string[] {
   if (typeof scopes === 'string') return parseScopes(scopes)
   return Array.isArray(scopes) ? (scopes as readonly string[]) : []

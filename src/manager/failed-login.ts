@@ -32,7 +32,7 @@ const REASONS: Readonly<Record<LoginFailure, true>> = {
 
 const MAX_USER_LENGTH = 128
 
-/** Emits `loginFailed`, or throws `TypeError` for what is no failed login. */
+/** Emits `loginFailed`, or throws `TypeError` if its argument is invalid. */
 export function reportFailedLogin(
   { emit, clients }: Pick<Authenticator, 'emit' | 'clients'>,
   failed: FailedLogin,

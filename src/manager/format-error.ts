@@ -2,7 +2,7 @@ import type { TokenError } from '../errors.js'
 import { isPromise } from '../promises.js'
 import { emitWarning } from '../runtime.js'
 
-/** A refusal, as `formatError` is told about it. */
+/** What `formatError` gets. */
 export interface RefusalDetails {
   /** The status of the response. */
   readonly status: number
@@ -12,7 +12,7 @@ export interface RefusalDetails {
   readonly message: string
   /** The body without `formatError`. */
   readonly body: ErrorBody
-  /** `null` if the request was not refused because of its token, but for a wrong password, for example. */
+  /** `null` if the request was rejected for another reason than its token, such as a wrong password. */
   readonly error: TokenError | null
 }
 
@@ -22,13 +22,13 @@ export type FormatError = (refusal: RefusalDetails) => object
 /** The JSON body of a refusal. */
 export type ErrorBody = Readonly<Record<string, unknown>>
 
-/** Throws `TypeError` for what cannot format errors. */
+/** Throws `TypeError` unless `formatError` is a function, `null` or `undefined`. */
 export function assertFormatError(formatError: FormatError | null | undefined): void {
   if (formatError === null || formatError === undefined || typeof formatError === 'function') return
   throw new TypeError('formatError must be a function')
 }
 
-/** What is sent to the client. If `formatError` fails, that is the standard body: a refusal must not become a 500. */
+/** The body for the client. If `formatError` fails, it is the standard body: a 401 must not become a 500. */
 export function formatBody(formatError: FormatError | null | undefined, refusal: RefusalDetails): ErrorBody {
   if (formatError === null || formatError === undefined) return refusal.body
   try {
@@ -50,5 +50,5 @@ const warned = new WeakSet<FormatError>()
 function warnOnce(formatError: FormatError, error: unknown): void {
   if (warned.has(formatError)) return
   warned.add(formatError)
-  emitWarning(`formatError failed, and the standard body was sent: ${String(error)}`, 'TokenErrorWarning')
+  emitWarning(`formatError failed, so the standard body was sent: ${String(error)}`, 'TokenErrorWarning')
 }

@@ -3,7 +3,7 @@ import { type Duration, parseDuration } from '../time.js'
 
 /** What a policy says about freshness. */
 export interface FreshnessPolicy {
-  /** Whether the token must be fresh; with a duration, from a login that is not longer ago. */
+  /** Whether the token must be fresh; with a duration, from a login that is at most this old. */
   readonly fresh?: boolean | Duration
 }
 

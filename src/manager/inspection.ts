@@ -4,7 +4,7 @@ import type { Clock } from '../time.js'
 import type { TokenConfig } from './config.js'
 import type { Settings } from './settings.js'
 
-/** What `tokenlib doctor` sees of a manager. It has no key: of keys only their names. */
+/** What `tokenlib doctor` sees of a manager. It has the ids of keys, never a key itself. */
 export interface ManagerInspection {
   readonly config: TokenConfig
   /** Every own key. */
@@ -37,7 +37,7 @@ export interface InspectedIssuer {
 // Shared by every copy of this package in a process: the command line may be another one than the application uses.
 const INSPECT = Symbol.for('tokenlib.inspect')
 
-/** What a manager is inspected by. */
+/** The key of the inspection property. */
 export interface InspectionSource {
   readonly config: TokenConfig
   readonly settings: Settings
@@ -50,7 +50,7 @@ export function allowInspection(manager: object, source: InspectionSource): void
   Object.defineProperty(manager, INSPECT, { value: () => inspect(source), enumerable: false })
 }
 
-/** What is in a manager, or `null` for a value that is none. */
+/** The inspection of a manager, or `null` for any other value. */
 export function readInspection(value: unknown): ManagerInspection | null {
   if (typeof value !== 'object' || value === null) return null
   const look = (value as { readonly [INSPECT]?: () => ManagerInspection })[INSPECT]

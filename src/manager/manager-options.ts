@@ -21,7 +21,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly revocation?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
-  /** Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. */
+  /** Returns what the tokens of a user contain, at login and at every refresh; `null` rejects the user. */
   readonly describeUser?: NoInfer<DescribeUser<Input>> | undefined
   /** Reads the client's address from a request; the default is what the framework or the socket knows. */
   readonly clientIp?: ReadClientIp | undefined
@@ -31,7 +31,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly signTimeout?: Duration | undefined
   /** Others whose tokens are accepted: identity providers, other applications, and the one that this application replaces. */
   readonly issuers?: readonly AnyIssuerOptions[] | undefined
-  /** The JSON body of every refusal: by `TokenExceptionFilter`, the session routes, and refused handshakes. */
+  /** Sets the JSON body of rejections by `TokenExceptionFilter`, the session routes and socket handshakes. */
   readonly formatError?: FormatError | undefined
   readonly clock?: Clock
   readonly randomBytes?: RandomBytes

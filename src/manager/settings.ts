@@ -214,7 +214,7 @@ function assertNames(config: TokenConfig): void {
   }
 }
 
-// What no access token can have otherwise is an error now, and not at the first login.
+// Fail when the manager is built, not at the first login.
 function assertTyp(config: TokenConfig): void {
   if (config.JWT_ACCESS_TOKEN_TYP === 'JWT') {
     if (config.JWT_CLIENT_ID === null) return

@@ -106,7 +106,7 @@ export class TokenManager<
   readonly config: TokenConfig
   /** The clock that every check reads. */
   readonly clock: Clock
-  /** What turns refusals into the bodies of responses; `null` for the standard bodies. */
+  /** The option `formatError`; `null` for the standard bodies. */
   readonly formatError: FormatError | null
   readonly #authenticator: Authenticator
   readonly #emitter: TokenEmitter
@@ -406,7 +406,7 @@ export class TokenManager<
     return getter
   }
 
-  /** Registers what says the claims and scopes of users, like the option `describeUser`; a second one is refused. */
+  /** Registers `describeUser`, like the option of that name; throws `ConfigurationError` if there is one already. */
   setDescribeUser(describeUser: DescribeUser<Input, AnyClaims>): void {
     this.#users.register(describeUser)
   }
@@ -431,7 +431,7 @@ export class TokenManager<
     await keys
   }
 
-  /** Asks the store now, within `JWT_REVOCATION_TIMEOUT`: what works, and what is wrong. Never rejects. */
+  /** Calls the store now, within `JWT_REVOCATION_TIMEOUT`; returns what works and what does not. Never rejects. */
   async health(): Promise<ManagerHealth> {
     return readHealth(this.#store, this.#maker)
   }

@@ -56,7 +56,7 @@ export interface TokenVerifier {
   needsKeys(token: string, now: number): boolean
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
-  /** The same if they are needed, for a caller who is not asked twice. `lookups` are those of its request so far. */
+  /** The same if they are needed, for a caller that may not retry. `lookups` are those of its request so far. */
   loadCertainKeys(token: string, now: number, lookups?: Set<string>): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string, now: number, isLoaded?: boolean): VerifiedToken
@@ -110,9 +110,9 @@ export function createVerifier(settings: Settings): TokenVerifier {
     if (issuers.has(jwt?.claims['iss'] as string)) throw new TokenIssuerError()
     const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
     const payload = parseClaims(text, identityClaim)
-    // We never make such a token: with the same key, somebody else may have.
+    // We never issue such a token, but somebody else with the same key may have.
     if (payload.type !== 'access' && isAccessTokenHeader(header)) {
-      throw new TokenDecodeError('Token has the "typ" of an access token, and is a refresh token')
+      throw new TokenDecodeError('Unexpected "typ" header: a refresh token must not have "at+jwt"')
     }
     assertOwnSubject(issuers, payload.sub)
     return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }

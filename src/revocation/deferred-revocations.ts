@@ -110,7 +110,9 @@ export function createDeferredRevocations(client: StoreClient, now: Clock): Defe
     add(batch, unless) {
       // What a Worker leaves behind ends with its request.
       if (IS_WORKERD || isClosed || count + batch.length > MAX_DEFERRED) {
-        throw new RevocationUnavailableError(new Error('The store is gone, and no more revocations are kept'))
+        throw new RevocationUnavailableError(
+          new Error('The store is unavailable and the revocation cannot be kept'),
+        )
       }
       waiting.add({ batch, unless })
       count += batch.length

@@ -5,9 +5,9 @@ import { emitWarning } from '../runtime.js'
 
 /** Where a login or a refresh comes from; shown to users in the list of their sessions. */
 export interface SessionClientOptions {
-  /** Brings the user agent, and the client's address as `clientIp` of the manager reads it. */
+  /** Provides the user agent, and the client's address as `clientIp` of the manager reads it. */
   readonly request?: RequestSource | undefined
-  /** The client's address, in place of the one of the request. */
+  /** The client's address, instead of the request's. */
   readonly ip?: string | undefined
   readonly userAgent?: string | undefined
 }
@@ -20,7 +20,7 @@ export type ReadClientIp = (request: RequestView) => string | null | undefined
 
 /** Reads where a request comes from, cleaned and cut; explicit options win over the request. */
 export interface ClientReader {
-  /** Throws what `clientIp` throws: a rate limit or a list of sessions must not go without the address unnoticed. */
+  /** Throws what `clientIp` throws: a missing address must not go unnoticed in rate limits and lists of sessions. */
   read(options: SessionClientOptions): SessionClient
   /** Never throws what `clientIp` throws; a warning reports it, and the address is `null`. For events and revocations. */
   readQuietly(options: SessionClientOptions): SessionClient

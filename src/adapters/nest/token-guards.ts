@@ -124,7 +124,7 @@ export function RequireAnyScope(...scopes: readonly string[]): ClassDecorator & 
   return UseGuards(createScopesGuard(scopes, (tokens) => tokens.anyScopeRequired(...scopes)))
 }
 
-/** Guards a route or a controller: the access token must come from a login that is at most this long ago. */
+/** Guards a route or a controller: requires an access token from a login that is at most this old. */
 export function FreshWithin(age: Duration): ClassDecorator & MethodDecorator {
   if (typeof age === 'boolean' || age === undefined)
     throw new TypeError("@FreshWithin() takes a duration: '2m'")

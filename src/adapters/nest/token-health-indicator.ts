@@ -16,7 +16,7 @@ export interface TokenHealth {
   readonly message?: string
 }
 
-/** What `isHealthy` demands. */
+/** The options of `isHealthy`. */
 export interface TokenHealthOptions {
   /** `check`, the default: up while tokens can be checked. `write`: up only while users can log in as well. */
   readonly need?: 'check' | 'write'
@@ -39,7 +39,7 @@ export class TokenHealthIndicator {
     return Indicator
   }
 
-  /** What works at this moment, under `key`. Rejects only for options that are wrong. */
+  /** What works at this moment, under `key`. Rejects only if the options are invalid. */
   async isHealthy<Key extends string = 'tokens'>(
     key?: Key,
     options: TokenHealthOptions = {},

@@ -142,8 +142,8 @@ const built = new WeakSet<object>()
 const isBuiltHere = (tokens: object): boolean => built.has(tokens)
 
 const CLOSED =
-  'The manager of TokenModule.forRoot() was closed together with an earlier application. To start several, build one ' +
-  'for each: TokenModule.forRootAsync({ useFactory: () => ({ config, revocation: createStore() }) })'
+  'The manager of TokenModule.forRoot() was closed with an earlier application. To start several applications, build a ' +
+  'manager for each: TokenModule.forRootAsync({ useFactory: () => ({ config, revocation: createStore() }) })'
 
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,

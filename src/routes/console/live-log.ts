@@ -23,9 +23,9 @@ export interface LiveEntry {
 export interface LiveLog {
   /** Those after a number, oldest first; at most as many as are kept. */
   readAfter(number: number): readonly LiveEntry[]
-  /** Calls a listener when there is a new one, and `onClose` once there will be none; returns a function that ends that. */
+  /** Subscribes to new entries; `onClose` is called when the log is closed. Returns an unsubscribe function. */
   watch(listener: () => void, onClose: () => void): () => void
-  /** Listens no more, and tells whoever watches. */
+  /** Unsubscribes from the manager, and calls every `onClose`. */
   close(): void
 }
 

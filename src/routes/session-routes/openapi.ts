@@ -84,13 +84,13 @@ interface Route {
   readonly method: DescribedRoute['method']
   readonly path: string
   readonly summary: string
-  /** The token that it needs; `any` is one that it takes if there is one. */
+  /** The token that it needs; `any` means an optional one. */
   readonly token?: TokenType | 'any'
   readonly takesCredentials?: true
   readonly parameters?: readonly OpenApiParameter[]
   /** The body of a 200; without one, the answer is 204. */
   readonly answer?: OpenApiSchema
-  /** What else it is answered with, beside the refusals that follow from the above. */
+  /** Other refusals, in addition to those that follow from the above. */
   readonly refusals?: Readonly<Record<number, string>>
 }
 
@@ -113,7 +113,10 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     summary: 'Log in',
     takesCredentials: true,
     answer: TOKENS,
-    refusals: { 403: 'The login comes from another origin, or the user has too many sessions' },
+    refusals: {
+      401: 'The credentials are wrong, or the login comes from another origin',
+      403: 'The user has too many sessions',
+    },
   },
   refresh: {
     method: 'POST',
@@ -216,7 +219,7 @@ function listRefusals({ config }: DescribedManager, route: Route): Readonly<Reco
     ...(takesCredentials === true && CREDENTIAL_REFUSALS),
     ...(token !== undefined &&
       token !== 'any' &&
-      describeCodes(['TOKEN_MISSING'], 'The token is missing or refused')),
+      describeCodes(['TOKEN_MISSING'], 'The token is missing or was rejected')),
     ...route.refusals,
     ...describeCodes(['REVOCATION_UNAVAILABLE'], 'The store is unavailable'),
   }

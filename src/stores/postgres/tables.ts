@@ -165,8 +165,8 @@ function toOid(table: string): string {
   return `'${table}'::pg_catalog.regclass::pg_catalog.oid`
 }
 
-// Earlier releases found their tables by the search_path. In others than those, empty ones or those of another application,
-// whatever is revoked would be accepted again.
+// Earlier releases found their tables by the search_path. Other tables are empty or belong to another application, and
+// revoked tokens would be accepted again.
 function refuseElsewhere(tables: Tables): string {
   if (tables.versionAnywhere === null) return ''
   return `if ${elsewhereSql(tables)} is not null then
