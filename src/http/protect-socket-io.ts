@@ -137,7 +137,7 @@ export interface ConnectionRules {
 
 /** Applies rules to the handshakes and connections of a Socket.IO server. */
 export function protectConnections(server: SocketIoServer, rules: ConnectionRules): void {
-  const { engine } = server
+  const { engine, _nsps: namespaces = new Map<string, SocketIoNamespace>() } = server
   if (typeof (engine as Partial<SocketIoEngine> | undefined)?.use !== 'function') {
     throw new TypeError(
       'Only a Socket.IO server (4.6 or newer) that is attached to an HTTP server can be protected',
@@ -149,7 +149,7 @@ export function protectConnections(server: SocketIoServer, rules: ConnectionRule
     if (rules.follow(connection.request, readConnection(connection))) followed.add(connection)
     else connection.close(true)
   })
-  for (const namespace of server._nsps?.values() ?? []) protectNamespace(namespace)
+  for (const namespace of namespaces.values()) protectNamespace(namespace)
   server.on('new_namespace', protectNamespace)
 }
 
