@@ -3,11 +3,12 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT, SOURCE_FOLDER } from './sources.js'
 
-/** The entry points that package.json exports: the name to import, the page and the source file of each. */
+/** The entry points that have types: the name to import, the page and the source file of each. */
 export function listEntryPoints() {
   const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   return Object.entries(exports)
-    .filter(([subpath]) => subpath !== './package.json')
+    // Others are files to serve or to read.
+    .filter(([, conditions]) => typeof conditions === 'object')
     .map(([subpath, conditions]) => ({
       name: subpath === '.' ? 'tokenlib' : `tokenlib/${subpath.slice(2)}`,
       page: subpath === '.' ? 'tokenlib' : subpath.slice(2),
