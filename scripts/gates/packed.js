@@ -39,8 +39,8 @@ for (const name of names) {
 }
 `
 
-// What the adapters import from a framework are types, except here.
-const NEEDS_FRAMEWORK = ['./nest']
+// The others import nothing but types from an optional package.
+const NEEDS_A_PACKAGE = ['./nest', './opentelemetry']
 
 /**
  * The tarball, installed with no framework beside it, type-checks strictly and runs, as an ES module and as CommonJS,
@@ -77,7 +77,7 @@ export async function checkPacked({ folder, manifest, tarball, size, unpackedSiz
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], app)
   await run('npx', ['--no', 'tsc'], app)
   const names = listSubpaths(manifest)
-    .filter(({ subpath }) => !NEEDS_FRAMEWORK.includes(subpath))
+    .filter(({ subpath }) => !NEEDS_A_PACKAGE.includes(subpath))
     .map(({ subpath }) => subpath.replace('.', 'tokenlib'))
   for (const program of [
     ['main.mjs'],

@@ -46,11 +46,13 @@ export interface SocketIoServer {
   on(event: 'new_namespace', listener: (namespace: SocketIoNamespace) => void): unknown
 }
 
+/** Opens the connections of a server. */
 export interface SocketIoEngine {
   use(middleware: (request: EngineRequest, response: EngineResponse, next: () => void) => void): unknown
   on(event: 'connection', listener: (connection: EngineConnection) => void): unknown
 }
 
+/** What clients join over their connection. */
 export interface SocketIoNamespace {
   use(middleware: (socket: SocketIoSocket, next: (error?: Error) => void) => void): unknown
   on(event: 'connection', listener: (socket: SocketIoSocket) => void): unknown
