@@ -108,6 +108,11 @@ const EXPIRY = { expiresIn: true, expiresAt: true }
 // A forgotten `return` must not keep rights that were taken away.
 function parseDescription(answer: unknown): UserDescription<object> {
   if (!isJsonObject(answer)) throw new TypeError(RULE)
+  const unknown = Object.keys(answer).find((name) => !Object.hasOwn(NAMES, name))
+  if (unknown !== undefined) {
+    const known = Object.keys(NAMES).join(', ')
+    throw new TypeError(`${RULE}: "${unknown}" is none of ${known}; a claim goes into claims`)
+  }
   assertOptions('what describeUser returns', answer, NAMES)
   const { claims, access = {}, refresh = {} }: UserDescription<object> = answer
   if (claims !== undefined && !isJsonObject(claims)) throw new TypeError(`${RULE}: claims must be an object`)
