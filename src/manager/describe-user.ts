@@ -110,6 +110,11 @@ const EXPIRY = { expiresIn: true, expiresAt: true }
 // A forgotten `return` must not keep rights that were taken away.
 function parseDescription(answer: unknown): UserDescription<object> {
   if (!isJsonObject(answer)) throw new TypeError(RULE)
+  const unknown = Object.keys(answer).find((name) => !Object.hasOwn(NAMES, name))
+  if (unknown !== undefined) {
+    const known = Object.keys(NAMES).join(', ')
+    throw new TypeError(`${RULE}: "${unknown}" is none of ${known}; a claim goes into claims`)
+  }
   assertOptions('what describeUser returns', answer, NAMES)
   // Nor must a role that is in no table: `scopes: SCOPES[user.role]`.
   const unknown = VALUES.find((name) => name in answer && answer[name] === undefined)

@@ -79,6 +79,8 @@ const OTHER_REQUEST =
   '. In a Worker, a connection belongs to the request in which it was opened: if this store has one, create its client ' +
   'and the manager for each request'
 
+const NOT_THERE = '. Is its server running, and does its client have the right address?'
+
 /** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
   const { timeoutMs, emit, observers } = options
@@ -92,10 +94,10 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   let announceInterval = 0
   let preparing: Preparation | null = null
   let closing: Promise<void> | null = null
-  const createTooLate = (): Error =>
+  const createTooLate = (waitedMs = timeoutMs, hint = ''): Error =>
     new StoreCallError(
       'STORE_TIMEOUT',
-      `The store did not answer within ${timeoutMs} ms${IS_WORKERD ? OTHER_REQUEST : ''}`,
+      `The store did not answer within ${waitedMs} ms${IS_WORKERD ? OTHER_REQUEST : hint}`,
     )
   const limit = createCallLimit(createTooLate, () => {
     if (isUnannounced) announce()
@@ -251,7 +253,10 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
           return await prepare()
         } catch (cause) {
           if (isConfigurationError(cause)) throw cause
-          if (closing !== null || monotonicNow() >= deadline) throw unavailable('prepare', cause)
+          if (closing !== null) throw unavailable('prepare', cause)
+          // A client that waits for its connection has no error of its own, and the last attempt is not the whole wait.
+          const reason = cause instanceof StoreCallError ? createTooLate(READY_TIMEOUT_MS, NOT_THERE) : cause
+          if (monotonicNow() >= deadline) throw unavailable('prepare', reason)
         }
         await sleep(READY_INTERVAL_MS)
       }

@@ -351,6 +351,12 @@ describe('SessionModule refuses', () => {
     expect(() => SessionModule.forRoot(options as Options)).toThrow(TypeError)
   })
 
+  test('an option of the manager, which is told where it goes', () => {
+    expect(() => SessionModule.forRoot({ logIn, clientIp: () => null } as Options)).toThrow(
+      'did you mean "TokenModule.forRoot({ clientIp })"?',
+    )
+  })
+
   test('a path, or an unknown option, that a factory returns', async () => {
     for (const more of [{ path: '/auth' }, { login: logIn }]) {
       const useFactory = () => ({ logIn, ...more })

@@ -174,6 +174,13 @@ test('a description that never comes uses nothing up', async () => {
   expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
 })
 
+test('a claim beside the claims is refused, and told where it goes', async () => {
+  const { tokens } = createRevocable({}, { describeUser: () => ({ role: 'admin' }) as object })
+  await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow(
+    '"role" is none of claims, scopes, audience, access, refresh; a claim goes into claims',
+  )
+})
+
 describe('there is one describeUser', () => {
   const describeUser = (): object => ({})
 

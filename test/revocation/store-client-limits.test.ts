@@ -410,6 +410,16 @@ describe('ready()', () => {
     expect(attempts).toBe(51)
   })
 
+  test('names the whole time that it has waited for a store that never answers', async () => {
+    const { client, unavailable } = createClient(() => new Promise<never>(() => undefined))
+    const outcome = outcomeOf(client.ready())
+    await vi.advanceTimersByTimeAsync(6000)
+    expect(await outcome).toBe('REVOCATION_UNAVAILABLE')
+    expect(unavailable.map(({ cause }) => String(cause))).toEqual([
+      'Error: The store did not answer within 5000 ms. Is its server running, and does its client have the right address?',
+    ])
+  })
+
   test('does not wait for a store that says it is not fit', async () => {
     const { client, told } = createClient(() => Promise.reject(new ConfigurationError('appendonly is off')))
     await expect(client.ready()).rejects.toThrow(new ConfigurationError('appendonly is off'))

@@ -35,6 +35,13 @@ describe('options that no routes can be made with are a TypeError', () => {
     expect(() => createRoutes(COOKIES, { remember: { remembered: 'long' } })).toThrow(RangeError)
   })
 
+  test.each(['clientIp', 'formatError'])('an option of the manager is named as one: %s', (name) => {
+    const options = { logIn, [name]: () => null }
+    expect(() => createSessionRoutes(createRevocable(COOKIES).tokens, options)).toThrow(
+      `Unknown option "${name}" of createSessionRoutes(); did you mean "new TokenManager({ ${name} })"?`,
+    )
+  })
+
   test('what is no manager', () => {
     expect(() => createSessionRoutes({ logIn } as never, { logIn })).toThrow(TypeError)
   })

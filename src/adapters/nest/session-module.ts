@@ -41,6 +41,11 @@ export interface SessionModuleAsyncOptions extends SessionModuleExtras {
 }
 
 const EXTRAS: OptionNames<SessionModuleExtras> = { name: true, path: true, controller: true, imports: true }
+const MEANT = {
+  ...MEANT_OPTIONS,
+  clientIp: 'TokenModule.forRoot({ clientIp })',
+  formatError: 'TokenModule.forRoot({ formatError })',
+}
 
 /** Registers the session routes as a controller. The manager comes from the container. */
 export class SessionModule implements OnModuleInit {
@@ -62,7 +67,7 @@ export class SessionModule implements OnModuleInit {
 
   /** Registers routes whose options are known. */
   static forRoot(options: SessionModuleOptions & SessionModuleExtras): DynamicModule {
-    assertOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT_OPTIONS)
+    assertOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
     const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
     assertRouteOptions(routes)
     return createModule(options, { useFactory: () => routes })

@@ -79,6 +79,9 @@ export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
   prefix: 'path',
   pairOptions: 'describeUser',
   claimsOnRefresh: 'describeUser',
+  clientIp: 'new TokenManager({ clientIp })',
+  readIp: 'new TokenManager({ clientIp })',
+  formatError: 'new TokenManager({ formatError })',
 }
 const FUNCTIONS = ['logIn', 'describeUser'] as const
 
