@@ -130,7 +130,6 @@ export function createDeferredRevocations(client: StoreClient, now: Clock): Defe
     },
     async close() {
       isClosed = true
-      const createTooLate = (): Error => new Error('The store did not answer')
       try {
         await withDeadline(writeLast(), client.timeoutMs, createTooLate)
       } catch {
@@ -142,6 +141,10 @@ export function createDeferredRevocations(client: StoreClient, now: Clock): Defe
       }
     },
   }
+}
+
+function createTooLate(): Error {
+  return new Error('The store did not answer')
 }
 
 function toName({ kind, id }: RevocationKey): string {
