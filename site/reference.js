@@ -6,14 +6,16 @@ import { ROOT, SOURCE_FOLDER } from './sources.js'
 /** The entry points that have types: the name to import, the page and the source file of each. */
 export function listEntryPoints() {
   const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  return Object.entries(exports)
-    // Others are files to serve or to read.
-    .filter(([, conditions]) => typeof conditions === 'object')
-    .map(([subpath, conditions]) => ({
-      name: subpath === '.' ? 'tokenlib' : `tokenlib/${subpath.slice(2)}`,
-      page: subpath === '.' ? 'tokenlib' : subpath.slice(2),
-      source: conditions.default.types.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'),
-    }))
+  return (
+    Object.entries(exports)
+      // Others are files to serve or to read.
+      .filter(([, conditions]) => typeof conditions === 'object')
+      .map(([subpath, conditions]) => ({
+        name: subpath === '.' ? 'tokenlib' : `tokenlib/${subpath.slice(2)}`,
+        page: subpath === '.' ? 'tokenlib' : subpath.slice(2),
+        source: conditions.default.types.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'),
+      }))
+  )
 }
 
 /** The reference in the side bar. */

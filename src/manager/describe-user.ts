@@ -115,11 +115,10 @@ function parseDescription(answer: unknown): UserDescription<object> {
     const known = Object.keys(NAMES).join(', ')
     throw new TypeError(`${RULE}: "${unknown}" is none of ${known}; a claim goes into claims`)
   }
-  assertOptions('what describeUser returns', answer, NAMES)
   // Nor must a role that is in no table: `scopes: SCOPES[user.role]`.
-  const unknown = VALUES.find((name) => name in answer && answer[name] === undefined)
-  if (unknown !== undefined) {
-    throw new TypeError(`${RULE}: ${unknown} is undefined. To keep what the tokens say, leave it out`)
+  const missing = VALUES.find((name) => name in answer && answer[name] === undefined)
+  if (missing !== undefined) {
+    throw new TypeError(`${RULE}: ${missing} is undefined. To keep what the tokens say, leave it out`)
   }
   const { claims, access = {}, refresh = {} }: UserDescription<object> = answer
   if (claims !== undefined && !isJsonObject(claims)) throw new TypeError(`${RULE}: claims must be an object`)
