@@ -1,6 +1,6 @@
 import { headers } from 'next/headers'
 import { cache } from 'react'
-import { isTokenError, type TokenPayload } from 'tokenlib'
+import { isTokenError, toErrorResponse, type TokenPayload } from 'tokenlib'
 import { tokens } from '@/lib/tokens'
 
 /** The payload of the visitor's token, or `null` without a valid one. Checked once per page. */
@@ -11,7 +11,8 @@ export const readVisitor = cache(async (): Promise<TokenPayload | null> => {
       headers: Object.fromEntries(await headers()),
     })
   } catch (error) {
-    if (isTokenError(error)) return null
+    // An outage is not a logout.
+    if (isTokenError(error) && toErrorResponse(error).status !== 503) return null
     throw error
   }
 })

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { isTokenError, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
+import { isTokenError, toErrorResponse, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
 import { createSqliteStore } from 'tokenlib/stores/sqlite'
 
 const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
@@ -18,7 +18,8 @@ export async function readVisitor(request: Request): Promise<TokenPayload | null
   try {
     return await tokens.accessTokenOptional(request)
   } catch (error) {
-    if (isTokenError(error)) return null
+    // An outage is not a logout.
+    if (isTokenError(error) && toErrorResponse(error).status !== 503) return null
     throw error
   }
 }
