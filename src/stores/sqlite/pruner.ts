@@ -64,12 +64,15 @@ export function createPruner(
     afterWrite() {
       if (isStopped || monotonicNow() < nextAt) return
       nextAt = monotonicNow() + PRUNE_INTERVAL_MS
-      const at = Math.floor(pruneClock())
+      const writtenAt = pruneClock()
       setImmediate(() => {
         if (isStopped) return
+        // The earlier of the two: a clock that was wrong at the write may have been set back since.
         try {
           // As long as there is more, every write is followed by another batch.
-          const dropped = history.tryWrite(() => drop(at, PRUNE_BATCH))
+          const dropped = history.tryWrite(() =>
+            drop(Math.floor(Math.min(writtenAt, pruneClock())), PRUNE_BATCH),
+          )
           if (dropped.includes(PRUNE_BATCH)) nextAt = Number.NEGATIVE_INFINITY
         } catch {
           // Nobody waits for it, and the next one does the same work.
