@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { RunningServer } from '../../../examples/server.js'
 import { forge } from '../../security/harness/forge.js'
@@ -61,6 +63,24 @@ function send(
 const statusOf = async (url: string, token: string): Promise<number> =>
   (await send(url, 'GET', '/me', token)).status
 
+/**
+ * A free port below those that the system hands out: between the end of one application and the start of the next, it would
+ * give one of its own to another test.
+ */
+async function findFixedPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 32_000)
+    const probe = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false))
+      probe.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!isFree) continue
+    await new Promise((resolve) => probe.close(resolve))
+    return port
+  }
+}
+
 /** Runs the tests of a migration: log in with the old application, swap, and see who is still logged in. */
 export function migrationContract(name: string, migration: Migration): void {
   const { startBefore, startAfter, hasRefresh, lifetime } = migration
@@ -72,7 +92,7 @@ export function migrationContract(name: string, migration: Migration): void {
     const issued: Issued[] = []
     if (startBefore === null) issued.push(...(await issueTwice(migration)))
     else {
-      before = await startBefore(0)
+      before = await startBefore(await findFixedPort())
       issued.push(await logIn(before.url, 'ada'), await logIn(before.url, 'grace'))
       for (const { access_token: token } of issued) expect(await statusOf(before.url, token)).toBe(200)
       await before.close()
