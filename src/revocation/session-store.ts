@@ -1,4 +1,5 @@
 import type { SessionClient } from '../events.js'
+import type { PresentedToken, RotationOptions, RotationRules } from './rotation.js'
 
 /** A log-in that is about to be remembered. */
 export interface NewSession extends SessionClient {
@@ -47,44 +48,40 @@ export type LimitedOpening =
   /** Only for `refuse`: the user has as many sessions as the limit allows. */
   | { readonly outcome: 'full' }
 
-/** The rules for a refresh token that is presented. */
-export interface RotationRules {
-  /** For how long after a rotation the token before it may be sent once more, in milliseconds. */
-  readonly graceMs: number
-  /** A session that was not used for longer than this has ended, in milliseconds; `FOREVER` for no limit. */
-  readonly idleMs: number
-}
-
-/** The rules of a rotation, and what to remember of the request. */
-export interface RotationOptions extends RotationRules, SessionClient {}
-
 /** An old token was presented: the session is revoked now. */
 export interface Reuse {
   readonly outcome: 'reused'
-  /** The one that the session had reached. */
+  /** How often the session had moved on. */
   readonly generation: number
-  /** Where the session was opened or last rotated from; left out by a store that does not tell. */
+  /** Where the session was opened or last moved on from; left out by a store that does not tell. */
   readonly client?: SessionClient
 }
 
 /** What became of a refresh token that was presented. */
 export type Rotation =
   | {
-      /** `replayed`: the session has moved on within the grace, and does not do so again; the generation is the newest. */
-      readonly outcome: 'rotated' | 'replayed'
-      /** The generation of the successor. */
-      readonly generation: number
+      /** What `decideRotation` calls `repeat`, `keep` and `advance`. */
+      readonly outcome: 'repeated' | 'kept' | 'advanced'
+      /** The store's time of this step, which the token's child is stamped with; epoch milliseconds. */
+      readonly now: number
+      /** When the session had moved on last before this step; epoch milliseconds by the store's clock. */
+      readonly movedAt: number
       /** Epoch milliseconds, or `FOREVER`. */
       readonly expiresAt: number
+      /** Where the session was opened or had last moved on from before this step; left out by a store that does not tell. */
+      readonly client?: SessionClient
     }
+  /** A sibling or the child of the token was used within the grace: no new tokens, and nothing is revoked. */
+  | { readonly outcome: 'superseded' }
   | Reuse
   /** The session is not known, over, unused for too long, or revoked. */
   | { readonly outcome: 'ended' }
 
 /** Where a presented refresh token stands, when its session does not move on. */
 export type Presentation =
-  /** The newest token, or the one before it within the grace. */
-  { readonly outcome: 'current' } | Reuse | Extract<Rotation, { readonly outcome: 'ended' }>
+  /** A refresh with it would succeed. */
+  | { readonly outcome: 'current' }
+  | Exclude<Rotation, { readonly outcome: 'repeated' | 'kept' | 'advanced' }>
 
 /** A session as it stands. */
 export interface StoredSession extends SessionClient {
@@ -93,11 +90,11 @@ export interface StoredSession extends SessionClient {
   readonly user: string
   /** Epoch milliseconds. */
   readonly startedAt: number
-  /** When it was opened or last rotated; epoch milliseconds. */
+  /** When it was opened or one of its refresh tokens was used, to within a minute; epoch milliseconds. */
   readonly lastUsedAt: number
   /** Epoch milliseconds, or `FOREVER`. */
   readonly expiresAt: number
-  /** That of its newest refresh token: how often it was rotated. */
+  /** How often it has moved on. */
   readonly generation: number
 }
 
@@ -124,12 +121,13 @@ export interface SessionStore {
    */
   openLimited?(session: NewSession, limit: SessionLimit, options?: OpeningOptions): Promise<LimitedOpening>
   /**
-   * Presents a refresh token's generation and moves the session on, in one atomic step; `decideRotation` has the rules.
-   * A reuse revokes the session in that same step. A client's `null` leaves what is remembered of it as it is.
+   * Presents a refresh token and moves the session on where it must, in one atomic step; `decideRotation` has the rules. A
+   * reuse revokes the session in that same step. The client is remembered when the session moves on; a `null` of it
+   * leaves what is remembered as it is.
    */
-  rotate(sid: string, generation: number, options: RotationOptions): Promise<Rotation>
-  /** The same rules without moving on: nothing changes, unless it is a reuse, which revokes the session. */
-  present(sid: string, generation: number, rules: RotationRules): Promise<Presentation>
+  rotate(sid: string, token: PresentedToken, options: RotationOptions): Promise<Rotation>
+  /** The same rules without a new token: nothing changes, unless it is a reuse, which revokes the session. */
+  present(sid: string, token: PresentedToken, rules: RotationRules): Promise<Presentation>
   /**
    * The live, unrevoked sessions of a user, newest first (by start, then by `sid`). A page that is shorter than its
    * limit is the last one. Reading all pages takes time in proportion to the sessions that are live.

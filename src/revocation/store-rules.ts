@@ -1,51 +1,9 @@
 import { readTimedId } from '../claims/ids.js'
 import { ConfigurationError } from '../errors.js'
 import { monotonicNow } from '../time.js'
-import type { ListOptions, RotationRules, SessionLimit } from './session-store.js'
+import type { ListOptions, SessionLimit } from './session-store.js'
 import type { FeedOptions, FeedPage, StoreNeeds } from './store.js'
 import { emitWarning, sleep } from '../runtime.js'
-
-/** What a rotation is decided by. */
-export interface RotationState {
-  /** The generation of the newest refresh token. */
-  readonly generation: number
-  /** When the session was opened or last rotated; epoch milliseconds. */
-  readonly lastUsedAt: number
-  /** Epoch milliseconds, or `FOREVER`. */
-  readonly until: number
-  readonly isRevoked: boolean
-}
-
-/** What a store does about a presented generation. */
-export type RotationDecision = 'rotate' | 'replay' | 'reuse' | 'end'
-
-/** The rules of rotation, for stores that decide in JavaScript; those that decide elsewhere follow the same table. */
-export function decideRotation(
-  session: RotationState | null,
-  presented: number,
-  rules: RotationRules,
-  now: number,
-): RotationDecision {
-  // A session that is not known is over: a store that lost its memory must not accept what it cannot check.
-  if (session === null || session.isRevoked || now >= session.until) return 'end'
-  const unusedFor = now - session.lastUsedAt
-  if (unusedFor > rules.idleMs) return 'end'
-  // A clock that was set back must not forgive for as long as it lags.
-  const isWithin = (milliseconds: number): boolean => Math.abs(unusedFor) < milliseconds
-  // Requests that were sent with the token before this one may still be under way: a second rotation would make it a reuse.
-  if (presented === session.generation && presented > 0 && isWithin(toPauseMs(rules))) return 'replay'
-  // A generation ahead of ours is signed all the same: the store lost a rotation, and catches up.
-  if (presented >= session.generation) return 'rotate'
-  return presented === session.generation - 1 && isWithin(rules.graceMs) ? 'replay' : 'reuse'
-}
-
-/**
- * For how long after a rotation a session does not move on again, in milliseconds: the grace. A replay does not count as
- * use, so a session that may go unused for little longer than that moves on every time.
- */
-export function toPauseMs({ graceMs, idleMs }: RotationRules): number {
-  return 2 * graceMs > idleMs ? 0 : graceMs
-}
 
 /** How many sessions one call of a store revokes at most: others wait for the store, or for this process, meanwhile. */
 export const MAX_ENDED_AT_ONCE = 100
