@@ -227,6 +227,16 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   }
 }
 
+/** Another refresh token of the session was used just now. Nothing has ended: the client repeats its request with that one. */
+export class RefreshSupersededError extends TokenError {
+  override readonly name = 'RefreshSupersededError'
+  readonly code = 'REFRESH_SUPERSEDED'
+
+  constructor() {
+    super('A newer refresh token of the session was used just now')
+  }
+}
+
 /** The access cookie and the refresh cookie of a request belong to different sessions: somebody may have planted one. */
 export class SessionMismatchError extends TokenError {
   override readonly name = 'SessionMismatchError'
@@ -301,6 +311,7 @@ export type AnyTokenError =
   | ProofRequiredError
   | (RevokedTokenError & { readonly code: 'TOKEN_REVOKED' })
   | RefreshTokenReusedError
+  | RefreshSupersededError
   | SessionMismatchError
   | SessionLimitError
   | RevocationUnavailableError

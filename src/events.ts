@@ -74,13 +74,30 @@ export interface TokenEvents {
     /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a log-in, to make room for it. */
     readonly reason: 'requested' | 'reuse' | 'limit'
   }
-  /** A session got a new pair. */
+  /** A session got new tokens. */
   readonly refreshed: SessionClient & {
     readonly sid: string
     readonly sub: string
+    /** How often the session has moved on. */
     readonly generation: number
-    /** Whether the session did not move on: it had done so within the grace, for another request. */
-    readonly isReplay: boolean
+    /**
+     * `advanced`: the session moved on. `repeated`: the refresh token had been exchanged before, and none of those that
+     * it was exchanged for has been used. `kept`: it is new and stays as it is, and there is only a new access token.
+     */
+    readonly outcome: 'advanced' | 'repeated' | 'kept'
+    /** Where the session was opened or had last moved on from before this; `null` if the store does not tell. */
+    readonly previous: SessionClient | null
+  }
+  /** A refresh token was exchanged again, from elsewhere or long after the session had moved on to it. */
+  readonly refreshRepeated: SessionClient & {
+    readonly sid: string
+    readonly sub: string
+    readonly generation: number
+    /** When the session moved on to this token; epoch milliseconds by the store's clock. */
+    readonly movedAt: number
+    /** Whether the ip or the user agent is another one than when the session moved on. */
+    readonly isElsewhere: boolean
+    readonly previous: SessionClient | null
   }
   /** A refresh token was used again; the session is revoked. */
   readonly reuseDetected: SessionClient & {

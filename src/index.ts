@@ -31,6 +31,7 @@ export {
   MissingTokenError,
   ProofRequiredError,
   RefreshTokenRequiredError,
+  RefreshSupersededError,
   RefreshTokenReusedError,
   RevocationUnavailableError,
   RevokedTokenError,

@@ -91,11 +91,20 @@ export interface CarriedClaims {
   readonly remember?: boolean | undefined
 }
 
+/** The place of a refresh token among those of its session. */
+export interface Lineage {
+  readonly generation: number
+  /** The `jti` of the token it was exchanged for; `ROOT` for the first. */
+  readonly parent: string
+  /** By the clock of the store; epoch milliseconds. */
+  readonly issuedAt: number
+}
+
 /** What the tokens of one session share. */
 export interface SessionClaims extends CarriedClaims {
   readonly sid: string
-  /** Refresh tokens only, and only of sessions in a store. */
-  readonly generation?: number
+  /** Of a session in a store: the place of its next refresh token. */
+  readonly lineage?: Lineage
   /**
    * Of a session in a store: when a token made at `iat` expires, whose own options make it expire at `ownExpiry`. Epoch
    * seconds; `null` for never.
@@ -138,7 +147,11 @@ export function createClaims(
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (session?.remember !== undefined) claims['remember'] = session.remember
-  if (type === 'refresh' && session?.generation !== undefined) claims['gen'] = session.generation
+  if (type === 'refresh' && session?.lineage !== undefined) {
+    claims['gen'] = session.lineage.generation
+    claims['par'] = session.lineage.parent
+    claims['sat'] = session.lineage.issuedAt
+  }
   addExtraClaims(claims, input, rules.identityClaim)
   if (rules.typ === 'at+jwt') {
     if (rules.clientId !== null) claims['client_id'] ??= rules.clientId

@@ -34,8 +34,12 @@ export interface StandardClaims {
   readonly scopes?: readonly string[]
   /** The id of the session the token belongs to. */
   readonly sid?: string
-  /** How often the session had been refreshed when this refresh token was made. */
+  /** Which refresh token of its line this is: 1 for that of the log-in. */
   readonly gen?: number
+  /** The `jti` of the refresh token that this one was exchanged for; empty for that of the log-in. */
+  readonly par?: string
+  /** When this refresh token was made by the clock of the session store; epoch milliseconds. */
+  readonly sat?: number
   /** Whether cookies of the session outlive the browser session; without it, the configuration says so. */
   readonly remember?: boolean
 }
@@ -80,6 +84,8 @@ const STANDARD_CLAIMS: Readonly<Record<keyof StandardClaims, true>> = {
   scopes: true,
   sid: true,
   gen: true,
+  par: true,
+  sat: true,
   remember: true,
 }
 
@@ -120,7 +126,8 @@ export function toTokenPayload(
  * of names takes three times as long.
  */
 export function readMistypedClaim(claims: Readonly<Record<string, unknown>>): keyof StandardClaims | null {
-  const { sub, type, jti, iat, nbf, exp, iss, aud, fresh, csrf, scopes, sid, gen, remember } = claims
+  const { sub, type, jti, iat, nbf, exp, iss, aud, fresh, csrf, scopes, sid, gen, par, sat, remember } =
+    claims
   if (sub !== undefined && !isNonEmptyString(sub)) return 'sub'
   if (type !== undefined && type !== 'access' && type !== 'refresh') return 'type'
   if (jti !== undefined && !isNonEmptyString(jti)) return 'jti'
@@ -134,6 +141,8 @@ export function readMistypedClaim(claims: Readonly<Record<string, unknown>>): ke
   if (scopes !== undefined && !isStringOrList(scopes)) return 'scopes'
   if (sid !== undefined && !isNonEmptyString(sid)) return 'sid'
   if (gen !== undefined && !(Number.isSafeInteger(gen) && (gen as number) >= 0)) return 'gen'
+  if (par !== undefined && !isString(par)) return 'par'
+  if (sat !== undefined && !isNumericDate(sat)) return 'sat'
   if (remember !== undefined && typeof remember !== 'boolean') return 'remember'
   return null
 }

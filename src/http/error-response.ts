@@ -102,6 +102,8 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   PROOF_REQUIRED: INVALID_TOKEN,
   TOKEN_REVOKED: INVALID_TOKEN,
   REFRESH_TOKEN_REUSED: INVALID_TOKEN,
+  // Not 401: a client must not throw its session away because another of its requests was first.
+  REFRESH_SUPERSEDED: { status: 409 },
   SESSION_MISMATCH: INVALID_TOKEN,
   SUBJECT_NOT_FOUND: INVALID_TOKEN,
   // RFC 9470 §3: the token is good, but the log-in behind it is too old.
@@ -129,7 +131,7 @@ function createHeaders(
   options: ErrorResponseOptions,
 ): Record<string, string> {
   const { status, isFinal } = answerTo(error)
-  if (status === 503) return { 'retry-after': '1' }
+  if (status === 503 || status === 409) return { 'retry-after': '1' }
   return isFinal === true ? {} : { 'www-authenticate': createChallenge(error, message, options) }
 }
 

@@ -219,7 +219,7 @@ async function assertUnrevokedOnce(
   await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, atLeast))
   const sessions = store?.sessions ?? null
   if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
-  if (policy.isInspection === true) return sessions.assertNewest(verified)
+  if (policy.isInspection === true) return sessions.assertUnused(verified)
   const client = origin === null ? {} : { request: origin.view }
   await (findings.presented ??= sessions.assertCurrent(verified, client))
 }

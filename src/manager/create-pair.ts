@@ -6,7 +6,7 @@ import { type CreateTokenPairOptions, PAIR_OPTIONS, parseLimit, type TokenPair }
 import type { Sessions } from '../sessions/sessions.js'
 import { type Authenticator, reportRejection } from './authenticate.js'
 import type { PlannedTokens, UserDescriber } from './describe-user.js'
-import type { SignedPair, TokenMaker } from './token-maker.js'
+import type { TokenMaker } from './token-maker.js'
 
 /** What a log-in works with. */
 export interface CreatePairParts {
@@ -44,14 +44,13 @@ export async function createTokenPair(
   // cannot be undone: the signer has to work at this moment.
   await (limit === null ? maker.assertSignerAvailable() : maker.probeSigner(inputLength))
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
-  let signed: SignedPair
+  let pair: TokenPair
   try {
-    signed = await maker.signPair(claims, tokenOptions, session, { remember })
+    pair = await maker.signPair(claims, tokenOptions, session, { remember })
   } catch (error) {
     await sessions?.discard(session.sid, endsAt)
     throw error
   }
-  const pair = signed.issue()
   emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
   return pair
 }

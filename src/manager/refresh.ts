@@ -1,13 +1,12 @@
 import type { CreateTokenOptions } from '../claims/create.js'
 import { type TokenPayload, extraClaims } from '../claims/payload.js'
-import { isTokenError, RevokedTokenError, SubjectNotFoundError, type TokenErrorCode } from '../errors.js'
+import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
 import { assertOptions } from '../options.js'
 import { settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
-import { attach, readAttached, type RequestView } from '../request/view.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
-import { REFRESH_OPTIONS, type RefreshOptions, type TokenPair } from '../sessions/options.js'
-import type { RotatedSession, Sessions } from '../sessions/sessions.js'
+import { REFRESH_OPTIONS, type RefreshedTokens, type RefreshOptions } from '../sessions/options.js'
+import type { Sessions } from '../sessions/sessions.js'
 import {
   type Authenticator,
   authenticateToken,
@@ -17,7 +16,7 @@ import {
 } from './authenticate.js'
 import type { PlannedTokens, UserDescriber } from './describe-user.js'
 import { observeCheck } from './observe-check.js'
-import type { SignedPair, TokenMaker } from './token-maker.js'
+import type { TokenMaker } from './token-maker.js'
 import { compilePolicy, OWN } from './policy.js'
 
 /** What a refresh works with. */
@@ -29,12 +28,12 @@ export interface RefreshParts {
   readonly users: UserDescriber
 }
 
-/** A new pair for the refresh token in a request, or for a token itself; the session moves one generation on. */
+/** New tokens for the refresh token in a request, or for a token itself. */
 export function refreshPair(
   parts: RefreshParts,
   source: RequestSource | string,
   options: RefreshOptions,
-): Promise<TokenPair> {
+): Promise<RefreshedTokens> {
   return observeCheck(parts.authenticator.observers, {
     kind: 'refresh',
     run: () => rotatePair(parts, source, options),
@@ -46,7 +45,7 @@ async function rotatePair(
   { authenticator, maker, store, sessions, users }: RefreshParts,
   source: RequestSource | string,
   refreshOptions: RefreshOptions,
-): Promise<TokenPair> {
+): Promise<RefreshedTokens> {
   assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
   const { access, ...client } = refreshOptions
   const { settings } = authenticator
@@ -66,28 +65,18 @@ async function rotatePair(
   const { csrf, remember } = verified.claims
   const carried = { csrf, remember }
   const from = { ...(view && { request: view }), ...client }
-  // Other dependencies of the request get the outcome of the rotation: to present a token that the same request has just
-  // used would count as a reuse. A presentation that is under way comes first.
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
-  let isStoreCalled = false
-  const rotate = async (): Promise<TokenPair> => {
+  // Whatever fails here costs nothing, before the session has moved on or after: the token can be sent again.
+  const rotate = async (): Promise<RefreshedTokens> => {
     await presented
     const { input, options } = await describe()
-    const plan = maker.planPair(input, options, carried)
-    if (view !== undefined) readPlanCheck(view)?.(plan.pair)
-    const sign = (session: RotatedSession): Promise<SignedPair> =>
-      maker.signPair(input, options, session, carried)
-    const prepared = maker.hasAsyncSigner() ? await prepare(sign) : null
-    isStoreCalled = true
     const session = await sessions.rotate(verified, from)
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    const isExpected = prepared !== null && isSameSession(prepared.session, session)
-    const signed = isExpected ? prepared.pair : await sign(session)
-    return signed.issue()
+    const sign = session.lineage === undefined ? maker.signAccess : maker.signPair
+    return sign(input, options, session, carried)
   }
-  // Before the session moves on: what fails here, or never answers, leaves the refresh token as it is.
   const describe = async (): Promise<PlannedTokens> => {
     const planned = toPlan(verified.claims, settings.identityClaim, access)
     const { sid, gen } = verified.claims
@@ -102,41 +91,16 @@ async function rotatePair(
       throw error
     }
   }
-  // Before the session moves on: after an outage of the signer, every client would have a used token.
-  const prepare = async (
-    sign: (session: RotatedSession) => Promise<SignedPair>,
-  ): Promise<PreparedPair | null> => {
-    const session = await sessions.readNext(verified)
-    if (session === null) return null
-    await maker.assertSignerAvailable()
-    return { session, pair: await sign(session) }
-  }
-  const pair = rotate()
-  findings.presented = settleQuietly(pair.then(() => undefined))
+  // Other dependencies of the request get the outcome of the rotation.
+  const tokens = rotate()
+  findings.presented = settleQuietly(tokens.then(() => undefined))
   try {
-    return await pair
+    return await tokens
   } catch (error) {
-    if (isStoreCalled && isTokenError(error) && UNANSWERED.has(error.code)) sessions.forgive(verified)
     reportRejection(authenticator, error, { claims: verified.claims, client: from })
     throw error
   }
 }
-
-/** A pair for what a session is expected to be after its rotation. */
-interface PreparedPair {
-  readonly session: RotatedSession
-  readonly pair: SignedPair
-}
-
-function isSameSession(one: RotatedSession, other: RotatedSession): boolean {
-  return one.generation === other.generation && one.endsAt === other.endsAt
-}
-
-// The client got no new token, whatever the store has done: the one it has must be good once more.
-const UNANSWERED: ReadonlySet<string> = new Set<TokenErrorCode>([
-  'REVOCATION_UNAVAILABLE',
-  'KEYS_UNAVAILABLE',
-])
 
 // What the tokens say, if nobody describes the user.
 function toPlan(
@@ -156,15 +120,4 @@ function toPlan(
       ...(access && { access }),
     },
   }
-}
-
-type PlanCheck = (planned: TokenPair) => void
-
-/** Has the next pair for a request checked before its refresh token is used up; what the check throws ends the refresh. */
-export function checkPlannedPair(view: RequestView, check: PlanCheck): void {
-  attach(view, checkPlannedPair, check)
-}
-
-function readPlanCheck(view: RequestView): PlanCheck | undefined {
-  return readAttached(view, checkPlannedPair) as PlanCheck | undefined
 }

@@ -18,7 +18,8 @@ import type { BoundKey } from '../jws/algorithms.js'
 import { encodeHeader, measureCompact, signCompact } from '../jws/compact.js'
 import { type SigningKey, signCompactAsync } from '../jws/external-signer.js'
 import { assertOptions } from '../options.js'
-import type { PairTokenOptions, TokenPair } from '../sessions/options.js'
+import { FOREVER } from '../revocation/revocation.js'
+import type { PairTokenOptions, RefreshedTokens, TokenPair } from '../sessions/options.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from './settings.js'
 
@@ -41,9 +42,14 @@ export interface TokenMaker {
     options: PairTokenOptions,
     session: SessionClaims,
     carried: CarriedClaims,
-  ): Promise<SignedPair>
-  /** Whether new tokens are signed by an async signer, which may fail. */
-  hasAsyncSigner(): boolean
+  ): Promise<TokenPair>
+  /** The same without a refresh token. */
+  signAccess(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    carried: CarriedClaims,
+  ): Promise<RefreshedTokens>
   /** Rejects with `KeysUnavailableError` if the signer failed the last time and fails again. */
   assertSignerAvailable(): Promise<void>
   /** Rejects with `KeysUnavailableError` unless an async signer signs a text of so many characters now. */
@@ -54,20 +60,12 @@ export interface TokenMaker {
   planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): PairPlan
 }
 
-/** A pair that nobody has yet. */
-export interface SignedPair {
-  /** Reports both tokens as issued, and returns them. */
-  issue(): TokenPair
-}
-
 /** What is known of a pair before its session is opened. */
 export interface PairPlan {
   /** When its session would end; epoch seconds, `null` for never. */
   readonly endsAt: number | null
   /** How many characters have to be signed at most for one of its tokens. */
   readonly inputLength: number
-  /** As long as the real tokens at least, with placeholders for signatures. */
-  readonly pair: TokenPair
 }
 
 /** What a maker works with. */
@@ -200,14 +198,15 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
         signCompactAsync(pair[0].key, pair[0].signingInput),
         signCompactAsync(pair[1].key, pair[1].signingInput),
       ])
-      return {
-        issue() {
-          pair.forEach(report)
-          return { accessToken, refreshToken, tokenType: 'bearer' }
-        },
-      }
+      pair.forEach(report)
+      return { accessToken, refreshToken, tokenType: 'bearer' }
     },
-    hasAsyncSigner: () => (keys.signingKey(now())?.external ?? null) !== null,
+    async signAccess(input, { access, refresh: _refresh, ...shared }, opened, carried) {
+      const token = prepare('access', input, mergeOptions(shared, access), { ...opened, ...carried })
+      const accessToken = await signCompactAsync(token.key, token.signingInput)
+      report(token)
+      return { accessToken, refreshToken: null, tokenType: 'bearer' }
+    },
     async assertSignerAvailable() {
       await keys.signingKey(now())?.external?.assertAvailable()
     },
@@ -221,7 +220,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
       // The longest possible session claims, so that what passes here can also be created.
       const session = {
         sid: createTimedId(now(), random),
-        generation: Number.MAX_SAFE_INTEGER,
+        lineage: LONGEST_LINEAGE,
         csrf,
         remember,
       }
@@ -229,11 +228,9 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
         prepare('access', input, mergeOptions(shared, access), session),
         prepare('refresh', input, refreshOptions, session),
       ] as const
-      const [accessToken, refreshToken] = pair.map(toPlaceholder) as [string, string]
       return {
         endsAt: toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires),
         inputLength: Math.max(...pair.map(({ signingInput }) => signingInput.length)),
-        pair: { accessToken, refreshToken, tokenType: 'bearer' },
       }
     },
   }
@@ -248,9 +245,7 @@ interface UnsignedToken {
   readonly signingInput: string
 }
 
-function toPlaceholder({ key, signingInput }: UnsignedToken): string {
-  return `${signingInput}.`.padEnd(measureCompact(key, signingInput), 'A')
-}
+const LONGEST_LINEAGE = { generation: Number.MAX_SAFE_INTEGER, parent: 'x'.repeat(22), issuedAt: FOREVER }
 
 /** Own options over shared ones; an own expiry replaces the shared one, however it is written. */
 export function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {

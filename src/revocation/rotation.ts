@@ -57,6 +57,40 @@ export type RotationDecision =
   /** `superseded`: one of its siblings was used just now. `reuse`: the session is to be revoked. */
   | { readonly outcome: 'superseded' | 'reuse' | 'end' }
 
+/** An old token was presented: the session is revoked now. */
+export interface Reuse {
+  readonly outcome: 'reused'
+  /** How often the session had moved on. */
+  readonly generation: number
+  /** Where the session was opened or last moved on from; left out by a store that does not tell. */
+  readonly client?: SessionClient
+}
+
+/** What became of a refresh token that was presented. */
+export type Rotation =
+  | {
+      /** What `decideRotation` calls `repeat`, `keep` and `advance`. */
+      readonly outcome: 'repeated' | 'kept' | 'advanced'
+      /** The store's time of this step, which the token's child is stamped with; epoch milliseconds. */
+      readonly now: number
+      /** When the session had moved on last before this step; epoch milliseconds by the store's clock. */
+      readonly movedAt: number
+      /** Epoch milliseconds, or `FOREVER`. */
+      readonly expiresAt: number
+      /** Where the session was opened or had last moved on from before this step; left out by a store that does not tell. */
+      readonly client?: SessionClient
+    }
+  /** A sibling or the child of the token was used within the grace: no new tokens, and nothing is revoked. */
+  | { readonly outcome: 'superseded' }
+  | Reuse
+  /** The session is not known, over, unused for too long, or revoked. */
+  | { readonly outcome: 'ended' }
+
+/** Where a presented refresh token stands, when its session does not move on. */
+export type Presentation =
+  /** A refresh with it would succeed. */
+  { readonly outcome: 'current' } | Exclude<Rotation, { readonly outcome: 'repeated' | 'kept' | 'advanced' }>
+
 /** The parent of the first refresh token of a session. */
 export const ROOT = ''
 
@@ -102,4 +136,36 @@ export function decideRotation(
 /** How old a session's `lastUsedAt` may get before a use is written down that does not move the session on; milliseconds. */
 export function toCoarseMs({ idleMs }: RotationRules): number {
   return Math.min(COARSE_MS, idleMs / 4)
+}
+
+/** Where the rotation of a new session stands. */
+export function toFirstPlace(startedAt: number): RotationPlace {
+  return { current: ROOT, previous: null, generation: 0, movedAt: startedAt, lastUsedAt: startedAt }
+}
+
+/** The session that a rotation was decided for, as it was before. */
+export interface RotatedSession extends SessionClient, Pick<RotationPlace, 'generation' | 'movedAt'> {
+  /** Epoch milliseconds, or `FOREVER`. */
+  readonly expiresAt: number
+}
+
+/** What a store answers once it has done what was decided at `now`; `null` for a session that is not known. */
+export function toRotation(
+  { outcome }: RotationDecision,
+  session: RotatedSession | null,
+  now: number,
+): Rotation {
+  if (session === null || outcome === 'end') return { outcome: 'ended' }
+  if (outcome === 'superseded') return { outcome }
+  const { generation, movedAt, expiresAt, ip, userAgent } = session
+  const client = { ip, userAgent }
+  if (outcome === 'reuse') return { outcome: 'reused', generation, client }
+  return { outcome: GRANTED[outcome], now, movedAt, expiresAt, client }
+}
+
+const GRANTED = { repeat: 'repeated', keep: 'kept', advance: 'advanced' } as const
+
+/** The answer to a token that was only presented. */
+export function toPresentation(rotation: Rotation): Presentation {
+  return 'now' in rotation ? { outcome: 'current' } : rotation
 }

@@ -1,5 +1,12 @@
 import type { SessionClient } from '../events.js'
-import type { PresentedToken, RotationOptions, RotationRules } from './rotation.js'
+import type {
+  Presentation,
+  PresentedToken,
+  Rotation,
+  RotationOptions,
+  RotationPlace,
+  RotationRules,
+} from './rotation.js'
 
 /** A log-in that is about to be remembered. */
 export interface NewSession extends SessionClient {
@@ -48,41 +55,6 @@ export type LimitedOpening =
   /** Only for `refuse`: the user has as many sessions as the limit allows. */
   | { readonly outcome: 'full' }
 
-/** An old token was presented: the session is revoked now. */
-export interface Reuse {
-  readonly outcome: 'reused'
-  /** How often the session had moved on. */
-  readonly generation: number
-  /** Where the session was opened or last moved on from; left out by a store that does not tell. */
-  readonly client?: SessionClient
-}
-
-/** What became of a refresh token that was presented. */
-export type Rotation =
-  | {
-      /** What `decideRotation` calls `repeat`, `keep` and `advance`. */
-      readonly outcome: 'repeated' | 'kept' | 'advanced'
-      /** The store's time of this step, which the token's child is stamped with; epoch milliseconds. */
-      readonly now: number
-      /** When the session had moved on last before this step; epoch milliseconds by the store's clock. */
-      readonly movedAt: number
-      /** Epoch milliseconds, or `FOREVER`. */
-      readonly expiresAt: number
-      /** Where the session was opened or had last moved on from before this step; left out by a store that does not tell. */
-      readonly client?: SessionClient
-    }
-  /** A sibling or the child of the token was used within the grace: no new tokens, and nothing is revoked. */
-  | { readonly outcome: 'superseded' }
-  | Reuse
-  /** The session is not known, over, unused for too long, or revoked. */
-  | { readonly outcome: 'ended' }
-
-/** Where a presented refresh token stands, when its session does not move on. */
-export type Presentation =
-  /** A refresh with it would succeed. */
-  | { readonly outcome: 'current' }
-  | Exclude<Rotation, { readonly outcome: 'repeated' | 'kept' | 'advanced' }>
-
 /** A session as it stands. */
 export interface StoredSession extends SessionClient {
   readonly sid: string
@@ -97,6 +69,9 @@ export interface StoredSession extends SessionClient {
   /** How often it has moved on. */
   readonly generation: number
 }
+
+/** A session, and where its rotation stands. */
+export interface FoundSession extends StoredSession, RotationPlace {}
 
 /** Which sessions of a user are listed. */
 export interface ListOptions {
@@ -134,5 +109,5 @@ export interface SessionStore {
    */
   list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
   /** One live, unrevoked session, or `null`. */
-  get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<StoredSession | null>
+  get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<FoundSession | null>
 }

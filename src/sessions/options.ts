@@ -145,7 +145,15 @@ export interface TokenPair {
   readonly tokenType: 'bearer'
 }
 
-/** Options of a refreshed pair; what is left out comes from `describeUser`, or from the refresh token. */
+/** What a refresh returns. */
+export interface RefreshedTokens {
+  readonly accessToken: string
+  /** `null` if the refresh token that was sent stays as it is: the client keeps it. */
+  readonly refreshToken: string | null
+  readonly tokenType: 'bearer'
+}
+
+/** Options of a refresh; what is left out comes from `describeUser`, or from the refresh token. */
 export interface RefreshOptions extends SessionClientOptions {
   /** Options of the access token alone. */
   readonly access?: CreateTokenOptions

@@ -1,10 +1,9 @@
 import type { SessionClient } from '../events.js'
+import type { Presentation, Rotation, RotationPlace } from '../revocation/rotation.js'
 import type {
+  FoundSession,
   LimitedOpening,
   OpenedSession,
-  Presentation,
-  Reuse,
-  Rotation,
   StoredSession,
 } from '../revocation/session-store.js'
 import type { OpeningLimit } from './options.js'
@@ -17,10 +16,7 @@ export function parseOpening(answer: LimitedOpening, { whenFull }: OpeningLimit)
   if (answer?.outcome === 'opened' || answer?.outcome === 'ending') {
     const ended: unknown = answer.ended
     const isList = Array.isArray(ended) && ended.every((sid) => typeof sid === 'string' && sid !== '')
-    const isProgress =
-      answer.outcome === 'opened'
-        ? typeof answer.sid === 'string' && answer.sid !== ''
-        : answer.ended?.length > 0
+    const isProgress = answer.outcome === 'opened' ? isOpened(answer) : answer.ended?.length > 0
     if (isList && isProgress) return answer
   }
   throw new TypeError(
@@ -30,8 +26,12 @@ export function parseOpening(answer: LimitedOpening, { whenFull }: OpeningLimit)
 
 /** The answer of `open`, or `TypeError`. */
 export function parseOpened(answer: OpenedSession): OpenedSession {
-  if (typeof answer?.sid === 'string' && answer.sid !== '') return answer
-  throw new TypeError('sessions.open() must return the id of the new session')
+  if (isOpened(answer)) return answer
+  throw new TypeError('sessions.open() must return the id and the start of the new session')
+}
+
+function isOpened(answer: OpenedSession): boolean {
+  return typeof answer?.sid === 'string' && answer.sid !== '' && Number.isFinite(answer.startedAt)
 }
 
 /** The answer of `list`, or `TypeError`. */
@@ -47,18 +47,17 @@ export function parseFound(answer: StoredSession | null): StoredSession | null {
   throw new TypeError('sessions.get() must return a session or null')
 }
 
-/** The generation in the answer of `get`, or `null` for no session; `TypeError` for an answer without one. */
-export function parseGeneration(answer: StoredSession | null): number | null {
-  const generation = parseFound(answer)?.generation ?? null
-  if (answer === null || Number.isSafeInteger(generation)) return generation
-  throw new TypeError('sessions.get() must return the generation of the session')
+/** The answer of `get` with everything that a rotation depends on, or `TypeError`. */
+export function parsePlace(answer: FoundSession | null): FoundSession | null {
+  if (answer === null || (isSession(answer) && isPlace(answer))) return answer
+  throw new TypeError('sessions.get() must return where the rotation of the session stands, or null')
 }
 
-/** The answer of `get` with everything that a rotation depends on, or `TypeError`. */
-export function parseRotatable(answer: StoredSession | null): StoredSession | null {
-  parseGeneration(answer)
-  if (answer === null || [answer.lastUsedAt, answer.expiresAt].every(Number.isFinite)) return answer
-  throw new TypeError('sessions.get() must return lastUsedAt and expiresAt of the session')
+function isPlace({ current, previous, generation, movedAt, lastUsedAt }: RotationPlace): boolean {
+  const isKnown = typeof current === 'string' && (previous === null || typeof previous === 'string')
+  return (
+    isKnown && Number.isSafeInteger(generation) && Number.isFinite(movedAt) && Number.isFinite(lastUsedAt)
+  )
 }
 
 function isSession(answer: StoredSession): boolean {
@@ -67,22 +66,24 @@ function isSession(answer: StoredSession): boolean {
 
 /** The answer of `present`, or `TypeError`. */
 export function parsePresentation(answer: Presentation): Presentation {
-  if (answer?.outcome === 'current' || isEnd(answer)) return answer
-  throw new TypeError('sessions.present() must return an outcome: current, reused or ended')
+  if (answer?.outcome === 'current' || isRefusal(answer)) return answer
+  throw new TypeError('sessions.present() must return an outcome: current, superseded, reused or ended')
 }
 
-/** The answer of `rotate` about a presented generation, or `TypeError`. */
-export function parseRotation(answer: Rotation, presented: number): Rotation {
-  if (answer?.outcome === 'rotated' || answer?.outcome === 'replayed') {
-    const { outcome, generation } = answer
-    const isNext = generation === presented + 1 || (outcome === 'replayed' && generation === presented)
-    if (isNext && Number.isSafeInteger(answer.expiresAt)) return answer
-  } else if (isEnd(answer)) return answer
-  throw new TypeError('sessions.rotate() must return an outcome: rotated, replayed, reused or ended')
+/** The answer of `rotate`, or `TypeError`. */
+export function parseRotation(answer: Rotation): Rotation {
+  if (answer?.outcome === 'repeated' || answer?.outcome === 'kept' || answer?.outcome === 'advanced') {
+    const { now, movedAt, expiresAt } = answer
+    if ([now, movedAt, expiresAt].every(Number.isFinite)) return answer
+  } else if (isRefusal(answer)) return answer
+  throw new TypeError(
+    'sessions.rotate() must return an outcome: repeated, kept or advanced, with now, movedAt and expiresAt, or ' +
+      'superseded, reused or ended',
+  )
 }
 
-/** Where a reused session was last used from. Anything else than a client is left out: the reuse must be reported. */
-export function readReuseClient({ client }: Reuse): SessionClient | null {
+/** Where a session was used from before. Anything else than a client is left out: the event must be reported. */
+export function readClient({ client }: { readonly client?: SessionClient }): SessionClient | null {
   if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
   return { ip: client.ip, userAgent: client.userAgent }
 }
@@ -91,7 +92,7 @@ function isKnownOrNull(value: unknown): boolean {
   return value === null || typeof value === 'string'
 }
 
-function isEnd(answer: Presentation | Rotation): boolean {
+function isRefusal(answer: Presentation | Rotation): boolean {
   if (answer?.outcome === 'reused') return Number.isSafeInteger(answer.generation)
-  return answer?.outcome === 'ended'
+  return answer?.outcome === 'ended' || answer?.outcome === 'superseded'
 }

@@ -1,34 +1,41 @@
-import type { SessionClaims } from '../claims/create.js'
+import type { Lineage, SessionClaims } from '../claims/create.js'
 import { createNonce, type RandomBytes } from '../claims/ids.js'
 import type { StandardClaims, TokenPayload } from '../claims/payload.js'
-import { RefreshTokenReusedError, RevokedTokenError, SessionLimitError, TokenDecodeError } from '../errors.js'
+import {
+  RefreshSupersededError,
+  RefreshTokenReusedError,
+  RevokedTokenError,
+  SessionLimitError,
+  TokenDecodeError,
+  type TokenError,
+} from '../errors.js'
 import type { EventOrigin, SessionClient } from '../events.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import type { CheckedToken } from '../revocation/blocklist.js'
 import { addDuration, FOREVER, toStoredId } from '../revocation/revocation.js'
 import { parseText, type Revoker, type RevokerOptions } from '../revocation/revoker.js'
-import type { ListOptions, Reuse, SessionStore, StoredSession } from '../revocation/session-store.js'
-import type { StoreClient } from '../revocation/store-client.js'
 import {
   decideRotation,
-  MAX_ENDED_AT_ONCE,
-  MAX_LIST_LIMIT,
-  parseListOptions,
-} from '../revocation/store-rules.js'
+  type Presentation,
+  type PresentedToken,
+  type Reuse,
+  ROOT,
+} from '../revocation/rotation.js'
+import type { ListOptions, SessionStore, StoredSession } from '../revocation/session-store.js'
+import type { StoreClient } from '../revocation/store-client.js'
+import { MAX_ENDED_AT_ONCE, MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import { nextTurn } from '../runtime.js'
 import type { ClientReader, SessionClientOptions } from './client.js'
 import type { OpeningLimit } from './options.js'
 import { type SessionInfo, toInfo } from './session-info.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
-import { createUnansweredRefreshes } from './unanswered-refreshes.js'
 import {
   parseFound,
-  parseGeneration,
   parseList,
+  parsePlace,
   parsePresentation,
-  parseRotatable,
   parseRotation,
-  readReuseClient,
+  readClient,
 } from './parse-answers.js'
 
 /** Which sessions are listed. */
@@ -52,19 +59,12 @@ export interface Sessions {
   ): Promise<SessionClaims>
   /** Ends a session that nobody has tokens of: it would be listed, and count for a limit. Never rejects. */
   discard(sid: string, endsAt: number | null): Promise<void>
-  /** The successor of a verified refresh token, or the error that ends it. */
-  rotate(token: CheckedToken, from: SessionClientOptions): Promise<RotatedSession>
-  /** What `rotate` would most likely return now, or `null` if it would reject. Only reads. */
-  readNext(token: CheckedToken): Promise<RotatedSession | null>
-  /**
-   * Says that the refresh of a token failed because of the store. Its client got no other token, whatever the store has
-   * done: it can try again after the grace too, at this process.
-   */
-  forgive(token: CheckedToken): void
-  /** Throws unless a verified refresh token is the newest of its session, or as good as that. */
+  /** What the next tokens of a verified refresh token share, without a lineage if it stays as it is; or the error that ends it. */
+  rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
+  /** Throws unless a verified refresh token could be refreshed now. */
   assertCurrent(token: CheckedToken, from: SessionClientOptions): Promise<void>
-  /** Throws unless a verified refresh token is the newest of its session. Only reads: a used token ends nothing. */
-  assertNewest(token: CheckedToken): Promise<void>
+  /** The same, but only reads: a used token ends nothing. */
+  assertUnused(token: CheckedToken): Promise<void>
   /** The live sessions of a user, newest first. */
   listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
@@ -73,18 +73,11 @@ export interface Sessions {
   revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
 }
 
-/** What the tokens of a session share after a rotation. */
-export interface RotatedSession extends SessionClaims {
-  readonly generation: number
-  /** Epoch seconds; `null` for a session that never ends. */
-  readonly endsAt: number | null
-}
-
 /** What sessions are kept by. */
 export interface SessionRules extends RevokerOptions {
   readonly random: RandomBytes
   readonly clients: ClientReader
-  /** How long a used refresh token may be sent again, in milliseconds. */
+  /** How long a session waits for answers that are under way before it moves on, in milliseconds. */
   readonly graceMs: number
   /** How long a session may go unused; milliseconds, or `FOREVER`. */
   readonly idleMs: number
@@ -109,52 +102,47 @@ export function createSessions(
     const { sid = '', gen: presented = 0, sub } = payload
     const origin = { actor: null, note: null, ...from }
     emit('revoked', () => ({ kind: 'session', id: sid, sub, reason: 'reuse', issuer: null, ...origin }))
-    const facts = { presented, current: reuse.generation, previous: readReuseClient(reuse) }
+    const facts = { presented, current: reuse.generation, previous: readClient(reuse) }
     emit('reuseDetected', () => ({ sid, sub, ...facts, ...from }))
   }
 
   const idle = toSeconds(idleMs)
-  const toClaims = (sid: string, generation: number, endsAt: number | null): RotatedSession => ({
+  const toClaims = (sid: string, endsAt: number | null, lineage?: Lineage): SessionClaims => ({
     sid,
-    generation,
-    endsAt,
-    // No token outlives the session, nor the time that it may go unused.
+    ...(lineage && { lineage }),
+    // No token outlives its session, and no access token the time that the session may go unused. For a refresh token, only
+    // the store knows whether the session was used since.
     limitExpiry(type, iat, own) {
-      const limits = [type === 'access' ? own : null, idle === null ? null : iat + idle, endsAt]
+      const limits = type === 'access' ? [own, idle === null ? null : iat + idle, endsAt] : [endsAt]
       const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
       return nearest === Number.POSITIVE_INFINITY ? null : nearest
     },
   })
 
-  const unanswered = createUnansweredRefreshes()
-  // Without a grace, a token is good once, whatever became of the answer.
-  const toGrace = (sid: string, generation: number): number => {
-    const age = graceMs === 0 ? 0 : unanswered.readAge(sid, generation)
-    return age === 0 ? graceMs : graceMs + age + client.timeoutMs
-  }
-
   const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
-    const { sid, gen: presented, sub } = payload
-    if (sid === undefined || presented === undefined) {
-      throw new TokenDecodeError(
-        'Refresh token belongs to no session: only tokens of createTokenPair can be refreshed',
-      )
-    }
+    const { sid, token } = parsePresented(payload)
     const used = clients.read(from)
     const rotation = await client.call('rotate', async (target) => {
-      const limits = { graceMs: toGrace(sid, presented), idleMs, ...used }
-      const answer = await sessionsOf(target).rotate(toStoredId(sid), presented, limits)
-      const parsed = parseRotation(answer, presented)
+      const answer = await sessionsOf(target).rotate(toStoredId(sid), token, { graceMs, idleMs, ...used })
+      const parsed = parseRotation(answer)
       if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
       return parsed
     })
-    if (rotation.outcome === 'ended') throw new RevokedTokenError(payload, header)
-    if (rotation.outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
-    const { generation } = rotation
-    unanswered.remove(sid, presented)
-    const isReplay = rotation.outcome === 'replayed'
-    emit('refreshed', () => ({ sid, sub, generation, isReplay, ...used }))
-    return toClaims(sid, generation, toSeconds(rotation.expiresAt))
+    if (!('now' in rotation)) throw toRefusal(rotation.outcome, { header, payload })
+    const { outcome, now: issuedAt, movedAt, expiresAt } = rotation
+    const isKept = outcome === 'kept'
+    const facts = { sid, sub: payload.sub, generation: token.generation - (isKept ? 1 : 0) }
+    const previous = readClient(rotation)
+    emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
+    if (outcome === 'repeated') {
+      const isElsewhere = previous !== null && isAnotherClient(previous, used)
+      // A client that drops its cookies, or whose answers never arrive, repeats the same token for ever.
+      if (isElsewhere || issuedAt - movedAt > graceMs) {
+        emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
+      }
+    }
+    const lineage = { generation: token.generation + 1, parent: token.id, issuedAt }
+    return toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage)
   }
 
   return {
@@ -170,8 +158,9 @@ export function createSessions(
       const lifetime = addDuration(expiresAt - now(), retentionMs)
       const opening = { uid, session, lifetime }
       try {
-        const { sid } = await (limit === null ? opener.open(opening) : opener.openLimited(opening, limit))
-        return toClaims(sid, 0, endsAt)
+        const opened = await (limit === null ? opener.open(opening) : opener.openLimited(opening, limit))
+        const { sid, startedAt: issuedAt } = opened
+        return toClaims(sid, endsAt, { generation: 1, parent: ROOT, issuedAt })
       } catch (error) {
         if (error instanceof SessionLimitError) {
           const { code, message: reason } = error
@@ -186,47 +175,29 @@ export function createSessions(
       await opener.discard(sid, addDuration(expiresAt, retentionMs))
     },
     rotate,
-    async readNext({ payload: { sid, gen: presented } }) {
-      if (sid === undefined || presented === undefined) return null
-      const found = await client.call('get', async (target) =>
-        parseRotatable(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
-      )
-      if (found === null) return null
-      const { generation, lastUsedAt, expiresAt } = found
-      const state = { generation, lastUsedAt, until: FOREVER, isRevoked: false }
-      const decision = decideRotation(state, presented, { graceMs: toGrace(sid, presented), idleMs }, now())
-      if (decision !== 'rotate' && decision !== 'replay') return null
-      return toClaims(sid, decision === 'rotate' ? presented + 1 : generation, toSeconds(expiresAt))
-    },
-    forgive({ payload: { sid, gen } }) {
-      if (sid !== undefined && gen !== undefined) unanswered.add(sid, gen)
-    },
     async assertCurrent({ header, payload }, from) {
-      const { sid, gen: presented } = payload
       // Made without a session that anybody keeps: no rotation has used it up.
-      if (sid === undefined || presented === undefined) return
+      if (payload.sid === undefined || payload.gen === undefined) return
+      const { sid, token } = parsePresented(payload)
       const used = clients.readQuietly(from)
       const { outcome } = await client.call('present', async (target) => {
-        const answer = await sessionsOf(target).present(toStoredId(sid), presented, {
-          graceMs: toGrace(sid, presented),
-          idleMs,
-        })
+        const answer = await sessionsOf(target).present(toStoredId(sid), token, { graceMs, idleMs })
         const parsed = parsePresentation(answer)
         if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
         return parsed
       })
-      if (outcome === 'ended') throw new RevokedTokenError(payload, header)
-      if (outcome === 'reused') throw new RefreshTokenReusedError(payload, header)
+      if (outcome !== 'current') throw toRefusal(outcome, { header, payload })
     },
-
-    async assertNewest({ header, payload }) {
-      const { sid, gen: presented } = payload
-      if (sid === undefined || presented === undefined) return
-      const generation = await client.call('get', async (target) =>
-        parseGeneration(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
+    async assertUnused({ header, payload }) {
+      if (payload.sid === undefined || payload.gen === undefined) return
+      const { sid, token } = parsePresented(payload)
+      const session = await client.call('get', async (target) =>
+        parsePlace(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
       )
-      // A generation ahead of the store's is signed all the same: the store lost a rotation.
-      if (generation === null || presented < generation) throw new RevokedTokenError(payload, header)
+      const state = session && { ...session, until: FOREVER, isRevoked: false }
+      const { outcome } = decideRotation(state, token, { graceMs, idleMs }, now())
+      if (outcome === 'superseded') throw toRefusal(outcome, { header, payload })
+      if (outcome === 'end' || outcome === 'reuse') throw new RevokedTokenError(payload, header)
     },
 
     async listSessions(uid, options) {
@@ -269,6 +240,41 @@ export function createSessions(
       }
     },
   }
+}
+
+// What a verified refresh token says of its place in its session, or `TokenDecodeError`.
+function parsePresented({ jti, sid, gen, par, sat }: TokenPayload): {
+  readonly sid: string
+  readonly token: PresentedToken
+} {
+  if (sid === undefined || gen === undefined) {
+    throw new TokenDecodeError(
+      'Refresh token belongs to no session: only tokens of createTokenPair can be refreshed',
+    )
+  }
+  if (jti === undefined || par === undefined || sat === undefined) {
+    throw new TokenDecodeError(
+      'Refresh token does not name its parent: it was made by an older version, and the user must log in again',
+    )
+  }
+  const parent = par === ROOT ? ROOT : toStoredId(par)
+  return { sid, token: { id: toStoredId(jti), parent, generation: gen, issuedAt: sat } }
+}
+
+function toRefusal(
+  outcome: Exclude<Presentation['outcome'], 'current'>,
+  { header, payload }: CheckedToken,
+): TokenError {
+  if (outcome === 'superseded') return new RefreshSupersededError()
+  return outcome === 'reused'
+    ? new RefreshTokenReusedError(payload, header)
+    : new RevokedTokenError(payload, header)
+}
+
+function isAnotherClient(known: SessionClient, { ip, userAgent }: SessionClient): boolean {
+  const differs = (one: string | null, other: string | null): boolean =>
+    one !== null && other !== null && one !== other
+  return differs(known.ip, ip) || differs(known.userAgent, userAgent)
 }
 
 function toSeconds(milliseconds: number): number | null {

@@ -1,18 +1,25 @@
 import { toTimedId } from '../../claims/ids.js'
+import type { SessionClient } from '../../events.js'
+import { FOREVER } from '../../revocation/revocation.js'
+import {
+  decideRotation,
+  type PresentedToken,
+  type RotationDecision,
+  type RotationRules,
+  toFirstPlace,
+  toPresentation,
+  toRotation,
+} from '../../revocation/rotation.js'
 import {
   assertSessionLimit,
   decideOpening,
-  decideRotation,
   MAX_ENDED_AT_ONCE,
   parseListOptions,
-  type RotationDecision,
 } from '../../revocation/store-rules.js'
-import { FOREVER } from '../../revocation/revocation.js'
 import type {
+  FoundSession,
   NewSession,
   OpenedSession,
-  Reuse,
-  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
@@ -47,8 +54,7 @@ export interface MemorySessionsOptions {
   readonly assertOpen: () => void
 }
 
-interface Session extends StoredSession {
-  readonly generation: number
+interface Session extends FoundSession {
   readonly until: number
 }
 
@@ -100,15 +106,16 @@ export function createMemorySessions({
 
   const decide = (
     sid: string,
-    presented: number,
+    token: PresentedToken,
     rules: RotationRules,
-  ): [RotationDecision, Session | null] => {
+    at: number,
+  ): readonly [RotationDecision, Session | null] => {
     assertOpen()
     const session = sessions.get(sid) ?? null
     const state = session && { ...session, isRevoked: isRevoked(session) }
-    const verdict = decideRotation(state, presented, rules, now())
-    if (session !== null && verdict === 'reuse') revoke(session)
-    return [verdict, session]
+    const decision = decideRotation(state, token, rules, at)
+    if (session !== null && decision.outcome === 'reuse') revoke(session)
+    return [decision, session]
   }
 
   const open = ({ user, nonce, ...rest }: NewSession): OpenedSession => {
@@ -117,7 +124,7 @@ export function createMemorySessions({
     const startedAt = Math.floor(Math.max(now(), watermarkOf(user) + 1))
     const sid = toTimedId(startedAt, nonce)
     newestOfAll = Math.max(newestOfAll, startedAt)
-    sessions.set(sid, { ...rest, sid, user, startedAt, lastUsedAt: startedAt, generation: 0 })
+    sessions.set(sid, { ...rest, sid, user, startedAt, ...toFirstPlace(startedAt) })
     order.add(user, { startedAt, sid })
     return { sid, startedAt }
   }
@@ -157,26 +164,18 @@ export function createMemorySessions({
       const ended = oldest.map(({ sid }) => sid)
       return action === 'end' ? { outcome: 'ending', ended } : { outcome: 'opened', ...open(session), ended }
     },
-    async rotate(sid, presented, rules) {
-      const [verdict, session] = decide(sid, presented, rules)
-      if (session === null || verdict === 'end') return { outcome: 'ended' }
-      if (verdict === 'reuse') return toReuse(session)
-      const { generation, expiresAt } = session
-      if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
-      sessions.set(sid, {
-        ...session,
-        ip: rules.ip ?? session.ip,
-        userAgent: rules.userAgent ?? session.userAgent,
-        generation: presented + 1,
-        lastUsedAt: now(),
-      })
-      return { outcome: 'rotated', generation: presented + 1, expiresAt }
+    async rotate(sid, token, options) {
+      const at = now()
+      const [decision, session] = decide(sid, token, options, at)
+      if (session !== null && 'place' in decision && decision.place !== null) {
+        const client = decision.outcome === 'advance' ? mergeClient(session, options) : null
+        sessions.set(sid, { ...session, ...decision.place, ...client })
+      }
+      return toRotation(decision, session, at)
     },
-    async present(sid, presented, rules) {
-      const [verdict, session] = decide(sid, presented, rules)
-      if (session === null || verdict === 'end') return { outcome: 'ended' }
-      if (verdict === 'reuse') return toReuse(session)
-      return { outcome: 'current' }
+    async present(sid, token, rules) {
+      const at = now()
+      return toPresentation(toRotation(...decide(sid, token, rules, at), at))
     },
     async list(user, options) {
       assertOpen()
@@ -194,7 +193,7 @@ export function createMemorySessions({
     async get(sid, { idleMs }) {
       assertOpen()
       const session = sessions.get(sid)
-      return session !== undefined && isLive(session, idleMs, now()) ? toStored(session) : null
+      return session !== undefined && isLive(session, idleMs, now()) ? toFound(session) : null
     },
     readUntil: (sid) => sessions.get(sid)?.until,
     newestStart(user) {
@@ -234,10 +233,15 @@ export function createMemorySessions({
   }
 }
 
-function toReuse({ generation, ip, userAgent }: Session): Reuse {
-  return { outcome: 'reused', generation, client: { ip, userAgent } }
+function mergeClient(known: SessionClient, { ip, userAgent }: SessionClient): SessionClient {
+  return { ip: ip ?? known.ip, userAgent: userAgent ?? known.userAgent }
 }
 
-function toStored({ until: _until, ...stored }: Session): StoredSession {
+function toFound({ until: _until, ...found }: Session): FoundSession {
+  return found
+}
+
+function toStored(session: Session): StoredSession {
+  const { current: _current, previous: _previous, movedAt: _movedAt, ...stored } = toFound(session)
   return stored
 }
