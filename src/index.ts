@@ -150,6 +150,7 @@ export type {
   PairTokenOptions,
   RefreshOptions,
   RevokeOptions,
+  RefreshedTokens,
   TokenPair,
 } from './sessions/options.js'
 export type { SessionInfo } from './sessions/session-info.js'

@@ -265,8 +265,8 @@ function countEvents(
       if (reason !== 'sessionLimit') instruments.countLogin({ 'error.type': reason })
     }),
     tokens.on('loggedOut', () => instruments.countLogout()),
-    tokens.on('refreshed', ({ isReplay }) =>
-      instruments.countRefresh({ 'tokenlib.refresh.is_replay': isReplay }),
+    tokens.on('refreshed', ({ outcome }) =>
+      instruments.countRefresh({ 'tokenlib.refresh.outcome': outcome }),
     ),
     tokens.on('reuseDetected', () => instruments.countReuse()),
     tokens.on('revoked', ({ kind, reason }) =>

@@ -20,7 +20,7 @@ export interface ErrorResponseOptions {
 
 /** An HTTP answer that every framework can send. */
 export interface ErrorResponse {
-  readonly status: 401 | 403 | 503
+  readonly status: 401 | 403 | 409 | 503
   readonly headers: Readonly<Record<string, string>>
   readonly body: ErrorBody
 }

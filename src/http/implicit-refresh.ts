@@ -1,17 +1,16 @@
 import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
-import { checkPlannedPair } from '../manager/refresh.js'
 import { readCookieHeader, type RequestToken, replaceCookies } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
-import type { TokenPair } from '../sessions/options.js'
+import type { RefreshedTokens } from '../sessions/options.js'
 import { createRefreshed, type ImplicitRefresh, readCookieName } from './refreshed-response.js'
 import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from './set-cookies.js'
 
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
 export interface RefreshingManager {
   readonly config: TokenConfig
-  refresh(source: RequestSource): Promise<TokenPair>
+  refresh(source: RequestSource): Promise<RefreshedTokens>
   getTokenFromRequest(
     request: RequestSource,
     options?: { readonly type?: 'access' | 'refresh' },
@@ -47,7 +46,6 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
   const cookieHeader = readCookieHeader(view)
   if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
   try {
-    assertFitsCookies(tokens, view)
     const pair = await tokens.refresh(view)
     return replace(view, cookieHeader, toCookies(tokens, pair))
   } catch (error) {
@@ -56,19 +54,16 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
   }
 }
 
-/**
- * Makes a refresh of a request throw `TypeError`, before anything is used up, if browsers would drop the cookies of the new
- * pair. A type of token that is not read from cookies does not count.
- */
-export function assertFitsCookies(tokens: Pick<RefreshingManager, 'config'>, view: RequestView): void {
-  checkPlannedPair(view, (pair) => void toCookies(tokens, pair))
-}
-
-function toCookies(tokens: Pick<RefreshingManager, 'config'>, pair: TokenPair): string[] {
+function toCookies(
+  tokens: Pick<RefreshingManager, 'config'>,
+  { accessToken, refreshToken }: RefreshedTokens,
+): string[] {
   const { config } = tokens
   return [
-    ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, pair.accessToken) : []),
-    ...(config.hasLocation('cookies', 'refresh') ? setRefreshCookies(tokens, pair.refreshToken) : []),
+    ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, accessToken) : []),
+    ...(refreshToken !== null && config.hasLocation('cookies', 'refresh')
+      ? setRefreshCookies(tokens, refreshToken)
+      : []),
   ]
 }
 

@@ -96,7 +96,10 @@ export interface TokenConfigFields {
   JWT_MAX_TOKEN_LENGTH: number
   /** How long a revocation check may take. */
   JWT_REVOCATION_TIMEOUT: Duration
-  /** How long a used refresh token may be sent once more, by a client that lost the answer or asked twice. */
+  /**
+   * How long a session waits for answers that are under way before it moves on to a new refresh token. At most the lifetime
+   * of access tokens, and half of what a session may go unused.
+   */
   JWT_REFRESH_GRACE: Duration
   /** How long a session may go without a refresh; `false` for as long as it lasts. Needs a store. */
   JWT_REFRESH_IDLE_EXPIRES: Duration | false

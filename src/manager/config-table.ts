@@ -160,7 +160,7 @@ const timeout = duration(
   (seconds) => seconds > 0 && seconds <= 3600,
 )
 const atLeastOneSecond = duration('a duration of at least one second', (seconds) => seconds >= 1)
-// Within the grace a stolen token passes unnoticed: minutes are for lost answers, not hours.
+// Within the grace a dead token raises no alarm: minutes are for answers under way, not hours.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
 const secret = key(SECRET_FORMS)
 const asymmetric = key(KEY_FORMS)
@@ -223,7 +223,7 @@ export const CONFIG_TABLE: {
   JWT_ERROR_MESSAGE_KEY: field(text(), 'message'),
   JWT_MAX_TOKEN_LENGTH: field(count(1), DEFAULT_MAX_TOKEN_LENGTH),
   JWT_REVOCATION_TIMEOUT: field(timeout, '250ms'),
-  JWT_REFRESH_GRACE: field(grace, '10s'),
+  JWT_REFRESH_GRACE: field(grace, '60s'),
   JWT_REFRESH_IDLE_EXPIRES: field(lifetime, false),
   JWT_VERIFIED_CACHE_SIZE: field(count(0), 10_000),
   JWT_ALLOW_WEAK_SECRET: field(flag, false),

@@ -62,10 +62,10 @@ export async function followSession(
 
   const assertAlive: FollowedSession['assertAlive'] = async ({ payload, header }, anew) => {
     if (anew || clock() > idleAt) {
-      const session = await sessions.getSession(sid)
+      const session = await sessions.findSession(sid)
       if (session === null) throw new RevokedTokenError(payload, header, 'Session has ended')
-      endsAt = session.expiresAt?.getTime() ?? FOREVER
-      idleAt = session.lastUsedAt.getTime() + idleMs
+      endsAt = session.expiresAt
+      idleAt = session.lastUsedAt + idleMs
     }
     // A store knows a session a little longer than its tokens are good.
     if (clock() >= endsAt + leewayMs) throw new TokenExpiredError(Math.floor(endsAt / 1000))

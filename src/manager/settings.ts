@@ -125,6 +125,7 @@ export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['s
   // not too old, whenever it expires.
   for (const { maxAge, leeway } of foreign)
     lifetimes.push(((maxAge ?? 0) + leeway + toForeignLead(leeway) + 1) * 1000)
+  const idleMs = toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
@@ -132,8 +133,13 @@ export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['s
     sessionLifetimes: new Map(
       [...issuers.values()].map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime * 1000]),
     ),
-    graceMs: toMilliseconds(config.JWT_REFRESH_GRACE),
-    idleMs: toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES),
+    // A longer one would keep a client that refreshes at expiry from ever moving on, or end its session as unused.
+    graceMs: Math.min(
+      toMilliseconds(config.JWT_REFRESH_GRACE),
+      toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES),
+      idleMs / 2,
+    ),
+    idleMs,
   }
 }
 

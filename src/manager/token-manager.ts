@@ -34,6 +34,7 @@ import { connectStore, type StoreConnection } from '../sessions/connect-store.js
 import {
   type RevokeOptions,
   type CreateTokenPairOptions,
+  type RefreshedTokens,
   parseActor,
   type RefreshOptions,
   type TokenPair,
@@ -274,8 +275,8 @@ export class TokenManager<
     return createTokenPair(parts, claims, options)
   }
 
-  /** A new pair for the refresh token in a request, or for a token itself; each refresh token is good once. */
-  async refresh(source: RequestSource | string, options: RefreshOptions = {}): Promise<TokenPair> {
+  /** New tokens for the refresh token in a request, or for a token itself, which is used up once its successor is used. */
+  async refresh(source: RequestSource | string, options: RefreshOptions = {}): Promise<RefreshedTokens> {
     const sessions = this.#requireSessions('refresh')
     const parts = { authenticator: this.#authenticator, maker: this.#maker, users: this.#users }
     return refreshPair({ ...parts, store: this.#requireStore('refresh'), sessions }, source, options)

@@ -9,7 +9,7 @@ export interface SessionInfo extends SessionClient {
   /** The user; `null` where the store keeps only a digest of an id that is long or not plain ASCII. */
   readonly sub: string | null
   readonly createdAt: Date
-  /** When its tokens were issued or last refreshed. */
+  /** When its tokens were issued or last refreshed, to the minute: a thief must not read here when to strike. */
   readonly lastUsedAt: Date
   /** `null` for a session that never ends. */
   readonly expiresAt: Date | null
@@ -29,7 +29,7 @@ export function toInfo({
     id: sid,
     sub: readStoredId(user),
     createdAt: new Date(startedAt),
-    lastUsedAt: new Date(lastUsedAt),
+    lastUsedAt: new Date(Math.max(startedAt, lastUsedAt - (lastUsedAt % 60_000))),
     expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),
     ip,
     userAgent,

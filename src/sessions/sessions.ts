@@ -67,6 +67,8 @@ export interface Sessions {
   assertUnused(token: CheckedToken): Promise<void>
   /** The live sessions of a user, newest first. */
   listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
+  /** One live session as the store has it, or `null`. */
+  findSession(sid: string): Promise<StoredSession | null>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
   getSession(id: string, uid?: string): Promise<SessionInfo | null>
   /** Revokes every session of the token's user but its own; returns how many they were. */
@@ -95,6 +97,11 @@ export function createSessions(
 
   const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
     client.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
+
+  const findSession: Sessions['findSession'] = (sid) =>
+    client.call('get', async (target) =>
+      parseFound(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
+    )
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
   // request that waits for it.
@@ -208,12 +215,10 @@ export function createSessions(
       parseListOptions(page)
       return (await list(parseText('uid', uid), page)).map(toInfo)
     },
+    findSession,
     async getSession(id, uid) {
-      const sid = toStoredId(parseText('A session id', id))
       const owner = uid === undefined ? null : toStoredId(uid)
-      const found = await client.call('get', async (target) =>
-        parseFound(await sessionsOf(target).get(sid, { idleMs })),
-      )
+      const found = await findSession(parseText('A session id', id))
       return found === null || (owner !== null && found.user !== owner) ? null : toInfo(found)
     },
     async revokeOtherSessions({ sub, sid: own }, origin) {

@@ -1,13 +1,13 @@
-import { createId, systemRandom } from '../claims/ids.js'
+import { createId, readTimedId, systemRandom } from '../claims/ids.js'
 import type { RevocationStore } from '../revocation/store.js'
 import type {
   ListOptions,
   NewSession,
   OpenedSession,
-  RotationOptions,
   SessionStore,
   StoredSession,
 } from '../revocation/session-store.js'
+import { type PresentedToken, ROOT, type RotationOptions } from '../revocation/rotation.js'
 import { type Clock, systemClock } from '../time.js'
 import { ok } from 'node:assert/strict'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
@@ -90,6 +90,18 @@ const NO_CLIENT = { ip: null, userAgent: null }
 
 /** The rules of a rotation, where a test does not care for others. */
 export const RULES: RotationOptions = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
+
+/** The refresh token of a log-in. */
+export function firstToken(sid: string): PresentedToken {
+  return { id: `${sid} 1`, parent: ROOT, generation: 1, issuedAt: readTimedId(sid) ?? 0 }
+}
+
+let children = 0
+
+/** Another child of a refresh token that was exchanged at a moment by the store's clock. */
+export function childOf({ id, generation }: PresentedToken, issuedAt: number): PresentedToken {
+  return { id: `child ${++children}`, parent: id, generation: generation + 1, issuedAt }
+}
 
 /** The first page of a user's sessions, where a test does not care for others. */
 export const LIST: ListOptions = { limit: 1000, before: null, idleMs: FOREVER }

@@ -7,7 +7,7 @@ import {
   unsetRefreshCookies,
 } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
-import type { TokenPair } from '../../sessions/options.js'
+import type { RefreshedTokens } from '../../sessions/options.js'
 import type { Transport } from './credentials.js'
 
 /** A session as its own client sees it. Times are seconds from now, because clocks of clients are wrong. */
@@ -66,10 +66,10 @@ export function isReadElsewhere(config: TokenConfig, type: TokenType): boolean {
   return (['headers', 'json', 'query'] as const).some((location) => config.hasLocation(location, type))
 }
 
-/** The answer with a new pair; tokens that do not go into cookies are in the body. */
+/** The answer with new tokens; those that do not go into cookies are in the body. */
 export function createTokenAnswer(
   { config }: AnswerParts,
-  { accessToken, refreshToken }: TokenPair,
+  { accessToken, refreshToken }: RefreshedTokens,
   session: SessionAnswer,
   transport: Transport,
 ): Response {
@@ -80,7 +80,9 @@ export function createTokenAnswer(
   } else {
     members.accessToken = accessToken
   }
-  if (goesIntoCookie(config, 'refresh', transport)) {
+  if (refreshToken === null) {
+    // The client keeps the one that it has.
+  } else if (goesIntoCookie(config, 'refresh', transport)) {
     cookies.push(...setRefreshCookies({ config }, refreshToken))
   } else {
     members.refreshToken = refreshToken

@@ -4,7 +4,7 @@ import { readOwnClaims } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import { isFromOrigin } from '../../request/csrf.js'
 import { toRequestView } from '../../request/request-source.js'
-import type { CreateTokenPairOptions, TokenPair } from '../../sessions/options.js'
+import type { CreateTokenPairOptions, RefreshedTokens, TokenPair } from '../../sessions/options.js'
 import {
   createDeletions,
   createTokenAnswer,
@@ -75,7 +75,7 @@ async function openSession(
 // user, at every log-in.
 function createLoginAnswer(parts: RouteParts, pair: TokenPair, transport: Transport): Response {
   try {
-    return createAnswer(parts, pair, transport)
+    return createAnswer(parts, pair, transport, pair.refreshToken)
   } catch (cause) {
     if (!isTokenError(cause)) throw cause
     throw new TypeError(`describeUser makes tokens that the manager refuses: ${cause.code}`, { cause })
@@ -116,11 +116,16 @@ function readPairOptions(
   }
 }
 
-/** The answer with a pair that was just made. */
-export function createAnswer({ tokens }: RouteParts, pair: TokenPair, transport: Transport): Response {
-  const payload = tokens.verifyTokenWithoutRevocation(pair.accessToken)
-  const { exp: endsAt = null } = tokens.verifyTokenWithoutRevocation(pair.refreshToken, { type: 'refresh' })
-  return createTokenAnswer(tokens, pair, toSessionAnswer(tokens, payload, endsAt), transport)
+/** The answer with tokens that were just made; any refresh token of the session tells when it ends. */
+export function createAnswer(
+  { tokens }: RouteParts,
+  made: RefreshedTokens,
+  transport: Transport,
+  refreshToken: string,
+): Response {
+  const payload = tokens.verifyTokenWithoutRevocation(made.accessToken)
+  const { exp: endsAt = null } = tokens.verifyTokenWithoutRevocation(refreshToken, { type: 'refresh' })
+  return createTokenAnswer(tokens, made, toSessionAnswer(tokens, payload, endsAt), transport)
 }
 
 // The request is from a page of the application, so no CSRF value is needed to end what its cookies belong to.

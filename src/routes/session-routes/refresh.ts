@@ -1,6 +1,4 @@
 import { isTokenError } from '../../errors.js'
-import { assertFitsCookies } from '../../http/implicit-refresh.js'
-import { toRequestView } from '../../request/request-source.js'
 import type { RefreshOptions } from '../../sessions/options.js'
 import { createDeletions, withCookies } from './answers.js'
 import { checkCredentials } from './check-credentials.js'
@@ -33,9 +31,8 @@ async function refresh(parts: RouteParts, request: Request, options: RefreshOpti
   const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
   // As it came: what was in a cookie is never put where a script can read it.
   const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
-  if (transport === 'cookies') assertFitsCookies(tokens, toRequestView(request))
-  const pair = await tokens.refresh(request, options)
-  return createAnswer(parts, pair, transport)
+  const made = await tokens.refresh(request, options)
+  return createAnswer(parts, made, transport, made.refreshToken ?? (found?.token as string))
 }
 
 // With these, the request itself has ended its session. Where the session was over before, the user may have logged in
