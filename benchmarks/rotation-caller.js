@@ -135,7 +135,7 @@ const OPEN = {
   },
   async postgres({ createPostgresStore }, { name, url }) {
     // One connection, so that one process of the server does all the work.
-    const pool = new pg.Pool({ connectionString: url, max: 1 })
+    const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0 })
     const store = createPostgresStore(pool, { prefix: `${name}_` })
     await store.migrate()
     if (process.platform !== 'linux') return { store }
