@@ -51,6 +51,12 @@ export function rotationContract(tests: StoreTests): void {
 
   tableContract(tests, 'rotate')
 
+  withSession('the token of the log-in moves the session on, however young', async (sid, sessions) => {
+    const first = firstToken(sid)
+    equal((await sessions.rotate(sid, first, RULES)).outcome, 'advanced')
+    equal((await sessions.get(sid, RULES))?.current, first.id)
+  })
+
   withSessions('a use that moves nothing is noted when the last one is old', async (sessions, fixture) => {
     const { now, advance } = fixture
     const { sid, tokens } = await openFamily(sessions, fixture)

@@ -99,7 +99,8 @@ where t.count is null or t.count = 0 or m.changes is not null`,
     // acknowledged before this call began, and finds the tokens of this rotation too, since they are of the same session.
     rotate: `with ${head}, seen as materialized (
   select h.changes, h.now, s.*, ${isRevoked} as is_revoked, $8::bigint > s.generation + 1 as is_ahead,
-    ($8::bigint > s.generation + 1 or s.current_id = $7) and pg_catalog.abs(h.now - $9::bigint) >= $10::bigint as is_advance
+    ($8::bigint > s.generation + 1 or s.current_id = $7)
+      and ($7 = '' or pg_catalog.abs(h.now - $9::bigint) >= $10::bigint) as is_advance
   from head h left join ${sessions} s on s.namespace = $1 and s.sid = $5
 ), written as (
   update ${sessions} s set last_used_at = o.now,

@@ -21,7 +21,7 @@ local function isWithinGrace(moment) return math.abs(now - moment) < tonumber(AR
 local isAhead = presented > generation + 1
 if isAhead then generation, current, previous, movedAt = presented - 1, parent, false, 0 end
 local outcome
-if parent == current and not isWithinGrace(issuedAt) then
+if parent == current and (parent == '' or not isWithinGrace(issuedAt)) then
   outcome = 'advanced'
 elseif id == current then
   outcome = 'repeated'
