@@ -1,8 +1,10 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { toTimedId } from '../../src/claims/ids.js'
+import type { PresentedToken } from 'tokenlib/store-kit'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 
 const HOUR = 3_600_000
 const FOREVER = Number.MAX_SAFE_INTEGER
@@ -107,12 +109,19 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
     test('sessions are opened, rotated, presented and found by a few rows', async () => {
       const given = { user: 'ada', expiresAt: FOREVER, until: FOREVER, ip: null, userAgent: null }
       expect(await visited(() => sessions().open({ ...given, nonce: 'N'.repeat(14) }))).toBeLessThan(FEW)
-      expect(await visited(() => sessions().rotate(sidAt(4), 2, RULES))).toBeLessThan(FEW)
-      expect(await visited(() => sessions().present(sidAt(4), 2, RULES))).toBeLessThan(FEW)
+      const sid = sidAt(4)
+      const token = firstToken(sid)
+      const rotate = async (presented: PresentedToken, outcome: string): Promise<void> => {
+        expect(await sessions().rotate(sid, presented, RULES)).toMatchObject({ outcome })
+      }
+      expect(await visited(() => rotate(token, 'advanced'))).toBeLessThan(FEW)
+      expect(await visited(() => rotate({ ...token, issuedAt: Date.now() }, 'kept'))).toBeLessThan(FEW)
+      expect(await visited(() => sessions().present(sid, token, RULES))).toBeLessThan(FEW)
       // A reuse revokes.
-      expect(await visited(() => sessions().rotate(sidAt(4), 0, RULES))).toBeLessThan(2 * FEW)
-      expect(await visited(() => sessions().present(sidAt(4), 0, RULES))).toBeLessThan(2 * FEW)
-      expect(await visited(() => sessions().get(sidAt(4), RULES))).toBeLessThan(FEW)
+      const used = { ...token, parent: 'another' }
+      expect(await visited(() => rotate(used, 'reused'))).toBeLessThan(2 * FEW)
+      expect(await visited(() => sessions().present(sid, used, RULES))).toBeLessThan(2 * FEW)
+      expect(await visited(() => sessions().get(sid, RULES))).toBeLessThan(FEW)
     })
 
     test.each(['token', 'session', 'user', 'key', 'all'] as const)(

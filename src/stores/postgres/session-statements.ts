@@ -33,10 +33,10 @@ export function createSessionStatements(tables: Tables, channel: string): Sessio
   const openFrom = (from: string): string => `start as materialized (
   select greatest(now, ${after('user', '$5')}, ${after('all', "''")}) as at from head
 ), opened as (
-  insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation, ip,
-    user_agent)
+  insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, moved_at, expires_at, until, generation,
+    ip, user_agent)
   select $1, pg_catalog.translate(pg_catalog.encode(pg_catalog.substr(pg_catalog.int8send(at), 3), 'base64'), '+/', '-_')
-    || $6::pg_catalog.text, $5, at, at, $7::bigint, $8::bigint, 0, $9, $10 from ${from}
+    || $6::pg_catalog.text, $5, at, at, at, $7::bigint, $8::bigint, 0, $9, $10 from ${from}
   returning sid, started_at
 )`
 
@@ -90,27 +90,39 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the generation presented, $7: idleMs, $8: ip, $9: user agent, $10: the pause after a rotation. Waits for nobody but another
-    // rotation of the same session, and is then judged by what that one left behind. A revocation that commits
-    // during the wait is missed, as if it had come after: it is not acknowledged before this call began, and
-    // finds the tokens of this rotation too, since they are of the same session.
-    rotate: `with ${head}, rotated as (
-  update ${sessions} s set generation = $6::bigint + 1, last_used_at = h.now, ip = coalesce($8, s.ip),
-    user_agent = coalesce($9, s.user_agent)
-  from head h
-  where s.namespace = $1 and s.sid = $5 and s.generation <= $6::bigint and h.now < s.until
-    and h.now - s.last_used_at <= $7::bigint and not ${isRevoked}
-    and not (s.generation = $6::bigint and s.generation > 0 and pg_catalog.abs(h.now - s.last_used_at) < $10::bigint)
-  returning s.generation, s.expires_at
+    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: graceMs, $11: idleMs,
+    // $12: how old last_used_at may be, $13: ip, $14: user agent. The rules are those of decideRotation, which says what
+    // became of the token, given the session as this statement has seen it.
+    //
+    // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session:
+    // the caller then asks again. A revocation that commits during the wait is missed, as if it had come after: it is not
+    // acknowledged before this call began, and finds the tokens of this rotation too, since they are of the same session.
+    rotate: `with ${head}, seen as materialized (
+  select h.changes, h.now, s.*, ${isRevoked} as is_revoked, $8::bigint > s.generation + 1 as is_ahead,
+    ($8::bigint > s.generation + 1 or s.current_id = $7) and pg_catalog.abs(h.now - $9::bigint) >= $10::bigint as is_advance
+  from head h left join ${sessions} s on s.namespace = $1 and s.sid = $5
+), written as (
+  update ${sessions} s set last_used_at = o.now,
+    current_id = case when o.is_advance then $6 when o.is_ahead then $7 else o.current_id end,
+    previous_id = case when o.is_advance then $7 when not o.is_ahead then o.previous_id end,
+    generation = case when o.is_advance then $8::bigint when o.is_ahead then $8::bigint - 1 else o.generation end,
+    moved_at = case when o.is_advance then o.now when o.is_ahead then 0 else o.moved_at end,
+    ip = coalesce(case when o.is_advance then $13 end, o.ip),
+    user_agent = coalesce(case when o.is_advance then $14 end, o.user_agent)
+  from seen o
+  where s.namespace = $1 and s.sid = $5 and s.current_id = o.current_id and s.generation = o.generation
+    and not o.is_revoked and o.now < o.until and o.now - greatest(o.last_used_at, $9::bigint) <= $11::bigint
+    and (o.is_advance or o.is_ahead or o.current_id in ($6, $7) and o.now - o.last_used_at > $12::bigint)
+  returning 1
 )
-select pg_catalog.json_build_object('changes', changes, 'generation', generation, 'expiresAt', expires_at)::pg_catalog.text
-from head left join rotated on true`,
+select pg_catalog.json_build_object('changes', changes, 'now', now, 'isWritten', exists (select from written),
+  'session', case when sid is not null then ${toFoundJson('is_revoked')} end)::pg_catalog.text from seen`,
 
     // $5: the sid.
     find: `with ${head}
 select pg_catalog.json_build_object('changes', changes, 'now', now, 'session', (
-  select ${toJson(`, 'until', until, 'isRevoked', ${isRevoked}`)}
-  from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text from head ${OR_STANDBY}`,
+  select ${toFoundJson(isRevoked)} from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text
+from head ${OR_STANDBY}`,
 
     // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
     // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
@@ -132,6 +144,11 @@ select pg_catalog.json_build_object('changes', changes, 'rows', (select pg_catal
       and ${revoked('session', 's.sid')} is null))::pg_catalog.text
 from head ${OR_STANDBY}`,
   }
+}
+
+function toFoundJson(isRevoked: string): string {
+  return toJson(`, 'current', current_id, 'previous', previous_id, 'movedAt', moved_at, 'until', until,
+    'isRevoked', ${isRevoked}`)
 }
 
 function toJson(more = ''): string {

@@ -1,17 +1,21 @@
 import {
-  assertSessionLimit,
   decideRotation,
-  parseListOptions,
+  type PresentedToken,
+  type Rotation,
+  type RotationDecision,
+  type RotationRules,
   type RotationState,
-  toPauseMs,
-} from '../../revocation/store-rules.js'
+  toCoarseMs,
+  toPresentation,
+  toRotation,
+} from '../../revocation/rotation.js'
+import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type {
+  FoundSession,
   LimitedOpening,
   NewSession,
   OpenedSession,
-  Presentation,
-  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
@@ -20,15 +24,14 @@ import type { Value } from './client.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
 import type { SessionStatements } from './session-statements.js'
 
-interface RotateAnswer extends HistoryAnswer {
-  /** `null` when the session was not rotated. */
-  readonly generation: number | null
-  readonly expiresAt: number
-}
-
 interface FindAnswer extends HistoryAnswer {
   readonly now: number
-  readonly session: (StoredSession & RotationState) | null
+  readonly session: (FoundSession & RotationState) | null
+}
+
+interface RotateAnswer extends FindAnswer {
+  /** Whether the session, which is given as it was before, has been written. */
+  readonly isWritten: boolean
 }
 
 interface ListAnswer extends HistoryAnswer {
@@ -44,10 +47,6 @@ interface OpenAnswer extends HistoryAnswer, OpenedSession {
   readonly outcome: LimitedOpening['outcome'] | 'busy'
   readonly ended: readonly string[]
 }
-
-type Decision =
-  | Presentation
-  | { readonly outcome: 'replayed'; readonly generation: number; readonly expiresAt: number }
 
 /** What sessions need of the store around them. */
 export interface SessionsOptions {
@@ -67,19 +66,15 @@ export function createPostgresSessions(
   const find = (sid: string): Promise<FindAnswer> =>
     history.query<FindAnswer>(statements.find, [readClock(clock), sid])
 
-  // Where a token stands that did not move its session on. Whatever it is, it stays so: generations only grow, time
-  // goes on, and revocations and the ends of sessions are final. So a later look, and a revocation in a statement of
-  // its own, decide as one step would: nobody can make a used token good again in between.
-  const decide = async (sid: string, presented: number, rules: RotationRules): Promise<Decision> => {
-    const { session, now } = await find(sid)
-    const verdict = decideRotation(session, presented, rules, now)
-    if (session === null || verdict === 'end') return ENDED
-    const { generation, expiresAt, until, ip, userAgent } = session
-    if (verdict === 'rotate') return { outcome: 'current' }
-    if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
-    // Of several who find a reuse, the one that removes the session tells of it.
-    const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
-    return removed > 0 ? { outcome: 'reused', generation, client: { ip, userAgent } } : ENDED
+  // A reuse stays one, because a session never goes back: a revocation in a statement of its own decides as one step would.
+  const answer = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
+    if (session !== null && decision.outcome === 'reuse') {
+      const { sid, until } = session
+      // Of several who find a reuse, the one that removes the session tells of it.
+      const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
+      if (removed === 0) return { outcome: 'ended' }
+    }
+    return toRotation(decision, session, now)
   }
 
   return {
@@ -106,30 +101,35 @@ export function createPostgresSessions(
       }
       throw new Error('Too many sessions of one user are opened at the same time')
     },
-    async rotate(sid, presented, rules) {
-      // Twice: between the two statements, a clock may be set back, or a standby promoted that has an older generation.
-      for (let attempt = 0; attempt < 2; attempt++) {
-        const { generation, expiresAt } = await history.query<RotateAnswer>(statements.rotate, [
+    async rotate(sid, presented, { ip, userAgent, ...given }) {
+      const [token, rules] = [toWhole(presented), toWholeRules(given)]
+      const { id, parent, generation, issuedAt } = token
+      const { graceMs, idleMs } = rules
+      // Every time that its decision is not written, somebody else has moved the session.
+      for (let attempt = 0; attempt < MAX_TURNS; attempt++) {
+        const found = await history.query<RotateAnswer>(statements.rotate, [
           readClock(clock),
           sid,
-          presented,
-          toMilliseconds(rules.idleMs),
-          rules.ip,
-          rules.userAgent,
-          toPauseMs(rules),
+          id,
+          parent,
+          generation,
+          issuedAt,
+          graceMs,
+          idleMs,
+          Math.floor(toCoarseMs(rules)),
+          ip,
+          userAgent,
         ])
-        if (generation !== null) {
-          afterWrite()
-          return { outcome: 'rotated', generation, expiresAt }
-        }
-        const found = await decide(sid, presented, rules)
-        if (found.outcome !== 'current') return found
+        const decision = decideRotation(found.session, token, rules, found.now)
+        if (found.isWritten) afterWrite()
+        else if ('place' in decision && decision.place !== null) continue
+        return answer(decision, found)
       }
-      return ENDED
+      throw new Error('Too many rotations of one session at the same time')
     },
-    async present(sid, presented, rules) {
-      const found = await decide(sid, presented, rules)
-      return found.outcome === 'replayed' ? { outcome: 'current' } : found
+    async present(sid, token, rules) {
+      const found = await find(sid)
+      return toPresentation(await answer(decideRotation(found.session, token, rules, found.now), found))
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
@@ -155,13 +155,12 @@ export function createPostgresSessions(
       const { session, now } = await find(sid)
       if (session === null || session.isRevoked || now >= session.until) return null
       if (now - session.lastUsedAt > idleMs) return null
-      const { until: _until, isRevoked: _isRevoked, ...stored } = session
-      return stored
+      const { until: _until, isRevoked: _isRevoked, ...rest } = session
+      return rest
     },
   }
 }
 
-const ENDED = { outcome: 'ended' } as const
 const NEWEST = { startedAt: FOREVER, sid: '' }
 const MAX_ROWS = 1000
 const MAX_TURNS = 200
@@ -171,4 +170,13 @@ function toValues(
   clock: Clock | undefined,
 ): readonly Value[] {
   return [readClock(clock), user, nonce, toMilliseconds(expiresAt), toMilliseconds(until), ip, userAgent]
+}
+
+// As the statement has them, so that decideRotation does not differ by a fraction of a millisecond.
+function toWhole(token: PresentedToken): PresentedToken {
+  return { ...token, issuedAt: toMilliseconds(token.issuedAt) }
+}
+
+function toWholeRules({ graceMs, idleMs }: RotationRules): RotationRules {
+  return { graceMs: toMilliseconds(graceMs), idleMs: toMilliseconds(idleMs) }
 }
