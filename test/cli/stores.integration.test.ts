@@ -11,13 +11,14 @@ import { systemClock } from '../../src/time.js'
 import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { runCommand, type TestOutside } from './test-terminal.js'
+import { toPair } from '../helpers/revocable.js'
 
 // One real store, in this process. test/cli/main.long.test.ts has the others, and the built program.
 const path = join(mkdtempSync(join(tmpdir(), 'tokenlib-cli-')), 'tokens.db')
 const env = { TOKENLIB_STORE: `sqlite:${path}`, JWT_SECRET_KEY: SECRET }
 const withoutKey = { TOKENLIB_STORE: env.TOKENLIB_STORE }
 const database = new DatabaseSync(path)
-const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
+const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REFRESH_GRACE: 0, ...PATIENT })
 const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
 
 beforeAll(() => tokens.ready())
@@ -61,7 +62,9 @@ describe('verify', () => {
     for (let call = 0; call < 2; call++) {
       expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(0)
     }
-    const next = await tokens.refresh(refreshToken)
+    const next = toPair(await tokens.refresh(refreshToken))
+    expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(0)
+    await tokens.refresh(next.refreshToken)
     expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(1)
     // A used one that is presented would end the session.
     expect((await runCommand(['verify', next.refreshToken], { env })).exitCode).toBe(0)
