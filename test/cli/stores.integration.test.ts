@@ -18,10 +18,7 @@ const path = join(mkdtempSync(join(tmpdir(), 'tokenlib-cli-')), 'tokens.db')
 const env = { TOKENLIB_STORE: `sqlite:${path}`, JWT_SECRET_KEY: SECRET }
 const withoutKey = { TOKENLIB_STORE: env.TOKENLIB_STORE }
 const database = new DatabaseSync(path)
-<<<<<<< HEAD
 // Without a grace, a session moves on at every refresh.
-=======
->>>>>>> server
 const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REFRESH_GRACE: 0, ...PATIENT })
 const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
 
@@ -66,7 +63,6 @@ describe('verify', () => {
       const { exitCode, json } = await runCommand(['verify', token ?? '', '--json'], { env })
       return [exitCode, json<{ code?: string }>().code ?? null]
     }
-<<<<<<< HEAD
     const line = [(await logIn(newUser())).refreshToken]
     for (let call = 0; call < 2; call++) expect(await verify(line[0])).toEqual([0, null])
     for (let times = 0; times < 3; times++) {
@@ -74,12 +70,6 @@ describe('verify', () => {
     }
     expect(await verify(line[0])).toEqual([1, 'TOKEN_REVOKED'])
     expect(await verify(line[1])).toEqual([1, 'REFRESH_SUPERSEDED'])
-=======
-    const next = toPair(await tokens.refresh(refreshToken))
-    expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(0)
-    await tokens.refresh(next.refreshToken)
-    expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(1)
->>>>>>> server
     // A used one that is presented would end the session.
     expect(await verify(line[3])).toEqual([0, null])
   })
@@ -338,15 +328,10 @@ test('prune drops what has ended step by step, and nothing else', async () => {
   const { accessToken } = await logIn(user)
   // As in a file that has been in use for a day: a new one trusts no clock yet.
   database.exec(`REPLACE INTO tokenlib_clock (id, trusted) VALUES (1, ${systemClock()})`)
-<<<<<<< HEAD
   const insert = database.prepare(
     `INSERT INTO tokenlib_sessions (sid, user, generation, started_at, last_used_at, expires_at, until)
      VALUES (?, ?, 0, 1, 1, 1, 1)`,
   )
-=======
-  const columns = 'sid, user, generation, started_at, last_used_at, expires_at, until'
-  const insert = database.prepare(`INSERT INTO tokenlib_sessions (${columns}) VALUES (?, ?, 0, 1, 1, 1, 1)`)
->>>>>>> server
   for (const sid of ['one', 'two', 'three']) insert.run(sid, user)
   const { exitCode, stderr, json } = await runCommand(['prune', '--batch', '2', '--json'], {
     env: withoutKey,
