@@ -15,6 +15,8 @@ export interface Property {
   readonly promise: string
   /** Whether a thief tries tokens that cannot yield anything any more. */
   readonly needsDeadTokens: boolean
+  /** After how many answers to the victim a thief must not be served, where that is what is promised. */
+  readonly maxAnswers?: number
   /** What is wrong about a step; `null` for nothing. */
   readonly findViolation: (observation: Observation) => string | null
 }
@@ -43,10 +45,24 @@ export function noFalseLogout({ slack = 0 } = {}): Property {
   }
 }
 
+/** What is left of it when messages are slower than promised. */
+export const NO_HASTY_ALARM: Property = {
+  name: 'NO_HASTY_ALARM',
+  promise:
+    'A request that took less than the grace does not end the session, if its token was alive when it was sent',
+  needsDeadTokens: false,
+  findViolation({ step: { refresh }, bounds }) {
+    if (!refresh?.request || refresh.outcome !== 'reuse') return null
+    const { age, isDead } = refresh.request
+    return age < bounds.grace && !isDead ? 'A request that was only slow ended the session.' : null
+  },
+}
+
 /** Promise 2 of the documentation, in its own words. */
 export const NO_RIDING_ALONG: Property = {
   name: 'NO_RIDING_ALONG',
-  promise: 'Once the victim has moved the session on with a token that was not stolen, the thief gets nothing',
+  promise:
+    'Once the victim has moved the session on with a token that was not stolen, the thief gets nothing',
   needsDeadTokens: false,
   findViolation: ({ before, step: { refresh } }) =>
     refresh?.by === 'thief' && isServed(refresh.outcome) && before.movedBy === 'browser'
@@ -60,6 +76,7 @@ export function fewAnswers(most: number): Property {
     name: 'FEW_ANSWERS',
     promise: `The thief gets nothing after ${most} answers to the victim since the theft`,
     needsDeadTokens: false,
+    maxAnswers: most,
     findViolation: ({ before, step: { refresh } }) =>
       refresh?.by === 'thief' && isServed(refresh.outcome) && before.arrivals >= most
         ? `The thief gets tokens after ${before.arrivals} answers to the victim.`

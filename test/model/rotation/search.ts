@@ -1,5 +1,5 @@
 import type { Observation, Property } from './properties.js'
-import { settle } from './settle.js'
+import { settle, type SettleOptions } from './settle.js'
 import { type Design, listSteps, type Step } from './steps.js'
 import { type Bounds, createWorld } from './world.js'
 
@@ -24,21 +24,20 @@ export interface Event {
 }
 
 export interface Finding {
-  /** How many worlds were found that differ. */
-  readonly worlds: number
+  /** The keys of the worlds that were found. */
+  readonly worlds: ReadonlySet<string>
   readonly steps: number
-  /** `null` where all properties hold in all histories. */
+  /** Whether every world was looked at. A search ends early at a violation, or when there are too many worlds. */
+  readonly isComplete: boolean
+  /** The first history that was found; `null` for none. */
   readonly violation: Violation | null
 }
 
-// No scenario is near it. A search that is stopped shows nothing, so it throws.
-const MAX_WORLDS = 2_000_000
-
 /** Looks at every history within the bounds, the shortest first. */
-export function search({ bounds, properties }: Scenario, design: Design): Finding {
+export function search({ bounds, properties }: Scenario, design: Design, maxWorlds = 200_000): Finding {
   const { rule } = design
-  const keepsDead = properties.some(({ needsDeadTokens }) => needsDeadTokens)
-  const first = settle(createWorld(bounds), bounds, rule, keepsDead)
+  const options = toSettleOptions({ bounds, properties }, design)
+  const first = settle(createWorld(bounds), options)
   const seen = new Set([first.key])
   const origins: Origin[] = [{ from: -1, choice: -1 }]
   let steps = 0
@@ -51,14 +50,14 @@ export function search({ bounds, properties }: Scenario, design: Design): Findin
         const origin = { from: offset + index, choice }
         const broken = findBroken(properties, { before, step, bounds, rule })
         if (broken !== null) {
-          const history = tellHistory(bounds, design, keepsDead, listChoices(origins, origin))
-          return { worlds: seen.size, steps, violation: { ...broken, history } }
+          const history = tellHistory(design, options, listChoices(origins, origin))
+          return { worlds: seen, steps, isComplete: false, violation: { ...broken, history } }
         }
         if (isEnd(step)) continue
-        const { world, key } = settle(step.world, bounds, rule, keepsDead)
+        const { world, key } = settle(step.world, options)
         if (seen.has(key)) continue
         seen.add(key)
-        if (seen.size > MAX_WORLDS) throw new Error(`More than ${MAX_WORLDS} worlds`)
+        if (seen.size > maxWorlds) return { worlds: seen, steps, isComplete: false, violation: null }
         origins.push(origin)
         next.push(world)
       }
@@ -66,7 +65,15 @@ export function search({ bounds, properties }: Scenario, design: Design): Findin
     offset += level.length
     level = next
   }
-  return { worlds: seen.size, steps, violation: null }
+  return { worlds: seen, steps, isComplete: true, violation: null }
+}
+
+/** How the worlds of a scenario are settled. */
+export function toSettleOptions(
+  { bounds, properties }: Pick<Scenario, 'bounds' | 'properties'>,
+  { rule }: Design,
+): SettleOptions {
+  return { bounds, rule, keepsDead: properties.some(({ needsDeadTokens }) => needsDeadTokens) }
 }
 
 interface Origin {
@@ -99,29 +106,35 @@ function listChoices(origins: readonly Origin[], last: Origin): readonly number[
 }
 
 // Worlds number their tokens again after every step. This follows each token, so that it has one name in a history.
-function tellHistory(
-  bounds: Bounds,
-  design: Design,
-  keepsDead: boolean,
-  choices: readonly number[],
-): readonly Event[] {
+function tellHistory(design: Design, options: SettleOptions, choices: readonly number[]): readonly Event[] {
+  const { bounds } = options
   const history: Event[] = [{ at: 0, text: 'A user logs in. The jar has R1.' }]
   let at = 0
-  let { world, names } = settle(createWorld(bounds), bounds, design.rule, keepsDead)
-  let labels = relabel(new Map([[0, 'the login'], [1, 'R1']]), names)
+  let { world, names } = settle(createWorld(bounds), options)
+  let labels = relabel(
+    new Map([
+      [0, 'the login'],
+      [1, 'R1'],
+    ]),
+    names,
+  )
   let issued = 1
   for (const choice of choices) {
     const step = listSteps(world, bounds, design)[choice]
-    if (step === undefined) throw new Error('A history cannot be told: its steps are not listed in the same order')
+    if (step === undefined)
+      throw new Error('A history cannot be told: its steps are not listed in the same order')
     if (step.world.nextId > world.nextId) labels.set(world.nextId, `R${++issued}`)
     if (step.tell === null) at++
     else history.push({ at, text: step.tell((id) => labels.get(id) ?? 'an older token') })
-    ;({ world, names } = settle(step.world, bounds, design.rule, keepsDead))
+    ;({ world, names } = settle(step.world, options))
     labels = relabel(labels, names)
   }
   return history
 }
 
-function relabel(labels: ReadonlyMap<number, string>, names: ReadonlyMap<number, number>): Map<number, string> {
+function relabel(
+  labels: ReadonlyMap<number, string>,
+  names: ReadonlyMap<number, number>,
+): Map<number, string> {
   return new Map([...names].map(([id, name]) => [name, labels.get(id) ?? 'an older token']))
 }

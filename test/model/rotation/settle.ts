@@ -2,6 +2,7 @@ import {
   type Bounds,
   decide,
   isServed,
+  longestDelay,
   MAX_ARRIVALS,
   type Message,
   type Row,
@@ -19,67 +20,78 @@ export interface Settled {
   readonly names: ReadonlyMap<number, number>
 }
 
+/** What a world is settled by. */
+export interface SettleOptions {
+  readonly bounds: Bounds
+  readonly rule: Rule
+  /** Whether a thief keeps tokens that cannot yield anything. */
+  readonly keepsDead: boolean
+}
+
 /**
  * What makes a search end: times that cannot matter any more stop growing, what nobody can ever use is dropped, generations
  * count from the row, and ids are numbered in the order in which they appear.
  */
-export function settle(world: World, bounds: Bounds, rule: Rule, keepsDead: boolean): Settled {
-  return rename(tidy(world, bounds, rule, keepsDead), bounds)
+export function settle(world: World, options: SettleOptions): Settled {
+  return rename(tidy(world, options), options.bounds)
 }
 
-function tidy(world: World, bounds: Bounds, rule: Rule, keepsDead: boolean): World {
-  const { grace, idle, isEager, accessLifetime } = bounds
+function tidy(world: World, options: SettleOptions): World {
+  const { grace, idle, isEager, accessLifetime, thief, flushDelay, clockChanges } = options.bounds
   // A clock that is set back makes everything younger: what is old by then must still be old.
-  const lead = world.isClockSet ? 0 : Math.max(0, ...bounds.clockChanges.map((change) => -change))
+  const lead = world.isClockSet ? 0 : Math.max(0, ...clockChanges.map((change) => -change))
   const longest = Math.max(grace, idle === null ? 0 : idle + 1) + lead
-  const toToken = (token: Token): Token =>
-    token.age <= longest ? token : { ...token, age: longest }
+  const toToken = (token: Token): Token => (token.age <= longest ? token : { ...token, age: longest })
   const toRow = (row: Row): Row => ({
     ...row,
     movedAgo: Math.min(row.movedAgo, grace + lead),
     usedAgo: idle === null ? 0 : Math.min(row.usedAgo, idle + 1 + lead),
   })
-  const toMessage = ({ kind, token, age }: Message): Message => {
-    const isEndless = (kind === 'answer' ? bounds.answerDelay : bounds.requestDelay) === Infinity
+  const toMessage = (message: Message): Message => {
+    const { kind, token, age } = message
+    const isEndless = longestDelay(kind, options.bounds) === Infinity
     // The age of an answer is taken from the life of its access token.
-    const longestDelay = kind === 'answer' && !isEager ? accessLifetime : 0
-    return { kind, token: token && toToken(token), age: isEndless ? Math.min(age, longestDelay) : age }
+    const most = kind === 'answer' && !isEager ? accessLifetime : 0
+    return { ...message, token: token && toToken(token), age: isEndless ? Math.min(age, most) : age }
   }
-  const row = toRow(world.row)
+  const isFormerNeeded = world.bag === null && (thief === 'exchanged' || thief === 'dead')
   const earlier = world.earlier.slice(0, world.lostWritesLeft).map(toRow)
   const jar = toToken(world.jar)
-  const settled = {
+  const tidied = {
     ...world,
-    row,
+    row: toRow(world.row),
     earlier,
     jar,
-    disk: bounds.flushDelay === null ? jar : toToken(world.disk),
-    former: world.bag === null && world.former && bounds.thief !== 'jar' ? toToken(world.former) : null,
+    disk: flushDelay === null ? jar : toToken(world.disk),
+    unflushed: flushDelay === Infinity ? 0 : world.unflushed,
+    former: isFormerNeeded && world.former ? toToken(world.former) : null,
     accessLeft: isEager ? 0 : world.accessLeft,
     messages: world.messages.map(toMessage),
-    stolen: world.movedBy === null ? world.stolen : null,
+    stolen: world.movedBy === null || earlier.length > 0 ? world.stolen : null,
     advancedAgo: world.movedBy === null ? 0 : Math.min(world.advancedAgo, grace),
     arrivals: Math.min(world.arrivals, MAX_ARRIVALS),
     answeredAgo: idle === null ? 0 : Math.min(world.answeredAgo, idle + 1),
   }
-  if (world.bag === null) return settled
-  const isAlive = (token: Token): boolean =>
-    [row, ...earlier].some((place) => isServed(decide(rule, bounds, place, token).outcome))
-  return { ...settled, bag: toBag(settled, world.bag.map(toToken), keepsDead ? null : isAlive) }
+  return world.bag === null ? tidied : { ...tidied, bag: toBag(tidied, world.bag.map(toToken), options) }
 }
 
 // Of tokens that are alike, the thief needs one. A dead token stays dead: NO_REVIVAL shows it, with thieves who keep them.
 function toBag(
   { row, earlier, jar, disk, stolen }: World,
   bag: readonly Token[],
-  isAlive: ((token: Token) => boolean) | null,
+  { bounds, rule, keepsDead }: SettleOptions,
 ): readonly Token[] {
-  const known = new Set([jar.id, disk.id, stolen])
-  for (const { current, previous } of [row, ...earlier]) known.add(current).add(previous)
+  const places = [row, ...earlier]
+  const known = new Set([
+    jar.id,
+    disk.id,
+    stolen,
+    ...places.flatMap((place) => [place.current, place.previous]),
+  ])
   const kept = new Map<string, Token>()
   for (const token of bag) {
-    if (isAlive !== null && !isAlive(token)) continue
     const { id, parent, generation, age } = token
+    if (!keepsDead && !places.some((place) => isServed(decide(rule, bounds, place, token).outcome))) continue
     const isAncient = generation < row.generation && !known.has(parent)
     const place = `${known.has(id) ? id : ''}/${isAncient ? '' : parent}`
     const alike = `${place}/${Math.max(generation, row.generation - 1)}/${age}`
@@ -87,8 +99,6 @@ function toBag(
   }
   return [...kept.values()]
 }
-
-const KINDS: readonly Message['kind'][] = ['request', 'orphan', 'answer']
 
 function rename(world: World, { lostWrites }: Bounds): Settled {
   const names = new Map<number, number>()
@@ -121,10 +131,9 @@ function rename(world: World, { lostWrites }: Bounds): Settled {
     names.get(id) ?? names.size,
     names.get(parent) ?? names.size,
   ]
-  const rankMessage = ({ kind, token, age }: Message): number[] => [
-    KINDS.indexOf(kind),
-    age,
-    ...(token === null ? [] : rank(token)),
+  const rankMessage = (message: Message): number[] => [
+    ...toNumbers(message),
+    ...(message.token === null ? [] : rank(message.token)),
   ]
 
   const row = toRow(world.row)
@@ -140,6 +149,12 @@ function rename(world: World, { lostWrites }: Bounds): Settled {
   const stolen = world.stolen === null ? null : name(world.stolen)
   const renamed = { ...world, row, earlier, jar, disk, former, messages, bag, stolen, nextId: names.size }
   return { world: renamed, key: toKey(renamed), names }
+}
+
+const KINDS: readonly Message['kind'][] = ['request', 'orphan', 'answer']
+
+function toNumbers({ kind, age, isDead }: Message): number[] {
+  return [KINDS.indexOf(kind), age, isDead ? 1 : 0]
 }
 
 function sortBy<T>(items: readonly T[], rank: (item: T) => readonly number[]): readonly T[] {
@@ -164,26 +179,10 @@ const SIDES = [null, 'browser', 'thief']
 // One character for each number: a search remembers tens of thousands of these.
 function toKey(world: World): string {
   const { row, earlier, jar, disk, former, messages, bag, stolen, movedBy } = world
-  const fromRow = (place: Row): number[] => [
-    place.current,
-    place.previous ?? NOTHING,
-    place.generation,
-    place.movedAgo,
-    place.usedAgo,
-  ]
-  const fromToken = (token: Token | null): number[] =>
-    token === null ? [NOTHING] : [token.id, token.parent, token.generation, token.age]
   const numbers = [
-    ...fromRow(row),
     earlier.length,
-    ...earlier.flatMap(fromRow),
-    ...fromToken(jar),
-    ...fromToken(disk),
-    ...fromToken(former),
     messages.length,
-    ...messages.flatMap(({ kind, token, age }) => [KINDS.indexOf(kind), age, ...fromToken(token)]),
     bag === null ? NOTHING : bag.length,
-    ...(bag ?? []).flatMap(fromToken),
     stolen ?? NOTHING,
     SIDES.indexOf(movedBy),
     world.advancedAgo,
@@ -195,5 +194,18 @@ function toKey(world: World): string {
     world.lostWritesLeft,
     world.isClockSet ? 1 : 0,
   ]
+  const addRow = ({ current, previous, generation, movedAgo, usedAgo }: Row): unknown =>
+    numbers.push(current, previous ?? NOTHING, generation, movedAgo, usedAgo)
+  const addToken = (token: Token | null): unknown =>
+    token === null ? numbers.push(NOTHING) : numbers.push(token.id, token.parent, token.generation, token.age)
+  addRow(row)
+  for (const place of earlier) addRow(place)
+  for (const token of [jar, disk, former]) addToken(token)
+  for (const message of messages) {
+    numbers.push(...toNumbers(message))
+    addToken(message.token)
+  }
+  for (const token of bag ?? []) addToken(token)
+  // Far from zero, and below the first surrogate.
   return String.fromCharCode(...numbers.map((number) => number + 1000))
 }

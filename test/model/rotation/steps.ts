@@ -1,5 +1,16 @@
 import type { RotationDecision } from '../../../src/revocation/rotation.js'
-import { type Bounds, decide, isServed, type Message, type Row, type Rule, type Side, type Token, type World } from './world.js'
+import {
+  type Bounds,
+  decide,
+  isServed,
+  longestDelay,
+  type Message,
+  type Row,
+  type Rule,
+  type Side,
+  type Token,
+  type World,
+} from './world.js'
 
 /** A rule and what is around it, as it is shipped or as a variant has it. */
 export interface Design {
@@ -14,6 +25,8 @@ export interface Design {
 export interface Refresh {
   readonly by: Side
   readonly outcome: RotationDecision['outcome']
+  /** The request; `null` for a thief, whose requests take no time. */
+  readonly request: Message | null
 }
 
 /** One thing that can happen next. */
@@ -28,7 +41,7 @@ export interface Step {
 export function listSteps(world: World, bounds: Bounds, design: Design): readonly Step[] {
   return [
     ...listMoments(world, bounds),
-    ...listSendings(world, bounds),
+    ...listSendings(world, bounds, design),
     ...world.messages.flatMap((message, index) => listArrivals(world, bounds, design, message, index)),
     ...listCrashes(world, bounds),
     ...listThefts(world, bounds, design),
@@ -37,8 +50,7 @@ export function listSteps(world: World, bounds: Bounds, design: Design): readonl
 }
 
 function listMoments(world: World, bounds: Bounds): readonly Step[] {
-  const isDue = ({ kind, age }: Message): boolean =>
-    age >= (kind === 'answer' ? bounds.answerDelay : bounds.requestDelay)
+  const isDue = ({ kind, age }: Message): boolean => age >= longestDelay(kind, bounds)
   if (world.messages.some(isDue)) return []
   const isBehind = world.disk.id !== world.jar.id
   if (isBehind && world.unflushed === bounds.flushDelay) return []
@@ -54,13 +66,14 @@ function listMoments(world: World, bounds: Bounds): readonly Step[] {
   return [{ world: later, refresh: null, tell: null }]
 }
 
-function listSendings(world: World, { tabs, isEager }: Bounds): readonly Step[] {
-  if (world.messages.length >= tabs || !(isEager || world.accessLeft === 0)) return []
-  const { jar } = world
-  const sent: Message = { kind: 'request', token: jar, age: 0 }
+function listSendings(world: World, bounds: Bounds, { rule }: Design): readonly Step[] {
+  const { jar, row, messages } = world
+  if (messages.length >= bounds.tabs || !(bounds.isEager || world.accessLeft === 0)) return []
+  const isDead = !isServed(decide(rule, bounds, row, jar).outcome)
+  const sent: Message = { kind: 'request', token: jar, age: 0, isDead }
   return [
     {
-      world: { ...world, messages: [...world.messages, sent] },
+      world: { ...world, messages: [...messages, sent] },
       refresh: null,
       tell: (name) => `A tab sends ${name(jar.id)}.`,
     },
@@ -86,17 +99,24 @@ function listArrivals(
   }
   if (kind === 'answer') return [...steps, deliver(left, bounds, message)]
   if (token === null) return steps
+  if (kind === 'request' && bounds.orphanDelay !== null) {
+    steps.push({
+      world: { ...world, messages: world.messages.with(index, { ...message, kind: 'orphan' }) },
+      refresh: null,
+      tell: (name) => `A tab gives up on its request with ${name(token.id)}, which is still under way.`,
+    })
+  }
   const delay = age === 0 ? '' : ` after ${age}`
   for (const isCopied of world.duplicatesLeft > 0 ? [false, true] : [false]) {
     const before = isCopied ? { ...world, duplicatesLeft: world.duplicatesLeft - 1 } : left
     for (const served of serve(before, bounds, design, token, 'browser')) {
       const { outcome, issued, lag } = served
-      const answer: Message = { kind: 'answer', token: issued, age: 0 }
+      const answer: Message = { kind: 'answer', token: issued, age: 0, isDead: false }
       const isAnswered = isServed(outcome) && kind === 'request'
       const messages = isAnswered ? [...before.messages, answer] : before.messages
       steps.push({
         world: { ...served.world, messages },
-        refresh: { by: 'browser', outcome },
+        refresh: { by: 'browser', outcome, request: message },
         tell: (name) =>
           `The server gets ${name(token.id)}${delay}: ${outcome}${tellIssued(outcome, issued, lag, name)}.` +
           (isCopied ? ' A second copy of the request is still under way.' : ''),
@@ -129,8 +149,8 @@ function listCrashes(world: World, { flushDelay }: Bounds): readonly Step[] {
   if (flushDelay === null) return []
   const { jar, disk } = world
   const flushed = { ...world, disk: jar, unflushed: 0 }
-  const orphans = world.messages.filter(({ kind }) => kind !== 'answer').map(
-    ({ token, age }): Message => ({ kind: 'orphan', token, age }),
+  const orphans = world.messages.flatMap((message): Message[] =>
+    message.kind === 'answer' ? [] : [{ ...message, kind: 'orphan' }],
   )
   const crashed = { ...world, jar: disk, unflushed: 0, accessLeft: 0, messages: orphans }
   return [
@@ -146,20 +166,29 @@ function listCrashes(world: World, { flushDelay }: Bounds): readonly Step[] {
 }
 
 function listThefts(world: World, bounds: Bounds, design: Design): readonly Step[] {
-  const { bag, jar, former, row } = world
-  if (bag === null) {
-    if (bounds.thief === 'jar') return [steal(world, jar, 'copies the jar, which has')]
-    if (bounds.thief === null || former === null || former.id === jar.id) return []
-    const isDead = !isServed(decide(design.rule, bounds, row, former).outcome)
-    return isDead || bounds.thief === 'exchanged' ? [steal(world, former, 'finds an old token,')] : []
-  }
+  const { bag } = world
+  if (bag === null) return listCopies(world, bounds, design)
   return bag.flatMap((token) =>
     serve(world, bounds, design, token, 'thief').map(({ world: after, outcome, issued, lag }) => ({
       world: issued === null ? after : { ...after, bag: [...bag, issued] },
-      refresh: { by: 'thief', outcome },
-      tell: (name) => `The thief presents ${name(token.id)}: ${outcome}${tellIssued(outcome, issued, lag, name)}.`,
+      refresh: { by: 'thief', outcome, request: null },
+      tell: (name) =>
+        `The thief presents ${name(token.id)}: ${outcome}${tellIssued(outcome, issued, lag, name)}.`,
     })),
   )
+}
+
+function listCopies(world: World, bounds: Bounds, { rule }: Design): readonly Step[] {
+  const { jar, former, row, messages } = world
+  if (bounds.thief === 'jar') return [steal(world, jar, 'copies the jar, which has')]
+  if (bounds.thief === 'answer') {
+    return messages.flatMap(({ kind, token }) =>
+      kind === 'answer' && token !== null ? [steal(world, token, 'reads the answer with')] : [],
+    )
+  }
+  if (bounds.thief === null || former === null || former.id === jar.id) return []
+  const isDead = !isServed(decide(rule, bounds, row, former).outcome)
+  return isDead || bounds.thief === 'exchanged' ? [steal(world, former, 'finds an old token,')] : []
 }
 
 function steal(world: World, token: Token, deed: string): Step {
@@ -175,7 +204,8 @@ function listFaults(world: World, { clockChanges }: Bounds): readonly Step[] {
   const [lost, ...earlier] = world.earlier
   if (lost !== undefined) {
     steps.push({
-      world: { ...world, row: lost, earlier, lostWritesLeft: world.lostWritesLeft - 1 },
+      // Whoever moved the session on may have to do it again.
+      world: { ...world, row: lost, earlier, lostWritesLeft: world.lostWritesLeft - 1, movedBy: null },
       refresh: null,
       tell: (name) => `The store loses its last write: ${name(lost.current)} is current again.`,
     })

@@ -17,6 +17,8 @@ export interface Bounds {
   /** How long a request can be under way; `Infinity` for any time. */
   readonly requestDelay: number
   readonly answerDelay: number
+  /** The same for a request that its tab gave up on: nobody gets the answer. `null` for tabs that never give up. */
+  readonly orphanDelay: number | null
   readonly losesMessages: boolean
   /** How many requests reach the server twice. */
   readonly duplicates: number
@@ -28,8 +30,8 @@ export interface Bounds {
   readonly flushDelay: number | null
   /** Whether the browser ignores the refresh tokens that it gets. */
   readonly dropsCookies: boolean
-  /** What a thief can copy: the jar, a token that the jar had before, or only such a token that is dead. */
-  readonly thief: 'jar' | 'exchanged' | 'dead' | null
+  /** What a thief can copy, once: the jar, an answer under way, what the jar had before, or that only if it is dead. */
+  readonly thief: 'jar' | 'answer' | 'exchanged' | 'dead' | null
 }
 
 /** A refresh token. */
@@ -51,11 +53,13 @@ export interface Row {
   readonly usedAgo: number
 }
 
-/** A message under way. An `orphan` is a request whose browser has crashed. An answer can have an access token only. */
+/** A message under way. An `orphan` is a request that nobody waits for. An answer can have an access token only. */
 export interface Message {
   readonly kind: 'request' | 'orphan' | 'answer'
   readonly token: Token | null
   readonly age: number
+  /** Whether the token was dead when it was sent. */
+  readonly isDead: boolean
 }
 
 /** Who refreshes: an honest browser, or someone with a copy of its cookies. */
@@ -95,6 +99,15 @@ export interface World {
 
 /** More arrivals than this are not counted. */
 export const MAX_ARRIVALS = 6
+
+/** How long a message can be under way. */
+export function longestDelay(
+  kind: Message['kind'],
+  { requestDelay, answerDelay, orphanDelay }: Bounds,
+): number {
+  if (kind === 'answer') return answerDelay
+  return kind === 'orphan' ? (orphanDelay ?? requestDelay) : requestDelay
+}
 
 // Far enough from zero for every moment and generation of a small world.
 const NOW = 1_000_000
