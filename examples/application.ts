@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import {
   type Dependency,
   MissingTokenError,
+  type RefreshedTokens,
   type RequestToken,
   type SessionClientOptions,
   TokenConfig,
   type TokenConfigOptions,
   type TokenManager,
-  type TokenPair,
   type TokenPayload,
   type RevocationStore,
 } from 'tokenlib'

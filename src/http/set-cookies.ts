@@ -20,9 +20,12 @@ export function setAccessCookies(tokens: Configured, token: string): string[] {
   return createCookies(tokens.config, 'access', token)
 }
 
-/** The `Set-Cookie` values that give a browser a refresh token, and its CSRF value where that is on. */
-export function setRefreshCookies(tokens: Configured, token: string): string[] {
-  return createCookies(tokens.config, 'refresh', token)
+/**
+ * The `Set-Cookie` values that give a browser a refresh token, and its CSRF value where that is on. None for the `null` of
+ * a refresh: the browser keeps the cookies that it has.
+ */
+export function setRefreshCookies(tokens: Configured, token: string | null): string[] {
+  return token === null ? [] : createCookies(tokens.config, 'refresh', token)
 }
 
 /** The `Set-Cookie` values that delete the access cookies. */

@@ -25,6 +25,8 @@ export interface Settings extends ResolvedKeys {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly store: Omit<ConnectionRules, 'now' | 'random' | 'clients' | 'emit' | 'observers'>
+  /** How long after a refresh its tokens may still be sent, in milliseconds. */
+  readonly sendWithinMs: number
   readonly verifiedCacheSize: number
 }
 
@@ -51,6 +53,7 @@ export function resolveSettings(
   const { JWT_IDENTITY_CLAIM: identityClaim } = config
   const own = { keys: keys.verifying, issuers: ownIssuers }
   const issuers = createIssuers(list, { emit, leeway, identityClaim }, own, () => keyOptions.now?.() ?? 0)
+  const store = resolveStore(config, issuers)
   const settings: Settings = {
     keys,
     setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => assertOwnKeys(issuers, added))),
@@ -68,7 +71,9 @@ export function resolveSettings(
     schema,
     identityClaim,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
-    store: resolveStore(config, issuers),
+    store,
+    // Two round trips have to fit into the grace or, without one, between two refreshes at expiry.
+    sendWithinMs: (store.graceMs || toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES)) / 4,
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)

@@ -157,13 +157,13 @@ function cookieCases({ test }: SessionCases): void {
     const { browser, user, clock } = given
     await browser.logIn(user)
     for (const [wait, expected] of [
+      ['10s', ALL_COOKIES],
       ['9s', ALL_COOKIES.slice(0, 2)],
       ['1s', ALL_COOKIES],
-      ['9s', ALL_COOKIES.slice(0, 2)],
     ] as const) {
       clock.advance(wait)
       const { status, headers } = await browser.send('POST refresh')
-      const names = headers.getSetCookie().map((cookie) => cookie.split('=')[0])
+      const names = headers.getSetCookie().map((cookie) => cookie.split('=')[0] ?? '')
       deepEqual([status, names.toSorted()], [200, expected])
     }
   })

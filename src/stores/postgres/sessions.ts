@@ -1,5 +1,6 @@
 import {
   decideRotation,
+  ROOT,
   type Rotation,
   type RotationDecision,
   type RotationState,
@@ -120,7 +121,7 @@ export function createPostgresSessions(
         token.parent,
         token.generation,
         toMilliseconds(token.issuedAt),
-        toMilliseconds(options.graceMs),
+        token.parent === ROOT ? 0 : toMilliseconds(options.graceMs),
         toMilliseconds(Math.floor(options.idleMs)),
         options.ip,
         options.userAgent,
