@@ -128,8 +128,8 @@ export function createDurableObjectStore(
         assertSessionLimit(limit)
         return call('openLimited', session, limit)
       },
-      rotate: (sid, generation, rules) => call('rotate', sid, generation, rules),
-      present: (sid, generation, rules) => call('present', sid, generation, rules),
+      rotate: (sid, token, rotation) => call('rotate', sid, token, rotation),
+      present: (sid, token, rules) => call('present', sid, token, rules),
       async list(user, page) {
         // Here as well: JSON has no NaN.
         parseListOptions(page)
@@ -141,14 +141,16 @@ export function createDurableObjectStore(
   })
 }
 
-// Done twice, they do the same as once. A rotation does not: the second one presents a token that is used by then. A
-// log-in with a limit does not either: each time, it makes room for one more. A claim finds itself the second time.
+// Done twice, they do the same as once: a refresh token may be repeated. A log-in does not: each time, it opens a session
+// and makes room for one more. A claim finds itself the second time.
 const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
   'prepare',
   'revoke',
   'lookup',
   'feed',
   'prune',
+  'rotate',
+  'present',
   'list',
   'get',
 ])

@@ -123,10 +123,9 @@ export function createSqliteStore(
           ? afterRevoking(answer)
           : afterWrite(answer)
       },
-      rotate: async (sid, generation, rules) =>
-        afterWrite(afterReuse(await use().sessions.rotate(sid, generation, rules))),
-      present: async (sid, generation, rules) =>
-        afterReuse(await use().sessions.present(sid, generation, rules)),
+      rotate: async (sid, token, rotation) =>
+        afterWrite(afterReuse(await use().sessions.rotate(sid, token, rotation))),
+      present: async (sid, token, rules) => afterReuse(await use().sessions.present(sid, token, rules)),
       list: async (user, page) => use().sessions.list(user, page),
       get: async (sid, rules) => use().sessions.get(sid, rules),
     },

@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
+import { toFirstPlace } from '../revocation/rotation.js'
 import type {
   LimitedOpening,
   NewSession,
@@ -10,10 +11,12 @@ import type {
 import { MAX_ENDED_AT_ONCE } from '../revocation/store-rules.js'
 import { entry, readFrom } from './feed-contract.js'
 import {
+  firstToken,
   HOUR,
   LIST,
   openMany,
   revocationOf,
+  rotateFirst,
   RULES,
   session,
   type StoreFixture,
@@ -55,11 +58,11 @@ export function limitContract(tests: StoreTests): void {
     const revoked = entry('session', first as string, now() - 3000 + HOUR + 1000)
     deepEqual((await readFrom(store, position)).entries, [revoked])
     deepEqual([...(await store.lookup([revoked]))], [FOREVER])
-    deepEqual(await sessions.rotate(first as string, 0, RULES), ENDED)
-    deepEqual(await sessions.present(first as string, 0, RULES), ENDED)
+    deepEqual(await rotateFirst(sessions, first as string), ENDED)
+    deepEqual(await sessions.present(first as string, firstToken(first as string), RULES), ENDED)
     equal(await sessions.get(first as string, RULES), null)
     for (const { sid } of [newest, other, { sid: second as string }]) {
-      equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+      equal((await rotateFirst(sessions, sid)).outcome, 'advanced')
     }
   })
 
@@ -75,9 +78,8 @@ export function limitContract(tests: StoreTests): void {
         sid,
         user: 'ada',
         startedAt,
-        lastUsedAt: startedAt,
         expiresAt: now() + HOUR,
-        generation: 0,
+        ...toFirstPlace(startedAt),
         ...client,
       })
     },
@@ -151,7 +153,7 @@ export function limitContract(tests: StoreTests): void {
     'a use keeps a session from being idle, not from being the oldest',
     async (sessions, fixture) => {
       const [oldest] = await openInTurn(sessions, fixture, 2)
-      await sessions.rotate(oldest as string, 0, RULES)
+      await rotateFirst(sessions, oldest as string)
       deepEqual((await open(sessions, session(fixture), endOldest(2))).ended, [oldest])
     },
   )

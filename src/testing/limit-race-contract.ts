@@ -3,7 +3,7 @@ import { FOREVER } from '../revocation/revocation.js'
 import type { SessionStore } from '../revocation/session-store.js'
 import { readFrom } from './feed-contract.js'
 import { endOldest, ENDED, open, openInTurn, openLimited, refuse, sidsOf } from './limit-contract.js'
-import { LIST, RULES, session, type StoreTests, testSessions } from './store-fixture.js'
+import { LIST, rotateFirst, session, type StoreTests, testSessions } from './store-fixture.js'
 
 /** What a store promises of a limit of sessions to those who log in at the same time. */
 export function limitRaceContract(tests: StoreTests): void {
@@ -28,8 +28,10 @@ export function limitRaceContract(tests: StoreTests): void {
     }
     const { entries } = await readFrom(fixture.store, position)
     deepEqual(entries.map(({ id }) => id).toSorted(), ended.toSorted())
-    for (const sid of ended) deepEqual(await sessions.rotate(sid, 0, RULES), ENDED)
-    for (const sid of [...live, grace.sid]) equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+    for (const sid of ended) deepEqual(await rotateFirst(sessions, sid), ENDED)
+    for (const sid of [...live, grace.sid]) {
+      equal((await rotateFirst(sessions, sid)).outcome, 'advanced')
+    }
   })
 
   withSessions(

@@ -8,7 +8,7 @@ import {
   openMany,
   readPages,
   revocationOf,
-  RULES,
+  rotateFirst,
   session,
   testSessions,
   HOUR,
@@ -70,7 +70,7 @@ export function listContract(tests: StoreTests): void {
     }
     const [a, b, c, d, e, f] = toIds(opened)
     advance(60_000)
-    for (const sid of [a, c, e]) await sessions.rotate(sid ?? '', 0, RULES)
+    for (const sid of [a, c, e]) await rotateFirst(sessions, sid ?? '')
     // The last one of those that nobody used is just within its time.
     deepEqual(await listIds(sessions, { ...LIST, idleMs: 60_001 }), [f, e, c, a])
     // A page is filled with what is live.

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import type { LostData, RevocationStore } from '../revocation/store.js'
 import { entry } from './feed-contract.js'
-import { HOUR, session, type StoreTests } from './store-fixture.js'
+import { HOUR, rotateFirst, session, type StoreTests } from './store-fixture.js'
 
 /** What a store promises to a replica that gives back what it lost, and waits to be woken. */
 export function restoreContract({ test, isShared }: StoreTests): void {
@@ -50,8 +50,7 @@ export function restoreContract({ test, isShared }: StoreTests): void {
     const { sid } = await store.sessions.open(session(fixture))
     await restore(store, [entry('session', sid, now() + HOUR)])
     equal(await store.sessions.get(sid, { idleMs: FOREVER }), null)
-    const rules = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
-    deepEqual(await store.sessions.rotate(sid, 0, rules), { outcome: 'ended' })
+    deepEqual(await rotateFirst(store.sessions, sid), { outcome: 'ended' })
   })
 
   test('whoever watches is called after a revocation, until it stops', async ({ store, another, now }) => {

@@ -1,13 +1,18 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { FOREVER } from '../revocation/revocation.js'
-import type { Reuse, Rotation } from '../revocation/session-store.js'
-import { entry } from './feed-contract.js'
+import { type PresentedToken, type Rotation, toCoarseMs } from '../revocation/rotation.js'
+import type { SessionStore } from '../revocation/session-store.js'
+import { entry, readFrom } from './feed-contract.js'
 import {
+  childOf,
+  firstToken,
   HOUR,
   LIST,
+  NO_GRACE,
   revocationOf,
   RULES,
   session,
+  type StoreFixture,
   type StoreTests,
   testOneSession,
   testSessions,
@@ -16,268 +21,268 @@ import {
 const { graceMs: GRACE } = RULES
 const CURRENT = { outcome: 'current' }
 const ENDED = { outcome: 'ended' }
+const CLIENT = { ip: '192.0.2.1', userAgent: 'first' }
+const OTHER_CLIENT = { ip: '2001:db8::2', userAgent: '' }
 
-// Of a session whose client is not known.
-const reused = (generation: number): Reuse => ({
-  outcome: 'reused',
-  generation,
-  client: { ip: null, userAgent: null },
-})
+// What becomes of each token of a session that has moved on three times, within the grace of the last time and after it.
+const TABLE = [
+  ['current', 'repeated', 'repeated'],
+  ['child', 'kept', 'advanced'],
+  ['previous', 'superseded', 'reused'],
+  ['sibling', 'superseded', 'reused'],
+  ['first', 'reused', 'reused'],
+  ['aunt', 'reused', 'reused'],
+  ['cousin', 'reused', 'reused'],
+  ['niece', 'reused', 'reused'],
+  ['grandchild', 'kept', 'advanced'],
+  ['farAhead', 'kept', 'advanced'],
+] as const
 
-/** What a store promises of refresh tokens that are presented, in turn, again, too late and at the same time. */
+type Family = Record<(typeof TABLE)[number][0], PresentedToken>
+
+// By a clock that may have been set back.
+const WITHIN_GRACE = [0, GRACE - 1, 1 - GRACE]
+const AFTER_GRACE = [GRACE, 4 * GRACE, -GRACE]
+
+/** What a store promises of refresh tokens that are exchanged: in turn, again, too late and at the same time. */
 export function rotationContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
   const withSession = testOneSession(tests)
 
-  withSession('every rotation moves one generation on, to the same end', async (sid, sessions, fixture) => {
-    const expiresAt = fixture.now() + HOUR
-    for (const generation of [0, 1, 2]) {
-      deepEqual(await sessions.rotate(sid, generation, RULES), {
-        outcome: 'rotated',
-        generation: generation + 1,
-        expiresAt,
-      })
-      fixture.advance(GRACE)
+  tableContract(tests, 'rotate')
+
+  withSessions('a use that moves nothing is noted when the last one is old', async (sessions, fixture) => {
+    const { now, advance } = fixture
+    const { sid, tokens } = await openFamily(sessions, fixture)
+    const movedAt = now()
+    const rules = { ...RULES, graceMs: HOUR }
+    for (const idleMs of [FOREVER, 40_000]) {
+      for (const token of [tokens.current, tokens.child]) {
+        const before = await sessions.get(sid, RULES)
+        advance(toCoarseMs({ ...rules, idleMs }))
+        await sessions.rotate(sid, token, { ...rules, idleMs })
+        deepEqual(await sessions.get(sid, RULES), before)
+        advance(1)
+        await sessions.rotate(sid, token, { ...rules, idleMs, ...OTHER_CLIENT })
+        deepEqual(await sessions.get(sid, RULES), { ...before, movedAt, lastUsedAt: now() })
+        equal((await sessions.list('ada', LIST))[0]?.lastUsedAt, now())
+      }
     }
   })
 
-  withSession(
-    'within the grace of a rotation the session does not move on again',
-    async (sid, sessions, fixture) => {
-      const expiresAt = fixture.now() + HOUR
-      await sessions.rotate(sid, 0, RULES)
-      const before = await sessions.get(sid, RULES)
-      // Requests with both tokens are under way: whatever their order, all of them get the newest generation.
-      for (const generation of [1, 0, 1, 1, 0]) {
-        fixture.advance(1999)
-        const rotation = await sessions.rotate(sid, generation, {
-          ...RULES,
-          ip: '192.0.2.9',
-          userAgent: 'other',
-        })
-        deepEqual(rotation, { outcome: 'replayed', generation: 1, expiresAt })
-      }
-      deepEqual(await sessions.get(sid, RULES), before)
-      fixture.advance(5)
-      equal((await sessions.rotate(sid, 1, RULES)).outcome, 'rotated')
-    },
-  )
-
-  withSession(
-    'without a grace, and with a short idle time, it moves on every time',
-    async (sid, sessions) => {
-      for (const [generation, rules] of [
-        [0, RULES],
-        [1, { ...RULES, graceMs: 0 }],
-        [2, { ...RULES, idleMs: 2 * GRACE - 1 }],
-      ] as const) {
-        equal((await sessions.rotate(sid, generation, rules)).outcome, 'rotated')
-      }
-    },
-  )
-
-  withSession('the token before the last is good again within the grace', async (sid, sessions, fixture) => {
-    const expiresAt = fixture.now() + HOUR
-    await sessions.rotate(sid, 0, RULES)
-    fixture.advance(9999)
-    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'replayed', generation: 1, expiresAt })
-    fixture.advance(1)
-    equal((await sessions.rotate(sid, 1, RULES)).outcome, 'rotated')
+  withSession('what is not known of a client leaves what was known', async (sid, sessions, { now }) => {
+    let token = firstToken(sid)
+    for (const [given, expected] of [
+      [{ ip: '192.0.2.1' }, { ip: '192.0.2.1', userAgent: null }],
+      [{ userAgent: 'first' }, CLIENT],
+      [{}, CLIENT],
+      [{ userAgent: '' }, { ...CLIENT, userAgent: '' }],
+    ] as const) {
+      await sessions.rotate(sid, token, { ...NO_GRACE, ...given })
+      const { ip, userAgent } = (await sessions.get(sid, RULES)) ?? {}
+      deepEqual({ ip, userAgent }, expected)
+      token = childOf(token, now())
+    }
   })
 
-  withSession('a replay changes neither the grace nor the session', async (sid, sessions, fixture) => {
-    await sessions.rotate(sid, 0, RULES)
-    const before = await sessions.list('ada', LIST)
-    fixture.advance(9000)
-    await sessions.rotate(sid, 0, { ...RULES, ip: '192.0.2.9', userAgent: 'other' })
-    deepEqual(await sessions.list('ada', LIST), before)
-    fixture.advance(1000)
-    deepEqual(await sessions.rotate(sid, 0, RULES), reused(1))
-  })
-
-  withSession('rotation does not move the end of a session or its tokens', async (sid, sessions, fixture) => {
-    const end = fixture.now() + HOUR
-    fixture.advance(HOUR / 2)
-    deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'rotated', generation: 1, expiresAt: end })
-    fixture.advance(HOUR / 2 + 1000)
-    deepEqual(await sessions.rotate(sid, 1, RULES), ENDED)
-  })
-
-  withSession('a store that lost a rotation catches up', async (sid, sessions, { now, advance }) => {
-    const rotation = await sessions.rotate(sid, 5000, RULES)
-    deepEqual(rotation, { outcome: 'rotated', generation: 5001, expiresAt: now() + HOUR })
-    advance(GRACE)
-    equal((await sessions.rotate(sid, 5001, RULES)).outcome, 'rotated')
-  })
-
-  withSession('of many rotations at the same time one wins; all agree', async (sid, sessions, fixture) => {
-    const other = tests.isShared ? await fixture.another() : fixture.store
-    for (const generation of [0, 1, 2]) {
-      const rotations = await Promise.all(
-        Array.from({ length: 50 }, (_, at) =>
-          ((at % 2 ? other.sessions : null) ?? sessions).rotate(sid, generation, RULES),
-        ),
-      )
-      equal(count(rotations, 'rotated'), 1)
-      equal(count(rotations, 'replayed'), 49)
-      const generations = rotations.map((rotation) => 'generation' in rotation && rotation.generation)
-      deepEqual(new Set(generations), new Set([generation + 1]))
+  withSession('of many uses of a token at once one moves the session on', async (sid, sessions, fixture) => {
+    let token = firstToken(sid)
+    for (let round = 0; round < 3; round++) {
       fixture.advance(GRACE)
+      const outcomes = await rotateAtOnce(tests, fixture, sid, fiftyTimes(token))
+      deepEqual(outcomes.toSorted(), ['advanced', ...fiftyTimes('repeated').slice(1)])
+      const after = await sessions.get(sid, RULES)
+      equal(after?.current, token.id)
+      fixture.advance(GRACE)
+      deepEqual(await rotateAtOnce(tests, fixture, sid, fiftyTimes(token)), fiftyTimes('repeated'))
+      deepEqual(await sessions.get(sid, RULES), after)
+      token = childOf(token, fixture.now())
+    }
+  })
+
+  withSessions('of siblings at once one moves the session on', async (sessions, fixture) => {
+    const { sid, tokens } = await openFamily(sessions, fixture)
+    let { current }: { current: PresentedToken } = tokens
+    for (let round = 0; round < 5; round++) {
+      const siblings = [childOf(current, fixture.now()), childOf(current, fixture.now())]
+      fixture.advance(GRACE)
+      const outcomes = await rotateAtOnce(tests, fixture, sid, siblings)
+      deepEqual(outcomes.toSorted(), ['advanced', 'superseded'])
+      current = siblings[outcomes.indexOf('advanced')] ?? current
+      equal((await sessions.get(sid, RULES))?.current, current.id)
     }
   })
 
   withSessions('after a revocation resolved, no rotation succeeds', async (sessions, { store, now }) => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => sessions.open(session({ now }))))
     const outcomes = opened.map(async ({ sid }) => {
-      const racing = [sessions.rotate(sid, 0, RULES), sessions.rotate(sid, 0, RULES)]
+      const token = firstToken(sid)
+      const racing = [sessions.rotate(sid, token, RULES), sessions.rotate(sid, token, NO_GRACE)]
       await store.revoke([entry('session', sid, now() + HOUR)])
-      const after = await sessions.rotate(sid, 1, RULES)
+      const after = await sessions.rotate(sid, token, RULES)
       await Promise.all(racing)
       return after.outcome
     })
     deepEqual(new Set(await Promise.all(outcomes)), new Set(['ended']))
   })
-
-  endingContract(tests, 'rotate')
-}
-
-function count(rotations: readonly Rotation[], outcome: Rotation['outcome']): number {
-  return rotations.filter((rotation) => rotation.outcome === outcome).length
 }
 
 /** What a store promises of refresh tokens that are presented while their session does not move on. */
 export function presentContract(tests: StoreTests): void {
-  const withSession = testOneSession(tests)
+  const withSessions = testSessions(tests)
 
-  withSession('presenting the newest token changes nothing', async (sid, sessions, { store, advance }) => {
-    const { position } = await store.revoke([])
-    for (const generation of [0, 1]) {
-      const before = await sessions.get(sid, RULES)
-      advance(GRACE)
-      for (let time = 0; time < 3; time++) deepEqual(await sessions.present(sid, generation, RULES), CURRENT)
-      deepEqual(await sessions.get(sid, RULES), before)
-      deepEqual(await sessions.rotate(sid, generation, RULES), {
-        outcome: 'rotated',
-        generation: generation + 1,
-        expiresAt: before?.expiresAt,
-      })
-    }
-    deepEqual((await store.feed(position, { waitMs: 0 })).entries, [])
-  })
-
-  withSession('the token before the newest is current within the grace', async (sid, sessions, fixture) => {
-    await sessions.rotate(sid, 0, RULES)
-    fixture.advance(9999)
-    deepEqual(await sessions.present(sid, 0, RULES), CURRENT)
-    // Presenting it did not lengthen the grace.
-    fixture.advance(1)
-    deepEqual(await sessions.present(sid, 0, RULES), reused(1))
-  })
-
-  withSession('a generation ahead of the store is current', async (sid, sessions) => {
-    deepEqual(await sessions.present(sid, 5000, RULES), CURRENT)
-    // The store did not catch up: that is for a rotation.
-    deepEqual(await sessions.present(sid, 0, RULES), CURRENT)
-    equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
-  })
+  tableContract(tests, 'present')
 
   for (const kind of ['session', 'user', 'all'] as const) {
-    withSession(`revoking ${kind} ends what is presented`, async (sid, sessions, { store }) => {
-      await sessions.rotate(sid, 0, RULES)
-      await store.revoke([revocationOf(kind, sid)])
-      for (const generation of [0, 1, 2]) deepEqual(await sessions.present(sid, generation, RULES), ENDED)
+    withSessions(`revoking ${kind} ends what is presented`, async (sessions, fixture) => {
+      const { sid, tokens } = await openFamily(sessions, fixture)
+      await fixture.store.revoke([revocationOf(kind, sid)])
+      for (const token of Object.values(tokens)) deepEqual(await sessions.present(sid, token, RULES), ENDED)
     })
   }
 
-  withSession('of many that present an old token at once one is told', async (sid, sessions, fixture) => {
+  withSessions('of many that present an old token at once one is told', async (sessions, fixture) => {
     const other = (tests.isShared ? (await fixture.another()).sessions : null) ?? sessions
-    for (const generation of [0, 1]) await sessions.rotate(sid, generation, { ...RULES, graceMs: 0 })
+    const { sid, tokens } = await openFamily(sessions, fixture)
     const presented = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => (at % 2 ? other : sessions).present(sid, 0, RULES)),
+      Array.from({ length: 20 }, (_, at) => (at % 2 ? other : sessions).present(sid, tokens.first, RULES)),
     )
     const outcomes = presented.map(({ outcome }) => outcome).toSorted()
     deepEqual(outcomes, [...Array.from({ length: 19 }, () => 'ended'), 'reused'])
   })
-
-  endingContract(tests, 'present')
 }
 
-// When a token is too old for its session, and when that is over: the same whether the session is to move on or not.
-function endingContract(tests: StoreTests, method: 'rotate' | 'present'): void {
+// The same rules apply whether the session is to move on or not.
+function tableContract(tests: StoreTests, method: 'rotate' | 'present'): void {
   const withSessions = testSessions(tests)
-  const withSession = testOneSession(tests)
 
-  withSession('a clock that was set back does not lengthen the grace', async (sid, sessions, { advance }) => {
-    await sessions.rotate(sid, 0, RULES)
-    advance(-10_000)
-    deepEqual(await sessions[method](sid, 0, RULES), reused(1))
-  })
-
-  for (const [title, graceMs, wait] of [
-    ['after the grace', 10_000, 10_000],
-    ['without a grace', 0, 0],
-  ] as const) {
-    withSession(`a used token ${title} ends the session`, async (sid, sessions, { store, advance }) => {
-      await sessions.rotate(sid, 0, RULES)
-      advance(wait)
-      const reuse = await sessions[method](sid, 0, { ...RULES, graceMs })
-      deepEqual(reuse, reused(1))
-      deepEqual([...(await store.lookup([{ kind: 'session', id: sid }]))], [FOREVER])
-      for (const generation of [0, 1, 2]) deepEqual(await sessions[method](sid, generation, RULES), ENDED)
+  for (const [name, within, after] of TABLE) {
+    withSessions(`${name}: ${within} within the grace, ${after} after it`, async (sessions, fixture) => {
+      for (const [outcome, waits] of [
+        [within, WITHIN_GRACE],
+        [after, AFTER_GRACE],
+      ] as const) {
+        for (const wait of waits) {
+          const { sid, tokens } = await openFamily(sessions, fixture)
+          fixture.advance(wait)
+          await assertOutcome(fixture, method, sid, tokens[name], outcome)
+        }
+      }
     })
   }
 
-  withSessions('an older token within the grace ends its session, no other', async (sessions, fixture) => {
+  withSessions('a reuse ends every token of its session, and no other session', async (sessions, fixture) => {
     const { store, now } = fixture
-    const { position } = await store.revoke([])
-    const { sid } = await sessions.open(session({ now }))
     const other = await sessions.open(session({ now }))
-    for (const generation of [0, 1]) await sessions.rotate(sid, generation, { ...RULES, graceMs: 0 })
-    deepEqual(await sessions[method](sid, 0, RULES), reused(2))
-    const ended = entry('session', sid, now() + HOUR + 1000)
-    deepEqual((await store.feed(position, { waitMs: 0 })).entries, [ended])
-    for (const generation of [0, 1, 2, 3]) {
-      deepEqual(await sessions.present(sid, generation, RULES), ENDED)
-      deepEqual(await sessions.rotate(sid, generation, RULES), ENDED)
+    const { sid, tokens } = await openFamily(sessions, fixture)
+    const { position } = await store.revoke([])
+    const until = (await sessions.get(sid, RULES))?.expiresAt ?? 0
+    equal((await sessions[method](sid, tokens.first, RULES)).outcome, 'reused')
+    deepEqual((await readFrom(store, position)).entries, [entry('session', sid, until + 1000)])
+    for (const token of Object.values(tokens)) {
+      deepEqual(await sessions.present(sid, token, RULES), ENDED)
+      deepEqual(await sessions.rotate(sid, token, RULES), ENDED)
     }
-    equal(await sessions.get(sid, RULES), null)
-    deepEqual(await sessions.present(other.sid, 0, RULES), CURRENT)
+    deepEqual(await sessions.present(other.sid, firstToken(other.sid), RULES), CURRENT)
   })
 
-  withSessions('a reuse names the client that used the session last', async (sessions, { now }) => {
-    const first = { ip: '192.0.2.1', userAgent: 'first' }
-    const second = { ip: '2001:db8::2', userAgent: '' }
-    const third = { ip: '192.0.2.3', userAgent: 'third' }
-    for (const [rotations, expected] of [
-      // What a rotation does not know stays as it was, and the client of a replay or of the reuse is not kept.
-      [[{}, third], first],
-      [[second, third], second],
-      [[{ ip: second.ip }, third], { ...first, ip: second.ip }],
-    ] as const) {
-      const { sid } = await sessions.open({ ...session({ now }), ...first })
-      for (const client of rotations) await sessions.rotate(sid, 0, { ...RULES, ...client })
-      const reuse = await sessions[method](sid, 0, { ...RULES, ...third, graceMs: 0 })
-      deepEqual(reuse, { outcome: 'reused', generation: 1, client: expected })
+  withSessions('a session that is not known has ended', async (sessions, { now }) => {
+    const sid = 'AZxAAAAAAAAAAAAAAAAAAA'
+    for (const token of [firstToken(sid), childOf(firstToken(sid), now())]) {
+      deepEqual(await sessions[method](sid, token, RULES), ENDED)
+      deepEqual(await sessions[method]('', token, RULES), ENDED)
     }
   })
 
-  withSessions('a session that is not known has ended', async (sessions) => {
-    for (const generation of [0, 1, 1000]) {
-      deepEqual(await sessions[method]('AZxAAAAAAAAAAAAAAAAAAA', generation, RULES), ENDED)
-    }
-    deepEqual(await sessions[method]('', 0, RULES), ENDED)
-  })
-
-  withSession('an old token of a session that nobody used is no reuse', async (sid, sessions, fixture) => {
-    const { store, advance } = fixture
-    const rules = { ...RULES, idleMs: 60_000 }
-    for (const generation of [0, 1]) await sessions.rotate(sid, generation, { ...RULES, graceMs: 0 })
-    advance(60_000)
-    deepEqual(await sessions.present(sid, 2, rules), CURRENT)
+  withSessions('a session is idle when neither it nor the token is younger', async (sessions, fixture) => {
+    const { store, now, advance } = fixture
+    const rules = { ...RULES, idleMs: 4 * GRACE }
+    const { sid, tokens } = await openFamily(sessions, fixture)
+    const { current, child, first } = tokens
+    advance(GRACE)
+    // Its exchange was too soon after the last use to be noted.
+    const younger = childOf(current, now())
+    advance(3 * GRACE)
+    deepEqual(await sessions.present(sid, child, rules), CURRENT)
     advance(1)
-    for (const generation of [2, 0]) deepEqual(await sessions[method](sid, generation, rules), ENDED)
+    for (const token of [current, child, first]) deepEqual(await sessions[method](sid, token, rules), ENDED)
+    advance(GRACE - 1)
+    deepEqual(await sessions.present(sid, younger, rules), CURRENT)
+    advance(1)
+    deepEqual(await sessions[method](sid, younger, rules), ENDED)
     deepEqual([...(await store.lookup([{ kind: 'session', id: sid }]))], [undefined])
-    advance(HOUR)
-    deepEqual(await sessions[method](sid, 2, RULES), ENDED)
   })
+}
+
+// Presents a token, and checks the whole answer and all that is kept of its session.
+async function assertOutcome(
+  { store, now }: StoreFixture,
+  method: 'rotate' | 'present',
+  sid: string,
+  token: PresentedToken,
+  outcome: (typeof TABLE)[number][1 | 2],
+): Promise<void> {
+  const { sessions } = store as { sessions: SessionStore }
+  const before = await sessions.get(sid, RULES)
+  const answer = await sessions[method](sid, token, { ...RULES, ...OTHER_CLIENT })
+  const after = await sessions.get(sid, RULES)
+  const [revoked] = await store.lookup([{ kind: 'session', id: sid }])
+
+  const { generation = 0, movedAt, expiresAt } = before ?? {}
+  if (outcome === 'reused') {
+    deepEqual(answer, { outcome, generation, client: CLIENT })
+    return deepEqual([after, revoked], [null, FOREVER])
+  }
+  equal(revoked, undefined)
+  if (outcome === 'superseded' || method === 'present') {
+    deepEqual(answer, { outcome: outcome === 'superseded' ? outcome : 'current' })
+    return deepEqual(after, before)
+  }
+  deepEqual(answer, { outcome, now: now(), movedAt, expiresAt, client: CLIENT })
+  const { id, parent } = token
+  const used = { ...before, generation: token.generation, movedAt: now(), lastUsedAt: now() }
+  const advanced = { ...used, current: id, previous: parent, ...OTHER_CLIENT }
+  const adopted = { ...used, current: parent, previous: null, generation: token.generation - 1, movedAt: 0 }
+  const isAhead = token.generation > generation + 1
+  deepEqual(after, outcome === 'advanced' ? advanced : isAhead ? adopted : before)
+}
+
+// A session that has moved on three times, the last time just now, and tokens of it.
+async function openFamily(
+  sessions: SessionStore,
+  { now, advance }: StoreFixture,
+): Promise<{ readonly sid: string; readonly tokens: Family }> {
+  const { sid } = await sessions.open(session({ now }, CLIENT))
+  const first = firstToken(sid)
+  const [aunt, previous] = [childOf(first, now()), childOf(first, now())]
+  const [sibling, current] = [childOf(previous, now()), childOf(previous, now())]
+  for (const token of [first, previous, current]) {
+    advance(1000)
+    equal((await sessions.rotate(sid, token, NO_GRACE)).outcome, 'advanced')
+  }
+  const child = childOf(current, now())
+  const grandchild = childOf(child, now())
+  const farAhead = { ...grandchild, generation: 5000 }
+  const [cousin, niece] = [childOf(aunt, now()), childOf(sibling, now())]
+  const tokens = { current, child, previous, sibling, first, aunt, cousin, niece, grandchild, farAhead }
+  return { sid, tokens }
+}
+
+// Through two stores in turn, where there can be two.
+async function rotateAtOnce(
+  { isShared }: StoreTests,
+  { store, another }: StoreFixture,
+  sid: string,
+  tokens: readonly PresentedToken[],
+): Promise<readonly Rotation['outcome'][]> {
+  const stores = [store, isShared ? await another() : store]
+  const rotations = tokens.map((token, at) => {
+    const { sessions } = stores[at % 2] as { sessions: SessionStore }
+    return sessions.rotate(sid, token, RULES)
+  })
+  return (await Promise.all(rotations)).map(({ outcome }) => outcome)
+}
+
+function fiftyTimes<Value>(value: Value): readonly Value[] {
+  return Array.from({ length: 50 }, () => value)
 }

@@ -1,11 +1,16 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { readTimedId } from '../claims/ids.js'
 import { FOREVER } from '../revocation/revocation.js'
+import { ROOT, toFirstPlace } from '../revocation/rotation.js'
 import { entry, readAll } from './feed-contract.js'
 import {
+  childOf,
+  firstToken,
   HOUR,
   LIST,
+  NO_GRACE,
   revocationOf,
+  rotateFirst,
   RULES,
   session,
   type StoreTests,
@@ -29,24 +34,24 @@ export function sessionContract(tests: StoreTests): void {
   withSessions('a session ends with its time, and not before', async (sessions, fixture) => {
     const [early, late] = [await sessions.open(session(fixture)), await sessions.open(session(fixture))]
     fixture.advance(HOUR + 999)
-    equal((await sessions.rotate(early.sid, 0, RULES)).outcome, 'rotated')
+    equal((await rotateFirst(sessions, early.sid)).outcome, 'advanced')
     fixture.advance(1)
-    deepEqual(await sessions.rotate(late.sid, 0, RULES), { outcome: 'ended' })
+    for (const { sid } of [early, late]) deepEqual(await rotateFirst(sessions, sid), { outcome: 'ended' })
   })
 
   withSessions('a session that never ends is kept', async (sessions, fixture) => {
     const { sid } = await sessions.open(session(fixture, { expiresAt: FOREVER, until: FOREVER }))
     fixture.advance(100_000 * HOUR)
     await fixture.store.prune(1000)
-    equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+    equal((await rotateFirst(sessions, sid)).outcome, 'advanced')
   })
 
   withSession('a session that nobody used for too long has ended', async (sid, sessions, { advance }) => {
     const rules = { ...RULES, idleMs: 60_000 }
     advance(60_000)
-    equal((await sessions.rotate(sid, 0, rules)).outcome, 'rotated')
+    equal((await sessions.rotate(sid, firstToken(sid), rules)).outcome, 'advanced')
     advance(60_001)
-    deepEqual(await sessions.rotate(sid, 1, rules), { outcome: 'ended' })
+    deepEqual(await sessions.rotate(sid, firstToken(sid), rules), { outcome: 'ended' })
   })
 
   for (const kind of ['session', 'user', 'all'] as const) {
@@ -54,8 +59,8 @@ export function sessionContract(tests: StoreTests): void {
       const other = await sessions.open(session({ now }, { user: 'grace' }))
       await store.revoke([revocationOf(kind, sid)])
       advance(5)
-      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
-      equal((await sessions.rotate(other.sid, 0, RULES)).outcome, kind === 'all' ? 'ended' : 'rotated')
+      deepEqual(await rotateFirst(sessions, sid), { outcome: 'ended' })
+      equal((await rotateFirst(sessions, other.sid)).outcome, kind === 'all' ? 'ended' : 'advanced')
       deepEqual(await sessions.list('ada', LIST), [])
       equal((await sessions.list('grace', LIST)).length, kind === 'all' ? 0 : 1)
     })
@@ -72,7 +77,7 @@ export function sessionContract(tests: StoreTests): void {
         advance(-60_000)
         const { sid, startedAt } = await sessions.open(session({ now }, { until: revokedAt + HOUR }))
         equal(startedAt, revokedAt + 1)
-        equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+        equal((await rotateFirst(sessions, sid)).outcome, 'advanced')
       },
     )
   }
@@ -113,7 +118,7 @@ export function sessionContract(tests: StoreTests): void {
       deepEqual([...(await store.lookup([given]))], [FOREVER])
       const [found] = await readAll(store)
       ok(found !== undefined && found.until >= end, `the entry ends at ${found?.until}`)
-      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+      deepEqual(await rotateFirst(sessions, sid), { outcome: 'ended' })
       equal(await sessions.get(sid, RULES), null)
       advance(1000)
     }
@@ -126,9 +131,8 @@ export function sessionContract(tests: StoreTests): void {
       sid,
       user: 'ada',
       startedAt,
-      lastUsedAt: startedAt,
       expiresAt: startedAt + HOUR,
-      generation: 0,
+      ...toFirstPlace(startedAt),
       ...client,
     }
     deepEqual(await sessions.get(sid, RULES), found)
@@ -136,11 +140,14 @@ export function sessionContract(tests: StoreTests): void {
     deepEqual(await sessions.get(sid, { idleMs: 60_000 }), found)
     advance(1)
     equal(await sessions.get(sid, { idleMs: 60_000 }), null)
-    await sessions.rotate(sid, 0, RULES)
+    await rotateFirst(sessions, sid)
     deepEqual(await sessions.get(sid, { idleMs: 60_000 }), {
       ...found,
-      lastUsedAt: now(),
+      current: firstToken(sid).id,
+      previous: ROOT,
       generation: 1,
+      movedAt: now(),
+      lastUsedAt: now(),
     })
     equal(await sessions.get('AZxAAAAAAAAAAAAAAAAAAA', RULES), null)
     equal(await sessions.get('', RULES), null)
@@ -171,9 +178,10 @@ export function sessionContract(tests: StoreTests): void {
     const second = await sessions.open(session(fixture))
     await sessions.open(session(fixture, { user: 'grace' }))
     fixture.advance(1000)
-    await sessions.rotate(second.sid, 0, { ...RULES, ip: '192.0.2.7', userAgent: 'curl/8' })
+    const token = firstToken(second.sid)
+    await sessions.rotate(second.sid, token, { ...NO_GRACE, ip: '192.0.2.7', userAgent: 'curl/8' })
     fixture.advance(1000)
-    await sessions.rotate(second.sid, 1, { ...RULES, graceMs: 0 })
+    await sessions.rotate(second.sid, childOf(token, fixture.now()), NO_GRACE)
     const started = fixture.now() - 3000
     deepEqual(await sessions.list('ada', LIST), [
       {
@@ -205,10 +213,11 @@ export function sessionContract(tests: StoreTests): void {
     withSession('a revoked session leaves its entry and nothing else', async (sid, sessions, fixture) => {
       const { store, count } = fixture
       const reused = await sessions.open(session(fixture))
-      await sessions.rotate(reused.sid, 0, RULES)
+      await rotateFirst(sessions, reused.sid)
       equal(await count(), 2)
       await store.revoke([entry('session', sid, 0)])
-      equal((await sessions.rotate(reused.sid, 0, { ...RULES, graceMs: 0 })).outcome, 'reused')
+      const sibling = { ...firstToken(reused.sid), id: 'sibling' }
+      equal((await sessions.rotate(reused.sid, sibling, NO_GRACE)).outcome, 'reused')
       equal(await count(), 2)
       equal((await readAll(store)).length, 2)
     })

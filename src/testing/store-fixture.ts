@@ -7,7 +7,7 @@ import type {
   SessionStore,
   StoredSession,
 } from '../revocation/session-store.js'
-import { type PresentedToken, ROOT, type RotationOptions } from '../revocation/rotation.js'
+import { type PresentedToken, ROOT, type Rotation, type RotationOptions } from '../revocation/rotation.js'
 import { type Clock, systemClock } from '../time.js'
 import { ok } from 'node:assert/strict'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
@@ -91,9 +91,17 @@ const NO_CLIENT = { ip: null, userAgent: null }
 /** The rules of a rotation, where a test does not care for others. */
 export const RULES: RotationOptions = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
 
+/** The same without a grace: every new token moves its session on at once. */
+export const NO_GRACE: RotationOptions = { ...RULES, graceMs: 0 }
+
 /** The refresh token of a log-in. */
 export function firstToken(sid: string): PresentedToken {
   return { id: `${sid} 1`, parent: ROOT, generation: 1, issuedAt: readTimedId(sid) ?? 0 }
+}
+
+/** Uses the refresh token of a log-in, which moves its session on. */
+export function rotateFirst(sessions: SessionStore, sid: string): Promise<Rotation> {
+  return sessions.rotate(sid, firstToken(sid), NO_GRACE)
 }
 
 let children = 0

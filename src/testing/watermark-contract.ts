@@ -3,10 +3,13 @@ import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../revocati
 import type { OpenedSession, SessionStore } from '../revocation/session-store.js'
 import { entry, readAll, readFrom } from './feed-contract.js'
 import {
+  childOf,
+  firstToken,
   HOUR,
   LIST,
   openMany,
   revocationOf,
+  rotateFirst,
   RULES,
   session,
   type StoreFixture,
@@ -77,7 +80,7 @@ export function watermarkContract(tests: StoreTests): void {
       const { sid, startedAt } = await sessions.open(session({ now }))
       const { now: taken } = await store.revoke([given])
       ok(taken >= startedAt)
-      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+      deepEqual(await rotateFirst(sessions, sid), { outcome: 'ended' })
     })
 
     withSessions(
@@ -94,10 +97,10 @@ export function watermarkContract(tests: StoreTests): void {
       advance(-60_000)
       const { now: taken } = await store.revoke([given])
       ok(taken >= startedAt)
-      deepEqual(await sessions.rotate(sid, 0, RULES), { outcome: 'ended' })
+      deepEqual(await rotateFirst(sessions, sid), { outcome: 'ended' })
       deepEqual(await sessions.list('ada', LIST), [])
       const next = await sessions.open(session({ now }, { until: now() + HOUR }))
-      equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
+      equal((await rotateFirst(sessions, next.sid)).outcome, 'advanced')
     })
   }
 
@@ -120,7 +123,7 @@ export function watermarkContract(tests: StoreTests): void {
       await sessions.open(session({ now }, { user: 'eve' }))
     }
     ok((await store.lookup(kept)).every((notBefore) => notBefore !== undefined))
-    equal((await sessions.rotate(sid, 0, RULES)).outcome, 'rotated')
+    equal((await rotateFirst(sessions, sid)).outcome, 'advanced')
     advance(7 * HOUR)
     await store.prune(1000)
     const [, long, endless, key] = await store.lookup(kept)
@@ -148,7 +151,7 @@ export function wrongClockContract(tests: StoreTests): void {
         const until = now() + HOUR + 1000
         const ahead = await sessions.open(session({ now }))
         const older = await sessions.open(session({ now }))
-        await sessions.rotate(older.sid, 0, RULES)
+        await rotateFirst(sessions, older.sid)
         const grace = await sessions.open(session({ now }, { user: 'grace' }))
         advance(-hours * HOUR)
         const recent = await sessions.open(session({ now }))
@@ -165,15 +168,15 @@ export function wrongClockContract(tests: StoreTests): void {
         const keys = ended.map((id) => ({ kind: 'session' as const, id }))
         deepEqual(new Set(await store.lookup(keys)), new Set([FOREVER]))
         for (const { id: sid } of [...keys, { id: recent.sid }]) {
-          deepEqual(await sessions.present(sid, 0, RULES), ENDED)
-          deepEqual(await sessions.present(sid, 1, RULES), ENDED)
-          deepEqual(await sessions.rotate(sid, 0, RULES), ENDED)
-          deepEqual(await sessions.rotate(sid, 1, RULES), ENDED)
+          for (const token of [firstToken(sid), childOf(firstToken(sid), now())]) {
+            deepEqual(await sessions.present(sid, token, RULES), ENDED)
+            deepEqual(await sessions.rotate(sid, token, RULES), ENDED)
+          }
           equal(await sessions.get(sid, RULES), null)
         }
         deepEqual(await sessions.list('ada', LIST), [])
         equal((await sessions.list('grace', LIST)).length, kind === 'all' ? 0 : 1)
-        if (kind === 'user') equal((await sessions.rotate(grace.sid, 0, RULES)).outcome, 'rotated')
+        if (kind === 'user') equal((await rotateFirst(sessions, grace.sid)).outcome, 'advanced')
 
         // The feed has them all, and the position of the batch includes them.
         const { entries } = await readFrom(store, start)
@@ -184,8 +187,8 @@ export function wrongClockContract(tests: StoreTests): void {
         for (const user of ['ada', 'grace', 'bob']) {
           const next = await sessions.open(session({ now }, { user, until: now() + 3 * HOUR }))
           ok(next.startedAt <= now() + MAX_SESSION_LEAD_MS + 1)
-          deepEqual(await sessions.present(next.sid, 0, RULES), { outcome: 'current' })
-          equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
+          deepEqual(await sessions.present(next.sid, firstToken(next.sid), RULES), { outcome: 'current' })
+          equal((await rotateFirst(sessions, next.sid)).outcome, 'advanced')
           deepEqual([...(await store.lookup([{ kind: 'session', id: next.sid }]))], [undefined])
         }
       })
@@ -196,7 +199,7 @@ export function wrongClockContract(tests: StoreTests): void {
       for (let round = 0; round < 2; round++) {
         for (const { sid } of await openAhead(sessions, fixture, 100)) sids.push(sid)
         await fixture.store.revoke([given])
-        for (const sid of sids) deepEqual(await sessions.rotate(sid, 0, RULES), ENDED)
+        for (const sid of sids) deepEqual(await rotateFirst(sessions, sid), ENDED)
       }
     })
 
@@ -211,15 +214,15 @@ export function wrongClockContract(tests: StoreTests): void {
       const found = await store.lookup(opened.map(({ sid }) => ({ kind: 'session', id: sid })))
       deepEqual(new Set(found), new Set([FOREVER]))
       const next = await sessions.open(session({ now }, { until: now() + 3 * HOUR }))
-      equal((await sessions.rotate(next.sid, 0, RULES)).outcome, 'rotated')
+      equal((await rotateFirst(sessions, next.sid)).outcome, 'advanced')
     })
   }
 
   withSessions('one batch of several watermarks ends all that it names', async (sessions, fixture) => {
     const [ada, bob, eve] = await openAhead(sessions, fixture, 5, ['ada', 'bob', 'eve'])
     await fixture.store.revoke([revocationOf('user'), { ...revocationOf('user'), id: 'bob' }])
-    for (const ended of [ada, bob]) deepEqual(await sessions.rotate(ended?.sid ?? '', 0, RULES), ENDED)
-    equal((await sessions.rotate(eve?.sid ?? '', 0, RULES)).outcome, 'rotated')
+    for (const ended of [ada, bob]) deepEqual(await rotateFirst(sessions, ended?.sid ?? ''), ENDED)
+    equal((await rotateFirst(sessions, eve?.sid ?? '')).outcome, 'advanced')
   })
 }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
 import type { Revocation, RevocationKey } from '../../src/revocation/revocation.js'
-import type { RotationOptions } from '../../src/revocation/session-store.js'
+import type { PresentedToken, RotationOptions } from '../../src/revocation/rotation.js'
 
 /** What another process can be asked to do. */
 export interface Requests {
@@ -13,7 +13,7 @@ export interface Requests {
   revokeMany(prefix: string, count: number, until: number): unknown
   lookup(keys: readonly RevocationKey[]): unknown
   prune(limit: number): unknown
-  rotate(sid: string, generation: number, rules: RotationOptions): unknown
+  rotate(sid: string, token: PresentedToken, options: RotationOptions): unknown
   exec(sql: string): unknown
 }
 
@@ -50,7 +50,7 @@ const requests: Requests = {
   // JSON has no undefined.
   lookup: async (keys) => (await store.lookup(keys)).map((found) => found ?? null),
   prune: (limit) => store.prune(limit),
-  rotate: (sid, generation, rules) => store.sessions?.rotate(sid, generation, rules),
+  rotate: (sid, token, options) => store.sessions?.rotate(sid, token, options),
   exec: (sql) => void database.exec(sql),
 }
 

@@ -2,6 +2,7 @@ import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { afterAll, describe, test } from 'vitest'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { systemClock } from '../../src/time.js'
 import { createFolder, isRevoked, LATER, LIST, token } from './sqlite-fixture.js'
 
@@ -32,17 +33,17 @@ describe('a write that fails', () => {
     const database = folder.open('query-only.db')
     const store = await folder.openStore('query-only.db', database)
     await store.revoke([token('before')])
-    const opened = await store.sessions?.open({ ...SESSION, nonce: 'AAAAAAAAAAAAAA' })
+    const { sid } = await store.sessions!.open({ ...SESSION, nonce: 'AAAAAAAAAAAAAA' })
     database.exec('PRAGMA query_only = ON')
     await rejects(store.revoke([token('a')]), /readonly/)
     // This is how health() asks.
     await rejects(store.revoke([]), /readonly/)
-    await rejects(store.sessions!.rotate(opened?.sid ?? '', 0, RULES), /readonly/)
+    await rejects(store.sessions!.rotate(sid, firstToken(sid), RULES), /readonly/)
     deepEqual(isRevoked(store, 'before', 'a'), [true, false])
     database.exec('PRAGMA query_only = OFF')
     await store.revoke([token('a')])
     deepEqual(isRevoked(store, 'before', 'a'), [true, true])
-    equal((await store.sessions?.rotate(opened?.sid ?? '', 0, RULES))?.outcome, 'rotated')
+    equal((await store.sessions?.rotate(sid, firstToken(sid), RULES))?.outcome, 'advanced')
   })
 
   test('takes nothing of its batch', async () => {

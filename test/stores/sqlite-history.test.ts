@@ -2,13 +2,15 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, test } from 'vitest'
 import type { RevocationStore } from '../../src/revocation/store.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { systemClock } from '../../src/time.js'
-import { createFolder, HOUR, isRevoked, LIST, token } from './sqlite-fixture.js'
+import { createFolder, HOUR, isRevoked, LIST, TO_EARLIER_LAYOUT, token } from './sqlite-fixture.js'
 
 const folder = createFolder()
 afterAll(() => folder.remove())
 
 const ALL = { kind: 'all' as const, id: '' }
+const SID = 'AZxAAAAAAAAAAAAAAAAAAA'
 const RULES = { graceMs: 0, idleMs: HOUR, ip: null, userAgent: null }
 const META = 'tokenlib_meta'
 const REVOCATIONS = 'tokenlib_revocations'
@@ -19,11 +21,13 @@ async function readAllWatermark(store: RevocationStore): Promise<number | undefi
 }
 
 describe('a SQLite store whose data is', () => {
+  const oldCopy = `DELETE FROM ${REVOCATIONS} WHERE id = 'b'; UPDATE ${META} SET changes = changes - 1`
   const losses: Readonly<Record<string, string>> = {
     emptied: `DELETE FROM ${META}; DELETE FROM ${REVOCATIONS}; DELETE FROM ${SESSIONS}`,
     dropped: `DROP TABLE ${META}; DROP TABLE ${REVOCATIONS}; DROP TABLE ${SESSIONS}`,
     'another one': `DELETE FROM ${REVOCATIONS}; UPDATE ${META} SET epoch = 'another', changes = 0`,
-    'an old copy': `DELETE FROM ${REVOCATIONS} WHERE id = 'b'; UPDATE ${META} SET changes = changes - 1`,
+    'an old copy': oldCopy,
+    'an old copy of an earlier release': `${oldCopy}; ${TO_EARLIER_LAYOUT}`,
     'without its count': `DELETE FROM ${META}`,
   }
   const operations: Readonly<Record<string, (store: RevocationStore) => unknown>> = {
@@ -33,9 +37,9 @@ describe('a SQLite store whose data is', () => {
     feed: (store) => store.feed(null, { waitMs: 0 }),
     prune: (store) => store.prune(1),
     list: (store) => store.sessions?.list('ada', LIST),
-    get: (store) => store.sessions?.get('AZxAAAAAAAAAAAAAAAAAAA', RULES),
-    present: (store) => store.sessions?.present('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES),
-    rotate: (store) => store.sessions?.rotate('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES),
+    get: (store) => store.sessions?.get(SID, RULES),
+    present: (store) => store.sessions?.present(SID, firstToken(SID), RULES),
+    rotate: (store) => store.sessions?.rotate(SID, firstToken(SID), RULES),
     prepare: (store) => store.prepare({ longestLifetime: HOUR }),
   }
 

@@ -4,8 +4,9 @@ import { FOREVER, MAX_SESSION_LEAD_MS } from '../../src/revocation/revocation.js
 import type { LostData, RevocationStore } from '../../src/revocation/store.js'
 import { toTables } from '../../src/stores/sqlite/schema.js'
 import { toPageSql } from '../../src/stores/sqlite/sessions.js'
+import { childOf, firstToken } from '../../src/testing/store-fixture.js'
 import { systemClock } from '../../src/time.js'
-import { createFolder, HOUR, LATER, LIST, token } from './sqlite-fixture.js'
+import { createFolder, HOUR, LATER, LIST, TO_EARLIER_LAYOUT, token } from './sqlite-fixture.js'
 
 const folder = createFolder()
 afterAll(() => folder.remove())
@@ -73,6 +74,52 @@ describe('a page of sessions in SQLite', () => {
   })
 })
 
+describe('the rotation of a session in SQLite', () => {
+  test('begins anew in the rows of an earlier release', async () => {
+    const database = folder.open('upgraded.db')
+    const earlier = await folder.openStore('upgraded.db')
+    const { sid } = await earlier.sessions!.open(session())
+    database.exec(
+      `${TO_EARLIER_LAYOUT}; UPDATE tokenlib_sessions SET generation = 3, last_used_at = started_at + 5`,
+    )
+
+    const { sessions } = await folder.openStore('upgraded.db')
+    const before = await sessions!.get(sid, RULES)
+    const lastUsedAt = before!.startedAt + 5
+    const { current, previous, generation, movedAt } = before!
+    deepEqual(
+      { current, previous, generation, movedAt },
+      { current: '', previous: null, generation: 3, movedAt: lastUsedAt },
+    )
+    const first = firstToken(sid)
+    deepEqual(await sessions!.present(sid, first, RULES), { outcome: 'current' })
+    const second = childOf(first, lastUsedAt)
+    for (const token of [first, second]) {
+      equal((await sessions!.rotate(sid, token, RULES)).outcome, 'advanced')
+    }
+    equal((await sessions!.get(sid, RULES))?.current, second.id)
+  })
+
+  test('goes on after a process of an earlier release has used the same file', async () => {
+    const { sessions } = await folder.openStore('both.db')
+    const database = folder.open('both.db')
+    // The statements of that release.
+    const columns = 'sid, user, generation, started_at, last_used_at, expires_at, until, ip, user_agent'
+    const sid = 'AZxAAAAAAAAAAAAAAAAAAA'
+    database.exec(
+      `INSERT INTO tokenlib_sessions (${columns}) VALUES ('${sid}', 'ada', 0, 1, 1, ${LATER}, ${LATER}, null, null)`,
+    )
+    const first = firstToken(sid)
+    equal((await sessions!.rotate(sid, first, RULES)).outcome, 'advanced')
+    database.exec(
+      `UPDATE tokenlib_sessions SET generation = 2, last_used_at = ${systemClock()} WHERE sid = '${sid}'`,
+    )
+    const second = childOf(first, 1)
+    equal((await sessions!.rotate(sid, second, RULES)).outcome, 'advanced')
+    equal((await sessions!.rotate(sid, first, RULES)).outcome, 'reused')
+  })
+})
+
 describe('lost data in SQLite', () => {
   /** A store on a clock that can be moved, with what it warned of and who was told. */
   async function openWatched(name: string) {
@@ -130,20 +177,21 @@ describe('lost data in SQLite', () => {
   test('revokes the sessions that started later than a clock that was set back', async () => {
     const { store, losses, lose, now, advance } = await openWatched('ahead.db')
     advance(5 * HOUR)
-    const ahead = await store.sessions?.open(session())
+    const sessions = store.sessions!
+    const ahead = await sessions.open(session())
     advance(-5 * HOUR)
-    const recent = await store.sessions?.open(session())
+    const recent = await sessions.open(session())
     lose('DELETE FROM tokenlib_meta; DELETE FROM tokenlib_revocations')
     const watermark = (await all(store)) ?? 0
     ok(watermark >= now() && watermark <= now() + MAX_SESSION_LEAD_MS)
     deepEqual(losses[0], [{ revokedBefore: watermark }])
-    deepEqual([...(await store.lookup([{ kind: 'session', id: ahead?.sid ?? '' }]))], [FOREVER])
-    for (const lost of [ahead, recent]) {
-      deepEqual(await store.sessions?.rotate(lost?.sid ?? '', 0, RULES), { outcome: 'ended' })
+    deepEqual([...(await store.lookup([{ kind: 'session', id: ahead.sid }]))], [FOREVER])
+    for (const { sid } of [ahead, recent]) {
+      deepEqual(await sessions.rotate(sid, firstToken(sid), RULES), { outcome: 'ended' })
     }
-    deepEqual(await store.sessions?.list('ada', LIST), [])
-    const next = await store.sessions?.open(session())
-    equal((await store.sessions?.rotate(next?.sid ?? '', 0, RULES))?.outcome, 'rotated')
+    deepEqual(await sessions.list('ada', LIST), [])
+    const { sid } = await sessions.open(session())
+    equal((await sessions.rotate(sid, firstToken(sid), RULES)).outcome, 'advanced')
   })
 })
 
@@ -163,8 +211,9 @@ test('a client that answers null where there is no row is no other history', asy
   }
   const store = await folder.openStore('null.db', nullish as never)
   deepEqual(await store.lookup([token('a')]), [undefined])
-  equal(await store.sessions?.get('AZxAAAAAAAAAAAAAAAAAAA', RULES), null)
-  deepEqual(await store.sessions?.present('AZxAAAAAAAAAAAAAAAAAAA', 0, RULES), { outcome: 'ended' })
+  const sid = 'AZxAAAAAAAAAAAAAAAAAAA'
+  equal(await store.sessions?.get(sid, RULES), null)
+  deepEqual(await store.sessions?.present(sid, firstToken(sid), RULES), { outcome: 'ended' })
   await store.revoke([token('a'), { kind: 'session', id: 's', notBefore: FOREVER, until: 0 }])
   deepEqual(await store.lookup([token('a')]), [FOREVER])
   database.exec('DELETE FROM tokenlib_meta')

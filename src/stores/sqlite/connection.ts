@@ -29,7 +29,7 @@ export interface Connection {
 
 // By the text of SQLite itself: every client passes it on, and each has its own codes.
 
-/** Whether a table is gone. */
-export function isMissingTable(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('no such table')
+/** Whether a table or a column is missing: it is gone, or the data is a copy that an earlier release has made. */
+export function isLayoutIncomplete(error: unknown): boolean {
+  return error instanceof Error && /no such (table|column)/.test(error.message)
 }

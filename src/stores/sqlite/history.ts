@@ -2,7 +2,7 @@ import { createId, systemRandom } from '../../claims/ids.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
-import { type Connection, isMissingTable, type WhenBusy } from './connection.js'
+import { type Connection, isLayoutIncomplete, type WhenBusy } from './connection.js'
 import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
 import { createWatermarks, type LateSessions, type WatermarkContext } from './watermarks.js'
 
@@ -140,7 +140,7 @@ export function createHistory(
       const context = { now: at, longestLifetime, merge }
       const lost = known !== null && known.epoch !== epoch ? known : null
       const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, context) : null
-      // A copy from before an upgrade lacks the tables that came with it.
+      // A copy from before an upgrade lacks the tables and columns that came with it.
       if (lost !== null) createTables(database, tables)
       const answer = work({
         ...context,
@@ -171,7 +171,7 @@ export function createHistory(
     return notBefore
   }
 
-  const readExistingMeta = (): Meta | null => unlessTableIsMissing(() => readMeta.get() as Meta | null)
+  const readExistingMeta = (): Meta | null => unlessIncomplete(() => readMeta.get() as Meta | null)
 
   const startHistory = (): Meta => {
     createTables(database, tables)
@@ -186,7 +186,7 @@ export function createHistory(
   const tryRead = <T>(attempt: (known: KnownHistory) => T | null | undefined): T | null => {
     const soFar = known
     if (soFar === null) throw new Error('The SQLite store is used before its prepare() has resolved')
-    return unlessTableIsMissing(() => attempt(soFar))
+    return unlessIncomplete(() => attempt(soFar))
   }
 
   const recordChanges = (changes: number): void => {
@@ -232,11 +232,11 @@ export function createHistory(
 const ALL: Revocation = { kind: 'all', id: '', notBefore: 0, until: 0 }
 
 // Some clients return `null` for no row, and others `undefined`.
-function unlessTableIsMissing<T>(read: () => T | null | undefined): T | null {
+function unlessIncomplete<T>(read: () => T | null | undefined): T | null {
   try {
     return read() ?? null
   } catch (error) {
-    if (isMissingTable(error)) return null
+    if (isLayoutIncomplete(error)) return null
     throw error
   }
 }

@@ -65,7 +65,8 @@ export function createTables(database: Connection, { meta, revocations, sessions
       expires_at INTEGER NOT NULL,
       until INTEGER NOT NULL,
       ip TEXT,
-      user_agent TEXT
+      user_agent TEXT,
+      ${PLACE_COLUMNS.join(', ')}
     );
     -- Of a release that did not read in pages; the next one has the same columns and one more.
     DROP INDEX IF EXISTS ${sessions}_user;
@@ -80,6 +81,17 @@ export function createTables(database: Connection, { meta, revocations, sessions
       claimed_to INTEGER
     );
   `)
+  addPlaceColumns(database, sessions)
+}
+
+// Where the rotation of a session stands. Not part of the version: releases without these columns can use the tables, and
+// the rows they insert are sessions that have not moved on. Without `moved_at`, `last_used_at` stands for it.
+const PLACE_COLUMNS = ["current_id TEXT NOT NULL DEFAULT ''", 'previous_id TEXT', 'moved_at INTEGER']
+
+function addPlaceColumns(database: Connection, sessions: string): void {
+  const columns = database.prepare(`PRAGMA table_info(${sessions})`).all() as readonly { name: string }[]
+  if (columns.some(({ name }) => name === 'current_id')) return
+  for (const column of PLACE_COLUMNS) database.exec(`ALTER TABLE ${sessions} ADD COLUMN ${column}`)
 }
 
 interface StoredVersion {

@@ -1,20 +1,26 @@
 import type { SessionClient } from '../../events.js'
 import { toTimedId } from '../../claims/ids.js'
+import { FOREVER } from '../../revocation/revocation.js'
+import {
+  decideRotation,
+  type PresentedToken,
+  type RotationDecision,
+  type RotationPlace,
+  type RotationRules,
+  toPresentation,
+  toRotation,
+} from '../../revocation/rotation.js'
 import {
   assertSessionLimit,
   decideOpening,
-  decideRotation,
   MAX_ENDED_AT_ONCE,
   MAX_LIST_LIMIT,
   parseListOptions,
-  type RotationDecision,
 } from '../../revocation/store-rules.js'
-import { FOREVER } from '../../revocation/revocation.js'
 import type {
+  FoundSession,
   NewSession,
   OpenedSession,
-  Reuse,
-  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
@@ -24,9 +30,7 @@ import type { Connection } from './connection.js'
 import type { History, WriteTransaction } from './history.js'
 import type { Tables } from './schema.js'
 
-interface Row extends SessionClient {
-  readonly generation: number
-  readonly lastUsedAt: number
+interface Row extends SessionClient, RotationPlace {
   readonly expiresAt: number
   readonly until: number
   readonly isRevoked: number
@@ -58,17 +62,17 @@ export function createSqliteSessions(
     )
   )`
   const find = database.prepare(
-    `SELECT generation, last_used_at AS lastUsedAt, expires_at AS expiresAt, until, ip,
+    `SELECT generation, last_used_at AS lastUsedAt, ${PLACE}, expires_at AS expiresAt, until, ip,
        user_agent AS userAgent, ${isRevoked} AS isRevoked
      FROM ${sessions} WHERE sid = ?`,
   )
   const update = database.prepare(
-    `UPDATE ${sessions} SET generation = ?, last_used_at = ?, ip = coalesce(?, ip),
-       user_agent = coalesce(?, user_agent) WHERE sid = ?`,
+    `UPDATE ${sessions} SET current_id = ?, previous_id = ?, generation = ?, moved_at = ?, last_used_at = ?,
+       ip = coalesce(?, ip), user_agent = coalesce(?, user_agent) WHERE sid = ?`,
   )
   const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ?`)
   const readOne = database.prepare(
-    `SELECT ${COLUMNS} FROM ${sessions}
+    `SELECT ${COLUMNS}, ${PLACE} FROM ${sessions}
      WHERE sid = ? AND until > ? AND last_used_at >= ? AND NOT ${isRevoked}`,
   )
   const readPage = database.prepare(toPageSql(tables))
@@ -77,16 +81,15 @@ export function createSqliteSessions(
   )
   const readOldest = database.prepare(`${toLiveSql(tables, 'sid, until')} ORDER BY started_at, sid LIMIT ?`)
 
-  // On the rows as they are; a reuse is only found out, so that a read can do it too.
   const decide = (
     sid: string,
-    presented: number,
+    token: PresentedToken,
     rules: RotationRules,
     at: number,
   ): readonly [RotationDecision, Row | null] => {
     const row = (find.get(sid) ?? null) as Row | null
     const state = row && { ...row, isRevoked: row.isRevoked === 1 }
-    return [decideRotation(state, presented, rules, at), row]
+    return [decideRotation(state, token, rules, at), row]
   }
 
   const revoke = ({ sid, until }: SessionEnd, transaction: WriteTransaction): void => {
@@ -94,10 +97,15 @@ export function createSqliteSessions(
     remove.run(sid)
   }
 
-  const revokeReused = (sid: string, row: Row, transaction: WriteTransaction): Reuse => {
-    const { generation, until, ip, userAgent } = row
-    revoke({ sid, until }, transaction)
-    return { outcome: 'reused', generation, client: { ip, userAgent } }
+  const decideAndRevoke = (
+    sid: string,
+    token: PresentedToken,
+    rules: RotationRules,
+    transaction: WriteTransaction,
+  ): ReturnType<typeof decide> => {
+    const [decision, row] = decide(sid, token, rules, transaction.now)
+    if (row !== null && decision.outcome === 'reuse') revoke({ sid, until: row.until }, transaction)
+    return [decision, row]
   }
 
   const open = (session: NewSession, transaction: WriteTransaction): OpenedSession => {
@@ -127,30 +135,27 @@ export function createSqliteSessions(
         return { outcome: 'opened', ...open(session, transaction), ended }
       })
     },
-    rotate: (sid, presented, rules) =>
+    rotate: (sid, token, options) =>
       history.write((transaction) => {
-        const [verdict, row] = decide(sid, presented, rules, transaction.now)
-        if (row === null || verdict === 'end') return { outcome: 'ended' }
-        if (verdict === 'reuse') return revokeReused(sid, row, transaction)
-        const { generation, expiresAt } = row
-        if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
-        update.run(presented + 1, transaction.now, rules.ip, rules.userAgent, sid)
-        return { outcome: 'rotated', generation: presented + 1, expiresAt }
+        const [decision, row] = decideAndRevoke(sid, token, options, transaction)
+        if ('place' in decision && decision.place !== null) {
+          const { current, previous, generation, movedAt, lastUsedAt } = decision.place
+          const { ip, userAgent } = decision.outcome === 'advance' ? options : NO_CLIENT
+          update.run(current, previous, generation, movedAt, lastUsedAt, ip, userAgent, sid)
+        }
+        return toRotation(decision, row, transaction.now)
       }),
-    async present(sid, presented, rules) {
+    async present(sid, token, rules) {
       const seen = history.read(() => {
-        const [verdict] = decide(sid, presented, rules, now())
-        return history.readKnown() === null ? null : verdict
+        const at = now()
+        const presentation = toPresentation(toRotation(...decide(sid, token, rules, at), at))
+        return history.readKnown() === null ? null : presentation
       })
-      if (seen === 'end') return { outcome: 'ended' }
-      if (seen !== 'reuse') return { outcome: 'current' }
+      if (seen.outcome !== 'reused') return seen
       // Only a reuse writes, and another process may have been first.
-      return history.write((transaction) => {
-        const [verdict, row] = decide(sid, presented, rules, transaction.now)
-        if (row === null || verdict === 'end') return { outcome: 'ended' }
-        if (verdict !== 'reuse') return { outcome: 'current' }
-        return revokeReused(sid, row, transaction)
-      })
+      return history.write((transaction) =>
+        toPresentation(toRotation(...decideAndRevoke(sid, token, rules, transaction), transaction.now)),
+      )
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
@@ -176,13 +181,18 @@ export function createSqliteSessions(
         const found = readOne.get(sid, at, at - idleMs) ?? null
         return history.readKnown() === null ? null : { row: found }
       })
-      return row === null ? null : toStored(row)
+      // Rows of some clients have no prototype.
+      return row === null ? null : { ...(row as FoundSession) }
     },
   }
 }
 
+const NO_CLIENT: SessionClient = { ip: null, userAgent: null }
+
 const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, generation,
   ip, user_agent AS userAgent`
+
+const PLACE = `current_id AS current, previous_id AS previous, coalesce(moved_at, last_used_at) AS movedAt`
 
 interface ListedRow extends StoredSession {
   readonly isLive: number
@@ -212,8 +222,6 @@ function toLiveCondition({ revocations }: Tables): string {
     WHERE kind = 'session' AND id = sid AND not_before >= started_at))`
 }
 
-// Rows of some clients have no prototype.
-function toStored(row: unknown): StoredSession {
-  const { isLive: _isLive, ...stored } = row as StoredSession & Partial<ListedRow>
+function toStored({ isLive: _isLive, ...stored }: ListedRow): StoredSession {
   return stored
 }

@@ -9,6 +9,7 @@ import {
 import { replicate } from 'tokenlib/stores/replica'
 import { storeContract } from 'tokenlib/testing'
 import type { Clock } from 'tokenlib/store-kit'
+import { PROTOCOL } from '../../../src/stores/durable-objects/messages.js'
 
 // The Worker of test/stores/durable-objects.long.test.ts. It runs in workerd, as one file that esbuild made.
 
@@ -137,6 +138,10 @@ const tokens = new TokenManager({
 })
 const testStore = createDurableObjectStore(env.TEST_STORE, { onWarning: () => undefined })
 const testTokens = new TokenManager({ ...options, revocation: testStore })
+const eagerTokens = new TokenManager({
+  config: new TokenConfig({ JWT_SECRET_KEY: env.SECRET, JWT_REFRESH_GRACE: 0 }),
+  revocation: createDurableObjectStore(env.STORE),
+})
 testTokens.on('storeLostData', ({ revokedBefore }) => losses.push(revokedBefore))
 
 type Route = (given: string, request: Request) => Promise<unknown>
@@ -146,6 +151,8 @@ const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}`
 const managers: Readonly<Record<string, () => TokenManager>> = {
   '': () => tokens,
   test: () => testTokens,
+  // Without a grace, a session moves on at once.
+  eager: () => eagerTokens,
   own: () => new TokenManager({ ...options, revocation: createDurableObjectStore(env.STORE) }),
 }
 
@@ -184,7 +191,7 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
   // chooses everything: the URL, the method, the headers, the body and `cf`.
   async forge(mark) {
     const call = {
-      protocol: 1,
+      protocol: PROTOCOL,
       operation: 'revoke',
       arguments: [[{ kind: 'all', id: '', notBefore: 0, until: 0 }]],
       seen: { known: null, longestLifetime: 0 },
