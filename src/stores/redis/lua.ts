@@ -94,10 +94,14 @@ local function parse(value)
 end
 
 -- A session is packed into one text, a third of the size of a hash: user, generation, startedAt, lastUsedAt,
--- expiresAt, until, ip, userAgent, and the count of changes when it was opened.
+-- expiresAt, until, ip, userAgent, the count of changes when it was opened, current, previous and movedAt. What is null
+-- is false: an array with a hole would be packed as a map.
 local function session(sid)
-  local row = redis.call('GET', base .. 's:' .. sid)
-  return row and cmsgpack.unpack(row)
+  local packed = redis.call('GET', base .. 's:' .. sid)
+  local row = packed and cmsgpack.unpack(packed)
+  -- 0.1.0 knew no parents.
+  if row and not row[10] then row[10], row[11], row[12] = '', false, row[3] end
+  return row
 end
 
 local function isWatermark(member)

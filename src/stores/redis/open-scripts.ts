@@ -39,7 +39,7 @@ local left, gone = redis.call('PTTL', list), {}
 
 const WRITE = `
 redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumber(ARGV[5]), tonumber(ARGV[6]),
-  unmark(ARGV[7], false), unmark(ARGV[8], false), changes }))
+  unmark(ARGV[7], false), unmark(ARGV[8], false), changes, '', false, startedAt }))
 redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
 local forgotten = {}

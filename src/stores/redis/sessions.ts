@@ -1,35 +1,43 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
-import { assertSessionLimit, parseListOptions, toPauseMs } from '../../revocation/store-rules.js'
+import {
+  type Presentation,
+  type PresentedToken,
+  type Rotation,
+  type RotationRules,
+  toCoarseMs,
+} from '../../revocation/rotation.js'
+import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
 import type {
+  FoundSession,
   LimitedOpening,
   NewSession,
-  Presentation,
-  Reuse,
-  Rotation,
-  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
 import { type Reply, type Script, createScript } from './client.js'
 import type { Namespace } from './namespace.js'
 import { BEGIN } from './lua.js'
-import { LIVE, OPEN, OPEN_LIMITED, UNMARK } from './open-scripts.js'
+import { LIVE, OPEN, OPEN_LIMITED } from './open-scripts.js'
+import { PRESENT, ROTATE } from './rotation-scripts.js'
 
 /** How many sessions one script looks at, at most. */
 const MAX_STEPS = 1000
+
+/** The answer of a script that has no lists in it. */
+type Texts = readonly (string | null)[]
 
 /** Sessions in the keys of a namespace. */
 export function createRedisSessions(namespace: Namespace): Required<SessionStore> {
   const present = (
     script: Script,
     sid: string,
-    generation: number,
+    { id, parent, generation, issuedAt }: PresentedToken,
     rules: RotationRules,
     rest: readonly string[],
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
-    const limits = [generation, rules.graceMs, rules.idleMs, toPauseMs(rules)].map(String)
-    const args = [createNonce(systemRandom), sid, ...limits, ...rest]
+    const numbers = [generation, issuedAt, rules.graceMs, rules.idleMs].map(String)
+    const args = [createNonce(systemRandom), sid, id, parent, ...numbers, ...rest]
     return namespace.run(script, names, args)
   }
   const runForUser = (
@@ -53,12 +61,12 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
       namespace.recordProgress(reply)
       return toOpening(reply.slice(3))
     },
-    async rotate(sid, generation, rules) {
-      const client = [mark(rules.ip), mark(rules.userAgent)]
-      return toRotation(await present(ROTATE, sid, generation, rules, client))
+    async rotate(sid, token, options) {
+      const rest = [String(toCoarseMs(options)), mark(options.ip), mark(options.userAgent)]
+      return toRotation(await present(ROTATE, sid, token, options, rest))
     },
-    async present(sid, generation, rules) {
-      return toPresentation(await present(PRESENT, sid, generation, rules, []))
+    async present(sid, token, rules) {
+      return toPresentation(await present(PRESENT, sid, token, rules, []))
     },
     async list(user, options) {
       const { limit, before, idleMs } = parseListOptions(options)
@@ -76,7 +84,7 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
     },
     async get(sid, { idleMs }) {
       const reply = await namespace.run(GET, [`s:${sid}`, `r:s:${sid}`], [sid, String(idleMs)])
-      return reply.length === 0 ? null : toSession(reply)
+      return reply.length === 0 ? null : toFound(reply)
     },
   }
 }
@@ -97,28 +105,27 @@ function toOpening([outcome, sid, startedAt, ...rest]: readonly Reply[]): Limite
 }
 
 function toRotation(reply: readonly Reply[]): Rotation {
-  const [outcome, generation, expiresAt] = reply
-  if (outcome === 'rotated' || outcome === 'replayed') {
-    return { outcome, generation: Number(generation), expiresAt: Number(expiresAt) }
+  const [outcome, now, movedAt, expiresAt, ip, userAgent] = reply as Texts
+  if (outcome === 'repeated' || outcome === 'kept' || outcome === 'advanced') {
+    const client = { ip: ip ?? null, userAgent: userAgent ?? null }
+    return { outcome, now: Number(now), movedAt: Number(movedAt), expiresAt: Number(expiresAt), client }
   }
-  return toEnd(reply)
+  return toRefusal(reply)
 }
 
 function toPresentation(reply: readonly Reply[]): Presentation {
-  return reply[0] === 'current' ? { outcome: 'current' } : toEnd(reply)
+  return reply[0] === 'current' ? { outcome: 'current' } : toRefusal(reply)
 }
 
-function toEnd(reply: readonly Reply[]): Reuse | { readonly outcome: 'ended' } {
-  const [outcome, generation, ip, userAgent] = reply as readonly (string | null)[]
+function toRefusal(reply: readonly Reply[]): Exclude<Presentation, { readonly outcome: 'current' }> {
+  const [outcome, generation, ip, userAgent] = reply as Texts
+  if (outcome === 'superseded') return { outcome }
   if (outcome !== 'reused') return { outcome: 'ended' }
   return { outcome, generation: Number(generation), client: { ip: ip ?? null, userAgent: userAgent ?? null } }
 }
 
 function toSession(reply: readonly Reply[]): StoredSession {
-  const [sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent] = reply as readonly (
-    | string
-    | null
-  )[]
+  const [sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent] = reply as Texts
   return {
     sid: String(sid),
     user: String(user),
@@ -131,45 +138,15 @@ function toSession(reply: readonly Reply[]): StoredSession {
   }
 }
 
-/**
- * ARGV: the epoch, the time, a nonce, the sid, the generation, the grace, the longest time unused, the pause after a rotation.
- *
- * The rules are those of `decideRotation`. What comes after this is for tokens that are good, or good once more.
- */
-const DECIDE = `
-local sid, presented = ARGV[4], tonumber(ARGV[5])
-local row = session(sid)
-if not row then return refusal() or { 'ended' } end
-local user, generation, startedAt, lastUsedAt, expiresAt, ends = unpack(row)
-local unused = now - lastUsedAt
-local isOver = now >= ends or unused > tonumber(ARGV[7])
-if isOver or isRevoked(sid, user, startedAt) then return refusal() or { 'ended' } end
-
-local function isWithin(milliseconds) return math.abs(unused) < tonumber(milliseconds) end
-local isPaused = presented == generation and presented > 0 and isWithin(ARGV[8])
-local isReplay = isPaused or (presented == generation - 1 and isWithin(ARGV[6]))
-if presented < generation and not isReplay then
-  append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
-  removeSession(sid, user)
-  return { 'reused', text(generation), row[7], row[8] }
-end
-`
-
-/** ARGV: those of `DECIDE`, then the ip and the user agent. */
-export const ROTATE: Script = createScript(
-  BEGIN,
-  UNMARK,
-  DECIDE,
-  `
-if isReplay then return refusal() or { 'replayed', text(generation), text(expiresAt) } end
-row[2], row[4], row[7], row[8] = presented + 1, now, unmark(ARGV[9], row[7]), unmark(ARGV[10], row[8])
-redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
-return { 'rotated', text(presented + 1), text(expiresAt) }
-`,
-)
-
-/** ARGV: those of `DECIDE`. */
-export const PRESENT: Script = createScript(BEGIN, DECIDE, `return refusal() or { 'current' }`)
+function toFound(reply: readonly Reply[]): FoundSession {
+  const [current, previous, movedAt] = reply.slice(8) as Texts
+  return {
+    ...toSession(reply),
+    current: String(current),
+    previous: previous ?? null,
+    movedAt: Number(movedAt),
+  }
+}
 
 const REPLY = `
 local function toReply(sid, row)
@@ -189,7 +166,9 @@ local sid = ARGV[3]
 local row = session(sid)
 if not row or not isLive(row, tonumber(ARGV[4])) then return {} end
 if isRevoked(sid, row[1], row[3]) then return {} end
-return toReply(sid, row)
+local reply = toReply(sid, row)
+reply[9], reply[10], reply[11] = row[10], row[11], text(row[12])
+return reply
 `,
 )
 
