@@ -52,6 +52,7 @@ export const NAVIGATION = [
       { text: 'Revocation', page: 'revocation' },
       { text: 'Sessions', page: 'sessions' },
       { text: 'Rotation', page: 'rotation' },
+      { text: 'Rotation compared', page: 'rotation-compared' },
       { text: 'Browser sessions', page: 'browser-sessions' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },

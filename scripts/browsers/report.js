@@ -52,8 +52,8 @@ function toTitle(name) {
   return name === 'firefox' ? 'Firefox' : 'Chromium'
 }
 
-// As oxfmt aligns it.
-function toTable(head, rows) {
+/** A table in Markdown, aligned as oxfmt does it. */
+export function toTable(head, rows) {
   const all = [head, ...rows]
   const widths = head.map((_, at) => Math.max(3, ...all.map((row) => row[at].length)))
   const toLine = (row) => `| ${row.map((cell, at) => cell.padEnd(widths[at])).join(' | ')} |`
