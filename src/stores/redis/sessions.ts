@@ -1,10 +1,10 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
 import {
-  type Presentation,
   type PresentedToken,
   type Rotation,
   type RotationRules,
   toCoarseMs,
+  toPresentation,
 } from '../../revocation/rotation.js'
 import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
 import type {
@@ -67,7 +67,7 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
     },
     async present(sid, token, rules) {
       const reply = await present(PRESENT, sid, token, rules, [])
-      return toPresentation(toRotation(reply))
+      return reply[0] === 'current' ? { outcome: 'current' } : toPresentation(toRotation(reply))
     },
     async list(user, options) {
       const { limit, before, idleMs } = parseListOptions(options)
