@@ -1,7 +1,7 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import { notifySql } from './notify.js'
-import { nowSql, OR_STANDBY } from './server-sql.js'
+import { nowSql, unlessStandby } from './server-sql.js'
 import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
@@ -124,14 +124,14 @@ select pg_catalog.json_build_object('changes', changes, 'now', now, 'isMoved', e
 select pg_catalog.json_build_object('changes', changes, 'isMoved', exists (select from moved))::pg_catalog.text from head`,
 
     // $5: the sid.
-    find: `with ${head}
+    find: unlessStandby(`with ${head}
 select pg_catalog.json_build_object('changes', changes, 'now', now, 'session', (
   select ${toFoundJson(isRevoked)} from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text
-from head ${OR_STANDBY}`,
+from head`),
 
     // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
     // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
-    list: `with ${head}, page as materialized (
+    list: unlessStandby(`with ${head}, page as materialized (
   select s.* from head h, lateral (
     select * from ${sessions} s
     where (${leadSql('user', 's.namespace')}, s.user_id, s.started_at, s.sid)
@@ -147,7 +147,7 @@ select pg_catalog.json_build_object('changes', changes, 'rows', (select pg_catal
     select coalesce(pg_catalog.json_agg(${toJson()} order by started_at desc, sid desc), '[]') from page s
     where head.now < s.until and head.now - s.last_used_at <= $9::bigint
       and ${revoked('session', 's.sid')} is null))::pg_catalog.text
-from head ${OR_STANDBY}`,
+from head`),
   }
 }
 
