@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import {
   type Dependency,
   MissingTokenError,
+  type RefreshedTokens,
   type RequestToken,
   type SessionClientOptions,
   TokenConfig,
   type TokenConfigOptions,
   type TokenManager,
-  type TokenPair,
   type TokenPayload,
   type RevocationStore,
 } from 'tokenlib'
@@ -23,7 +23,7 @@ export interface Application {
   readonly getOptionalTokenDep: Dependency<RequestToken | null>
   /** `text` is the body of the request: empty, or JSON with a `uid`. `null` when it is neither. */
   login(text: string, client?: SessionClientOptions): Promise<IssuedTokens | null>
-  /** A new pair for the refresh token of the request. */
+  /** New tokens for the refresh token of the request. */
   readonly refresh: Dependency<IssuedTokens>
   logout(token: RequestToken, payload: TokenPayload): Promise<void>
   /** The page to look at, and what it needs; none where there is no page. */
@@ -32,7 +32,8 @@ export interface Application {
 
 export interface IssuedTokens {
   readonly access_token: string
-  readonly refresh_token: string
+  /** Left out by a refresh after which the client keeps the one that it has, RFC 6749 §6. */
+  readonly refresh_token?: string
 }
 
 /** The application with a store, or without one, with a callback that looks in a set of tokens. */
@@ -68,8 +69,8 @@ export function describeToken(token: RequestToken | null): string {
     : `Your token is: ${token.token} and is located in ${token.location}`
 }
 
-function toAnswer({ accessToken, refreshToken }: TokenPair): IssuedTokens {
-  return { access_token: accessToken, refresh_token: refreshToken }
+function toAnswer({ accessToken, refreshToken }: RefreshedTokens): IssuedTokens {
+  return { access_token: accessToken, ...(refreshToken !== null && { refresh_token: refreshToken }) }
 }
 
 function readUid(text: string): string | null {

@@ -1,4 +1,5 @@
 import {
+  type RefreshedTokens,
   type RequestSource,
   type RequestToken,
   type SessionClientOptions,
@@ -14,7 +15,7 @@ export interface Logins {
   readonly tokens: TokenManager
   checks(): number
   begin(uid: string, client?: SessionClientOptions): Promise<TokenPair>
-  refresh(request: RequestSource): Promise<TokenPair>
+  refresh(request: RequestSource): Promise<RefreshedTokens>
   end(token: RequestToken, payload: TokenPayload): Promise<void>
 }
 

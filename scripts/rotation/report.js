@@ -11,17 +11,8 @@ const [START, END] = ['<!-- rotation-simulation:start -->', '<!-- rotation-simul
 
 const KINDS = /** @type {const} */ (['patient', 'eager', 'follower'])
 
-/** @type {[title: string, read: (figures: RuleFigures) => string][]} */
-const COLUMNS = [
-  ['Rule', ({ title, name }) => (name === 'successorUsed' ? `**${title}**` : title)],
-  ['Logged out, 8 tabs', ({ honest }) => toHonest(honest.manyTabs)],
-  ['1 tab', ({ honest }) => toHonest(honest.oneTab)],
-  ['Patient thief caught', ({ calmThieves }) => toTheft(calmThieves.patient)],
-  ['Eager thief', ({ calmThieves }) => toTheft(calmThieves.eager)],
-  ['Follower', ({ calmThieves }) => toTheft(calmThieves.follower)],
-  ['Most rotations', toMostRotations],
-  ['Stored per session', ({ stores }) => stores],
-]
+// Whose rule it is, where it is ours.
+const OWN = { sameGeneration: 'tokenlib 0.2.0', successorUsed: 'tokenlib' }
 
 /**
  * A rule in one setting, in a few lines.
@@ -30,7 +21,7 @@ const COLUMNS = [
  * @param {Setting} setting
  */
 export function describeRule(figures, setting) {
-  const { title, honest, calmThieves, roughThieves } = figures
+  const { name, title, honest, calmThieves, roughThieves } = figures
   const user = (tabs, part) => {
     const first = part.firstSeed === null ? '' : `, the first of them with seed ${part.firstSeed}`
     return `  ${tabs}: ${toHonest(part)} of ${part.sessions} logged out${first}`
@@ -38,7 +29,7 @@ export function describeRule(figures, setting) {
   const thief = (world, kind, part) =>
     `  ${kind} thief, ${world}: ${toTheft(part)} of ${part.sessions} caught, rotations ${part.mostRotations}`
   return [
-    `${title}; ${describeSetting(setting)}`,
+    `${toOwnTitle(name, title)}, access tokens of ${describeSetting(setting)}`,
     user('8 tabs', honest.manyTabs),
     user('1 tab', honest.oneTab),
     ...KINDS.map((kind) => thief('calm', kind, calmThieves[kind])),
@@ -67,7 +58,7 @@ export function toChart({ firstSeed, seeds, settings: [setting] }) {
   return toSvg({
     title: 'Users logged out by mistake, and thieves who are never caught',
     subtitle: `${seeds} sessions for each bar. The follower refreshes right after the victim. Shorter is better.`,
-    caption: `${describeSetting(setting)} · seeds ${firstSeed} to ${firstSeed + seeds - 1} · npm run rotation:compare`,
+    caption: `Access tokens of ${describeSetting(setting)} · seeds ${firstSeed} to ${firstSeed + seeds - 1} · npm run rotation:compare`,
     groups: setting.rules.map(({ name, title, honest, calmThieves }) => {
       const kind = name === 'successorUsed' ? 'ours' : 'peer'
       const toBar = (label, count, of) => {
@@ -77,7 +68,7 @@ export function toChart({ firstSeed, seeds, settings: [setting] }) {
       const { manyTabs } = honest
       const { caught, sessions } = calmThieves.follower
       return {
-        title,
+        title: toOwnTitle(name, title),
         note: '',
         bars: [
           toBar('users logged out, 8 tabs', manyTabs.loggedOut, manyTabs.sessions),
@@ -89,35 +80,68 @@ export function toChart({ firstSeed, seeds, settings: [setting] }) {
 }
 
 function toFigures({ firstSeed, seeds, settings }) {
-  const parts = [
-    `Written by \`npm run rotation:compare\`: ${seeds} sessions for each figure, seeds ${firstSeed} to ${firstSeed + seeds - 1}.`,
-  ]
-  for (const setting of settings) {
-    // What is stored does not depend on the setting.
-    const columns = setting === settings[0] ? COLUMNS : COLUMNS.slice(0, -1)
-    const rows = setting.rules.map((figures) => columns.map(([, read]) => read(figures)))
-    parts.push(
-      `### ${describeSetting(setting)}`,
-      toTable(
-        columns.map(([title]) => title),
-        rows,
-      ),
-    )
-    parts.push(describeRough(setting.rules.at(-1)))
-  }
-  return parts.join('\n\n')
+  const described = settings.map(describeSetting).join(', or ')
+  return [
+    `Written by \`npm run rotation:compare\`: ${seeds} sessions for each figure, seeds ${firstSeed} to ${firstSeed + seeds - 1}. Access tokens live for ${described}.`,
+    '### Honest users logged out',
+    toUsers(settings),
+    ...settings.flatMap((setting) => [
+      `### Thieves caught, access tokens of ${toLifetime(setting)}`,
+      toThieves(setting),
+      describeRough(setting.rules.at(-1)),
+    ]),
+  ].join('\n\n')
+}
+
+function toUsers(settings) {
+  const columns = settings.flatMap((setting, at) =>
+    [
+      ['8 tabs', 'manyTabs'],
+      ['1 tab', 'oneTab'],
+    ].map(([tabs, part]) => ({
+      title: `${toLifetime(setting)}, ${tabs}`,
+      read: (row) => toHonest(settings[at].rules[row].honest[part]),
+    })),
+  )
+  const rows = settings[0].rules.map((rule, row) => [
+    toRowTitle(rule),
+    ...columns.map(({ read }) => read(row)),
+    rule.stores,
+  ])
+  return toTable(['Rule', ...columns.map(({ title }) => title), 'Stored per session'], rows)
+}
+
+function toThieves({ rules }) {
+  const rows = rules.map((rule) => {
+    const figures = KINDS.map((kind) => rule.calmThieves[kind])
+    const rotations = Math.max(...figures.map(({ mostRotations }) => mostRotations))
+    return [toRowTitle(rule), ...figures.map(toTheft), rule.name === 'none' ? '–' : String(rotations)]
+  })
+  return toTable(['Rule', 'Patient thief', 'Eager thief', 'Follower', 'Most rotations'], rows)
 }
 
 function describeRough({ roughThieves }) {
-  const caught = KINDS.map((kind) => `${roughThieves[kind].caught} of ${roughThieves[kind].sessions}`)
   const all = KINDS.map((kind) => roughThieves[kind])
+  const caught = all.map(({ caught, sessions }) => `${caught} of ${sessions}`)
   const rotations = Math.max(...all.map(({ mostRotations }) => mostRotations))
   const longest = Math.max(...all.map(({ longestAccessMs }) => longestAccessMs))
-  return `The last row again, but with the 8 tabs, losses and sleeps of the first column: ${caught.join(', ')} thieves caught, most rotations ${rotations}, longest access ${toMinutes(longest)} min.`
+  return `The last row with the 8 tabs and the bad network of the honest users: ${caught.join(', ')} caught, most rotations ${rotations}, longest access ${toMinutes(longest)} minutes.`
 }
 
-function describeSetting({ graceMs, accessMs }) {
-  return `Access tokens of ${accessMs / 60_000} min, grace of ${graceMs / 1000} s`
+function toOwnTitle(name, title) {
+  return name in OWN ? `${title} (${OWN[name]})` : title
+}
+
+function toRowTitle({ name, title }) {
+  return name === 'successorUsed' ? `**${title}**` : title
+}
+
+function describeSetting(setting) {
+  return `${toLifetime(setting)} with a grace of ${setting.graceMs / 1000} s`
+}
+
+function toLifetime({ accessMs }) {
+  return `${accessMs / 60_000} min`
 }
 
 function toHonest({ loggedOut, refreshes }) {
@@ -126,10 +150,6 @@ function toHonest({ loggedOut, refreshes }) {
 
 function toTheft({ caught, medianAccessMs, longestAccessMs }) {
   return `${caught} (${toMinutes(medianAccessMs)}, ${toMinutes(longestAccessMs)})`
-}
-
-function toMostRotations({ name, calmThieves }) {
-  return name === 'none' ? '–' : String(Math.max(...KINDS.map((kind) => calmThieves[kind].mostRotations)))
 }
 
 function toMinutes(milliseconds) {

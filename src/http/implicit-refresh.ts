@@ -1,5 +1,6 @@
 import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../manager/config.js'
+import { isTooLate } from '../manager/refresh.js'
 import { readCookieHeader, type RequestToken, replaceCookies } from '../request/read-token.js'
 import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { RequestView } from '../request/view.js'
@@ -23,9 +24,10 @@ export interface RefreshingManager {
  * goes on with new tokens. `null` when there was nothing to do.
  *
  * A session that is over, or whose user `describeUser` refuses, is not refreshed: the request goes on without it, and
- * the headers delete what is left of it. A request whose refresh token is refused for another reason, a missing CSRF value
- * for example, goes on as it came. Rejects when the store or the signer is unavailable, or `describeUser` throws: a request
- * must not count as logged out for that.
+ * the headers delete what is left of it. A request whose refresh token was just superseded goes on without the session
+ * too, but the cookies stay: the browser has newer ones by now, or gets them soon. A request whose refresh token is
+ * refused for another reason, a missing CSRF value for example, goes on as it came. Rejects when the store or the signer
+ * is unavailable, or `describeUser` throws: a request must not count as logged out for that.
  */
 export async function refreshImplicitly(
   tokens: RefreshingManager,
@@ -45,13 +47,18 @@ export function createImplicitRefresh(
 async function refreshView(tokens: RefreshingManager, view: RequestView): Promise<ImplicitRefresh | null> {
   const cookieHeader = readCookieHeader(view)
   if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
+  let made: RefreshedTokens
   try {
-    const pair = await tokens.refresh(view)
-    return replace(view, cookieHeader, toCookies(tokens, pair))
+    made = await tokens.refresh(view)
   } catch (error) {
     if (!isTokenError(error) || UNAVAILABLE.includes(error.code)) throw error
-    return isOver(error.code) ? replace(view, cookieHeader, unsetCookies(tokens)) : null
+    const isSuperseded = error.code === 'REFRESH_SUPERSEDED'
+    if (!isSuperseded && !isOver(error.code)) return null
+    const deletions = unsetCookies(tokens)
+    return createRefreshed(isSuperseded ? [] : deletions, replace(view, cookieHeader, deletions))
   }
+  const cookies = toCookies(tokens, made)
+  return createRefreshed(cookies, replace(view, cookieHeader, cookies), () => isTooLate(made))
 }
 
 function toCookies(
@@ -61,9 +68,7 @@ function toCookies(
   const { config } = tokens
   return [
     ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, accessToken) : []),
-    ...(refreshToken !== null && config.hasLocation('cookies', 'refresh')
-      ? setRefreshCookies(tokens, refreshToken)
-      : []),
+    ...(config.hasLocation('cookies', 'refresh') ? setRefreshCookies(tokens, refreshToken) : []),
   ]
 }
 
@@ -132,10 +137,11 @@ function isOver(code: string): boolean {
   return (OVER as readonly string[]).includes(code)
 }
 
-function replace(view: RequestView, header: string, cookies: readonly string[]): ImplicitRefresh {
+// Changes the cookies of a request as `Set-Cookie` values would, and returns its new header.
+function replace(view: RequestView, header: string, cookies: readonly string[]): string {
   const cookieHeader = toCookieHeader(header, cookies)
   replaceCookies(view, cookieHeader)
-  return createRefreshed(cookies, cookieHeader)
+  return cookieHeader
 }
 
 // What a browser would send next: the cookies of the header, with those that are set and without those that are deleted.

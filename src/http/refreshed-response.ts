@@ -1,8 +1,8 @@
 /** What an implicit refresh has changed. */
 export interface ImplicitRefresh {
   /**
-   * Every header that the response must have: `set-cookie` once for each cookie (deletions if the session is over), and
-   * `cache-control`. `applyTo` sets them.
+   * Every header that the response must have if it is sent now: `set-cookie` once for each cookie (deletions if the session
+   * is over), and `cache-control`. `applyTo` sets them. A late response sets no new tokens.
    */
   readonly headers: readonly HeaderPair[]
   /** The `Cookie` header with the new tokens, to pass on to the next handler; dependencies find them by themselves. */
@@ -42,13 +42,16 @@ export function keepPrivate(headers: Headers): void {
 }
 
 /** Creates the result of a refresh from its cookies and the new `Cookie` header. */
-export function createRefreshed(cookies: readonly string[], cookieHeader: string): ImplicitRefresh {
-  const headers: readonly HeaderPair[] = [
-    ...cookies.map((cookie): HeaderPair => ['set-cookie', cookie]),
-    ['cache-control', PRIVATE],
-  ]
+export function createRefreshed(
+  cookies: readonly string[],
+  cookieHeader: string,
+  isLate: () => boolean = () => false,
+): ImplicitRefresh {
   const refreshed: ImplicitRefresh = {
-    headers,
+    get headers(): readonly HeaderPair[] {
+      const sent = isLate() ? [] : cookies
+      return [...sent.map((cookie): HeaderPair => ['set-cookie', cookie]), ['cache-control', PRIVATE]]
+    },
     cookieHeader,
     applyTo(target) {
       keepPrivate(target)

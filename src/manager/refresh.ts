@@ -7,6 +7,7 @@ import { type RequestSource, toRequestView } from '../request/request-source.js'
 import type { StoreConnection } from '../sessions/connect-store.js'
 import { REFRESH_OPTIONS, type RefreshedTokens, type RefreshOptions } from '../sessions/options.js'
 import type { Sessions } from '../sessions/sessions.js'
+import { monotonicNow } from '../time.js'
 import {
   type Authenticator,
   authenticateToken,
@@ -41,6 +42,16 @@ export function refreshPair(
   })
 }
 
+/**
+ * Whether it is too late to send new tokens: the client may have newer ones by now, which these would replace. If it gets
+ * none, its refresh token is still good.
+ */
+export function isTooLate(made: RefreshedTokens): boolean {
+  return monotonicNow() > (deadlines.get(made) ?? Number.POSITIVE_INFINITY)
+}
+
+const deadlines = new WeakMap<RefreshedTokens, number>()
+
 async function rotatePair(
   { authenticator, maker, store, sessions, users }: RefreshParts,
   source: RequestSource | string,
@@ -71,11 +82,16 @@ async function rotatePair(
   const rotate = async (): Promise<RefreshedTokens> => {
     await presented
     const { input, options } = await describe()
+    const sendBy = monotonicNow() + settings.sendWithinMs
     const session = await sessions.rotate(verified, from)
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    const sign = session.lineage === undefined ? maker.signAccess : maker.signPair
-    return sign(input, options, session, carried)
+    const made =
+      session.lineage === undefined
+        ? await maker.signAccess(input, options, session, carried)
+        : await maker.signPair(input, options, session, carried)
+    deadlines.set(made, sendBy)
+    return made
   }
   const describe = async (): Promise<PlannedTokens> => {
     const planned = toPlan(verified.claims, settings.identityClaim, access)

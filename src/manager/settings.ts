@@ -25,6 +25,8 @@ export interface Settings extends ResolvedKeys {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly store: Omit<ConnectionRules, 'now' | 'random' | 'clients' | 'emit' | 'observers'>
+  /** How long after a refresh its tokens may still be sent, in milliseconds. */
+  readonly sendWithinMs: number
   readonly verifiedCacheSize: number
 }
 
@@ -51,6 +53,7 @@ export function resolveSettings(
   const { JWT_IDENTITY_CLAIM: identityClaim } = config
   const own = { keys: keys.verifying, issuers: ownIssuers }
   const issuers = createIssuers(list, { emit, leeway, identityClaim }, own, () => keyOptions.now?.() ?? 0)
+  const store = resolveStore(config, issuers)
   const settings: Settings = {
     keys,
     setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => assertOwnKeys(issuers, added))),
@@ -68,7 +71,9 @@ export function resolveSettings(
     schema,
     identityClaim,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
-    store: resolveStore(config, issuers),
+    store,
+    // Two round trips have to fit into the grace or, without one, between two refreshes at expiry.
+    sendWithinMs: (store.graceMs || toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES)) / 4,
     verifiedCacheSize: config.JWT_VERIFIED_CACHE_SIZE,
   }
   freezeConfig(config)
@@ -133,14 +138,19 @@ export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['s
     sessionLifetimes: new Map(
       [...issuers.values()].map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime * 1000]),
     ),
-    // A longer one would keep a client that refreshes at expiry from ever moving on, or end its session as unused.
-    graceMs: Math.min(
-      toMilliseconds(config.JWT_REFRESH_GRACE),
-      toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES),
-      idleMs / 2,
-    ),
+    graceMs: toGraceMs(config),
     idleMs,
   }
+}
+
+/** How long a session waits before it moves on, in milliseconds: what is configured, or less. */
+export function toGraceMs(config: TokenConfig): number {
+  return Math.min(
+    toMilliseconds(config.JWT_REFRESH_GRACE),
+    // A longer one would keep a client that refreshes at expiry from ever moving on, or end its session as unused.
+    toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES),
+    toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES) / 2,
+  )
 }
 
 function toMilliseconds(duration: Duration | false): number {

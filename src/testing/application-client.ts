@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 /** What a request of the contract carries. */
 export type Credential = 'none' | 'valid' | 'revoked' | 'garbage' | 'refresh'
 
-/** What `/login` and `/refresh` answer. */
+/** What `/login` answers. */
 export interface IssuedPair {
   readonly access_token: string
   readonly refresh_token: string
@@ -22,7 +22,7 @@ export interface Client {
   preflight(path: string): Promise<Response>
   /** The pair of a log-in; throws unless it is given one. */
   login(uid?: string): Promise<IssuedPair>
-  /** The next pair of a log-in; throws unless it is given one. */
+  /** The next pair of a log-in, which may have the same refresh token; throws unless it is given one. */
   refresh(pair: IssuedPair): Promise<IssuedPair>
   /** A token of the kind, made by the application itself. */
   credential(kind: Credential): Promise<string | undefined>
@@ -62,7 +62,10 @@ export function createClient(url: string): Client {
         },
       }),
     login: async (uid = 'ada') => readPair(await client.post('/login', JSON.stringify({ uid }))),
-    refresh: async (pair) => readPair(await client.send('POST /refresh', pair.refresh_token)),
+    refresh: async (pair) => ({
+      ...pair,
+      ...(await readPair(await client.send('POST /refresh', pair.refresh_token))),
+    }),
     async credential(kind) {
       if (kind === 'none') return undefined
       if (kind === 'garbage') return 'aaaaa.bbbbb.ccccc'

@@ -108,15 +108,17 @@ function cookieCases({ test }: SessionCases): void {
   })
 
   test('"remember me" decides whether cookies outlive the browser, also after a refresh', async (given) => {
-    const { browser, user, openBrowser } = given
+    const { browser, user, openBrowser, clock } = given
     for (const [remember, ages] of [
       [true, 4],
       [false, 0],
     ] as const) {
       const own = openBrowser()
       const body = { name: user, password: 'secret', remember }
-      for (const response of [await own.send('POST login', { body }), await own.send('POST refresh')]) {
-        equal(response.headers.getSetCookie().filter((cookie) => /max-age/i.test(cookie)).length, ages)
+      const login = await own.send('POST login', { body })
+      clock.advance('10s')
+      for (const { headers } of [login, await own.send('POST refresh')]) {
+        equal(headers.getSetCookie().filter((cookie) => /max-age/i.test(cookie)).length, ages)
       }
     }
     const body = { name: user, password: 'secret', remember: 'yes' }
@@ -137,15 +139,33 @@ function cookieCases({ test }: SessionCases): void {
     deepEqual([fresh.id, fresh.fresh], [session.id, true])
   })
 
-  test('refreshes at the same time converge, and the session goes on', async ({ browser, user }) => {
+  test('refreshes at the same time converge, and the session goes on', async ({ browser, user, clock }) => {
     await browser.logIn(user)
-    const tabs = Array.from({ length: 5 }, () => browser.copy())
-    const answers = await Promise.all(tabs.map((tab) => tab.send('POST refresh')))
-    deepEqual(
-      answers.map(({ status }) => status),
-      [200, 200, 200, 200, 200],
-    )
-    for (const tab of tabs) equal((await tab.send('POST refresh')).status, 200)
+    for (const wait of ['0s', '10s'] as const) {
+      clock.advance(wait)
+      const tabs = Array.from({ length: 5 }, () => browser.copy())
+      const answers = await Promise.all(tabs.map((tab) => tab.send('POST refresh')))
+      deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 200, 200],
+      )
+      for (const tab of tabs) equal((await tab.send('POST refresh')).status, 200)
+    }
+  })
+
+  test('a refresh token that is young stays, and its cookies are not set again', async (given) => {
+    const { browser, user, clock } = given
+    await browser.logIn(user)
+    for (const [wait, expected] of [
+      ['10s', ALL_COOKIES],
+      ['9s', ALL_COOKIES.slice(0, 2)],
+      ['1s', ALL_COOKIES],
+    ] as const) {
+      clock.advance(wait)
+      const { status, headers } = await browser.send('POST refresh')
+      const names = headers.getSetCookie().map((cookie) => cookie.split('=')[0] ?? '')
+      deepEqual([status, names.toSorted()], [200, expected])
+    }
   })
 
   test('a log-out during refreshes leaves no token that works', async ({ browser, user }) => {
@@ -210,6 +230,7 @@ function bearerCases({ test }: SessionCases): void {
     const { session, accessToken, refreshToken, ...rest } = first
     deepEqual(rest, {})
     equal((await client.send('GET session', bearer(accessToken))).status, 200)
+    clock.advance('10s')
     const response = await client.send('POST refresh', bearer(refreshToken))
     const second = (await response.json()) as SessionBody
     equal(second.session.id, session.id)
@@ -217,8 +238,13 @@ function bearerCases({ test }: SessionCases): void {
     deepEqual(client.cookieNames(), [])
     const stepUp = { body: { name: user, password: 'secret' }, ...bearer(second.refreshToken) }
     const third = (await (await client.send('POST step-up', stepUp)).json()) as SessionBody
-    equal(third.session.fresh, true)
-    clock.advance('11s')
+    // The client keeps the refresh token that it has.
+    deepEqual([third.session.fresh, third.refreshToken], [true, undefined])
+    clock.advance('10s')
+    equal((await client.send('POST refresh', bearer(second.refreshToken))).status, 200)
+    const superseded = await client.send('POST refresh', bearer(refreshToken))
+    await assertRefused(superseded, 409, 'REFRESH_SUPERSEDED')
+    clock.advance('10s')
     const reuse = await client.send('POST refresh', bearer(refreshToken))
     equal(reuse.headers.getSetCookie().length, 0)
     await assertRefused(reuse, 401, 'REFRESH_TOKEN_REUSED')

@@ -3,8 +3,8 @@ import { handleErrors, implicitRefresh } from '../../src/adapters/fetch.js'
 import { refreshImplicitly } from '../../src/index.js'
 import { logIn } from './logged-in.js'
 
-// The server has renewed the tokens, and the client never gets them. The grace is 10 s long.
-const AFTER_GRACE = 11
+// The server has renewed the tokens, and the client never gets them. The grace is a minute long.
+const AFTER_GRACE = 61
 
 const open = async () => {
   const session = await logIn()
@@ -37,16 +37,15 @@ describe('a response that the client does not get', () => {
     expect((await visit(answer)).status).toBe(200)
   })
 
-  // Fails: a refresh token that comes back after the grace counts as stolen, also if nobody got its successor.
-  test.fails('a Fetch route that throws does not log the user out', async () => {
+  test('a Fetch route that throws does not log the user out', async () => {
     const { visit, clock } = await open()
     await expect(visit(fail)).rejects.toThrow('on purpose')
     clock.seconds += AFTER_GRACE
     expect((await visit(answer)).status).toBe(200)
   })
 
-  // Fails for the same reason: any site can start a navigation to this one, and abort it before the response arrives.
-  test.fails('a navigation that another site starts and aborts does not end the session', async () => {
+  // Any site can start a navigation to this one, and abort it before the response arrives.
+  test('a navigation that another site starts and aborts does not end the session', async () => {
     const { tokens, visit, jar, clock } = await open()
     const aborted = new Request('http://localhost/', {
       headers: { ...jar.headers(), 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },

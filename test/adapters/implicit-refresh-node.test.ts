@@ -17,6 +17,7 @@ import * as h3 from '../../src/adapters/h3.js'
 import * as koa from '../../src/adapters/koa.js'
 import { implicitRefresh } from '../../src/adapters/nest/index.js'
 import type { TokenManager } from '../../src/index.js'
+import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
 import { logIn, TOKEN_COOKIES } from './logged-in.js'
 import { PUBLIC } from './public-routes.js'
 
@@ -249,4 +250,21 @@ describe('h3 on Node', () => {
     expectPrivate(await visit((tokens) => serve(tokens, () => shared)))
     expect([...shared.headers.keys()].toSorted()).toEqual(Object.keys(PUBLIC).toSorted())
   })
+})
+
+test.each([
+  ['HTTP/1', visit],
+  ['HTTP/2', visitHttp2],
+])('%s: a late response has the cookies of its route, and none of the refresh', async (_version, send) => {
+  const monotonic = moveMonotonicClock()
+  for (const given of [{}, { 'set-cookie': own }]) {
+    const headers = await send(
+      behindMiddleware((_req, res) => {
+        monotonic.add(15_000)
+        res.writeHead(200, { ...PUBLIC, ...given }).end('text')
+      }),
+    )
+    expect(headers.getSetCookie()).toEqual(given['set-cookie'] ?? [])
+    expect(headers.get('cache-control')).toBe('private, no-store')
+  }
 })

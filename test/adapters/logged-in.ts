@@ -18,6 +18,7 @@ export const COOKIES = {
 /** A manager, a browser's cookies after a login, and a switch that takes the store away. */
 export async function logIn(
   manager: Pick<NonNullable<Parameters<typeof createRevocable>[1]>, 'describeUser' | 'clientIp'> = {},
+  fields: TokenConfigOptions = {},
 ) {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
@@ -33,7 +34,7 @@ export async function logIn(
       return memory.lookup(keys, options)
     },
   }
-  const { tokens } = createRevocable(COOKIES, { clock, store, ...manager })
+  const { tokens } = createRevocable({ ...COOKIES, ...fields }, { clock, store, ...manager })
   const jar = createCookieJar()
   const pair = await tokens.createTokenPair({ uid: 'ada' })
   jar.store([...setAccessCookies(tokens, pair.accessToken), ...setRefreshCookies(tokens, pair.refreshToken)])

@@ -77,7 +77,7 @@ test('a refresh that another tab has superseded is repeated with the newest cook
   const { client, jar } = createCookieClient()
   await client.logIn(ADA)
   const store = ({ refreshToken }: RefreshedTokens): void =>
-    jar.store(setRefreshCookies(tokens, refreshToken as string))
+    jar.store(setRefreshCookies(tokens, refreshToken))
   const readRefreshToken = (): string =>
     /refresh_token_cookie=([^;]+)/.exec(jar.headers()['cookie'] ?? '')?.[1] as string
 

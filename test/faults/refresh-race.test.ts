@@ -16,7 +16,7 @@ async function race(place: Place, sizes: RefreshRaceSizes): Promise<void> {
     falseReuse: 0,
     failures: 0,
     forkedRounds: 0,
-    generation: 1,
+    generation: 2,
   })
   // Otherwise there would have been no race.
   expect(outcome.overlappingRounds).toBeGreaterThan(sizes.rounds / 10)

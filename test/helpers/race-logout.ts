@@ -27,8 +27,8 @@ export function withDelays(store: RevocationStore, random: (limit: number) => nu
     revoke: (batch) => slowly(() => store.revoke(batch)),
     sessions: {
       open: (session) => sessions.open(session),
-      rotate: (sid, generation, rules) => slowly(() => sessions.rotate(sid, generation, rules)),
-      present: (sid, generation, rules) => slowly(() => sessions.present(sid, generation, rules)),
+      rotate: (sid, token, rules) => slowly(() => sessions.rotate(sid, token, rules)),
+      present: (sid, token, rules) => slowly(() => sessions.present(sid, token, rules)),
       list: (user, options) => sessions.list(user, options),
       get: (sid, options) => sessions.get(sid, options),
     },
@@ -54,7 +54,8 @@ export async function raceLogout(
     let current = first
     for (let steps = 1 + random(3); steps > 0; steps--) {
       await pause()
-      current = await one().refresh(current.refreshToken)
+      const next = await one().refresh(current.refreshToken)
+      current = { ...next, refreshToken: next.refreshToken ?? current.refreshToken }
       pairs.push(current)
     }
   }

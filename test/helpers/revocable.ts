@@ -1,11 +1,13 @@
 import {
   type AnyClaims,
   type JsonClaims,
+  type RefreshedTokens,
   type RevocationStore,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
   type TokenManagerOptions,
+  type TokenPair,
 } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, PATIENT, SECRET } from './manager.js'
@@ -33,4 +35,19 @@ export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
   } catch (error) {
     return (error as { code?: string }).code ?? String(error)
   }
+}
+
+/** The pair of a refresh that moved its session on; a `TypeError` if the refresh token stayed as it is. */
+export function toPair({ accessToken, refreshToken, tokenType }: RefreshedTokens): TokenPair {
+  if (refreshToken === null) throw new TypeError('The refresh token stayed as it is')
+  return { accessToken, refreshToken, tokenType }
+}
+
+/** Refreshes when the grace is over, so that the session moves on. */
+export async function advance(
+  { tokens, clock }: Pick<ReturnType<typeof createRevocable>, 'tokens' | 'clock'>,
+  refreshToken: string,
+): Promise<TokenPair> {
+  clock.seconds += 60
+  return toPair(await tokens.refresh(refreshToken))
 }

@@ -60,7 +60,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'noGrace',
-    title: 'Reuse detection, no grace',
+    title: 'No grace',
     stores: 'a counter',
     open(_, opened) {
       let newest = createFirst(opened)
@@ -76,7 +76,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'sameGeneration',
-    title: 'Grace, same generation (tokenlib 0.2.0)',
+    title: 'Same generation',
     stores: 'a counter and a time',
     open(graceMs, opened) {
       const first = createFirst(opened)
@@ -99,8 +99,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'storedAnswer',
-    title: 'Grace, stored answer',
-    stores: 'every answer within the grace, tokens included',
+    title: 'Stored answer',
+    stores: 'all answers within the grace, with their tokens',
     open(graceMs, opened) {
       const first = createFirst(opened)
       let newest = first
@@ -123,8 +123,8 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'newestForPrevious',
-    title: 'Previous token gets the newest, always',
-    stores: 'the newest token, its parent, and what was used within the grace',
+    title: 'Newest token',
+    stores: 'the newest token, its parent, and those used within the grace',
     open(graceMs, opened) {
       const first = createFirst(opened)
       let newest = first
@@ -145,7 +145,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'successorUsed',
-    title: 'Used up when its successor is used (tokenlib)',
+    title: 'Successor used',
     stores: 'two ids, a counter and two times',
     open(graceMs, opened) {
       let session: RotationState = {
@@ -162,7 +162,7 @@ export const RULES: readonly Rule[] = [
         present(token, now) {
           const decision = decideRotation(session, token, { graceMs, idleMs: FOREVER }, now)
           if (decision.outcome === 'superseded') return { outcome: 'superseded' }
-          if (decision.outcome === 'reuse' || decision.outcome === 'end') return REUSE
+          if (!('place' in decision)) return REUSE
           session = { ...session, ...decision.place }
           const child = decision.outcome === 'keep' ? null : createChild(token, now)
           return serve(child, now, decision.outcome === 'advance')

@@ -4,7 +4,7 @@ import { createConsole } from '../../src/routes/console.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import type { Replica } from '../../src/store-kit.js'
-import { createRevocable } from '../helpers/revocable.js'
+import { advance, createRevocable } from '../helpers/revocable.js'
 import { ORIGIN, openConsole, readLive } from './console-fixture.js'
 
 describe('live revocations', () => {
@@ -20,8 +20,9 @@ describe('live revocations', () => {
       facts: { kind: 'user', id: 'ada', actor: 'grace', note: 'Ticket 1 data: forged  ' },
     })
     const { refreshToken } = await tokens.createTokenPair({ uid: 'bob' })
-    await tokens.refresh(refreshToken)
-    clock.seconds += 10
+    const next = await advance({ tokens, clock }, refreshToken)
+    await advance({ tokens, clock }, next.refreshToken)
+    clock.seconds += 60
     await tokens.refresh(refreshToken, { ip: '192.0.2.66' }).catch(() => undefined)
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { reason: 'reuse', sub: 'bob' } })
     expect(await live.next()).toMatchObject({

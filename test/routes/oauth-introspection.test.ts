@@ -3,7 +3,7 @@ import { TokenConfig, TokenManager } from '../../src/index.js'
 import { createIntrospectionRoute } from '../../src/routes/oauth-routes.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, NOW, SECRET } from '../helpers/manager.js'
-import { createRevocable } from '../helpers/revocable.js'
+import { advance, createRevocable } from '../helpers/revocable.js'
 import { client, createForm, send } from './oauth-fixture.js'
 
 const INACTIVE = [200, { active: false }]
@@ -98,6 +98,22 @@ describe('refresh tokens', () => {
     const [, body] = await send(routes, { token })
     expect(body).toMatchObject({ active: true, sub: 'ada' })
     expect(body).not.toHaveProperty('token_type')
+  })
+
+  test('are active until a successor is used, and then inactive without an alarm', async () => {
+    const { tokens, clock } = createRevocable()
+    const routes = createIntrospectionRoute(tokens, { client, refreshTokens: true })
+    const { refreshToken: token } = await tokens.createTokenPair({ uid: 'ada' })
+    const next = await advance({ tokens, clock }, token)
+    expect((await send(routes, { token }))[1]).toMatchObject({ active: true })
+    expect((await send(routes, { token: next.refreshToken }))[1]).toMatchObject({ active: true })
+    await advance({ tokens, clock }, next.refreshToken)
+    // A refresh with it would be superseded now, and end the session later.
+    for (const seconds of [0, 60]) {
+      clock.seconds += seconds
+      expect(await send(routes, { token })).toEqual(INACTIVE)
+    }
+    expect(await tokens.listSessions('ada')).toHaveLength(1)
   })
 })
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createRevocationRoute } from '../../src/routes/oauth-routes.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { client, createForm, send } from './oauth-fixture.js'
 
 const DONE = [200, null]
@@ -25,12 +25,12 @@ test.each(['accessToken', 'refreshToken'] as const)('the %s of a session ends th
 })
 
 test('with session: false an access token is revoked alone, and a refresh token with its session', async () => {
-  const { tokens } = createRevocable()
+  const { tokens, clock } = createRevocable()
   const routes = createRevocationRoute(tokens, { client, session: false })
   const pair = await tokens.createTokenPair({ uid: 'ada' })
   await send(routes, { token: pair.accessToken })
   expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
-  const next = await tokens.refresh(pair.refreshToken)
+  const next = await advance({ tokens, clock }, pair.refreshToken)
   await send(routes, { token: next.refreshToken })
   expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('TOKEN_REVOKED')
 })

@@ -1,6 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type TokenConfigOptions, TokenExpiredError } from '../../src/index.js'
 import type { LoginAttempt } from '../../src/routes/session-routes.js'
+import { parseSetCookies } from '../helpers/cookie-jar.js'
+import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { COOKIES, createRoutes, outcome } from './routes.js'
@@ -163,7 +165,7 @@ describe('describeUser', () => {
 })
 
 describe('new claims that make a cookie too large', () => {
-  // No second use is allowed: a refresh token that was used up would be a reuse.
+  // Every refresh moves the session on.
   const STRICT = { ...COOKIES, JWT_REFRESH_GRACE: 0 }
 
   test.each<[what: string, config: TokenConfigOptions]>([
@@ -211,6 +213,76 @@ describe('new claims that make a cookie too large', () => {
   })
 })
 
+describe('a refresh token that stays as it is', () => {
+  const ROUTES = [
+    ['POST /auth/refresh', {}, false],
+    ['POST /auth/step-up', BODY, true],
+  ] as const
+
+  test.each(ROUTES)('is left out of the answer in JSON: %s', async (route, body, fresh) => {
+    const { createBrowser, tokens, clock } = createRoutes({
+      JWT_TOKEN_LOCATION: 'headers',
+      JWT_REFRESH_TOKEN_EXPIRES: '1h',
+    })
+    const browser = createBrowser()
+    const send = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await (await browser.send(route, { headers, body })).json()) as Record<string, string>
+    }
+    const login = (await (await browser.logIn()).json()) as { refreshToken: string }
+    clock.seconds += 60
+    const { refreshToken } = await send(login.refreshToken)
+    clock.seconds += 59
+    const kept = await send(refreshToken as string)
+    expect(Object.keys(kept).toSorted()).toEqual(['accessToken', 'session'])
+    expect(kept['session']).toMatchObject({ fresh, accessExpiresIn: 900, expiresIn: 3481 })
+    expect(await tokens.verifyToken(kept['accessToken'] as string)).toMatchObject({
+      sub: 'ada',
+      fresh,
+      iat: clock.seconds,
+    })
+    // It is good for the next refresh, and moves the session on then.
+    clock.seconds += 1
+    expect(await send(refreshToken as string)).toHaveProperty('refreshToken')
+  })
+
+  test.each(ROUTES)('is not set as a cookie again: %s', async (route, body, fresh) => {
+    const { createBrowser, clock } = createRoutes()
+    const browser = createBrowser()
+    await browser.logIn()
+    clock.seconds += 60
+    await browser.send('POST /auth/refresh')
+    const response = await browser.send(route, { body })
+    expect(Object.keys(parseSetCookies(response.headers.getSetCookie()))).toEqual([
+      'access_token_cookie',
+      'csrf_access_token',
+    ])
+    expect(await response.json()).toEqual({ session: expect.objectContaining({ sub: 'ada', fresh }) })
+    expect((await browser.send('GET /auth/session')).status).toBe(200)
+  })
+})
+
+describe('a refresh that takes longer than a quarter of the grace', () => {
+  test.each([
+    ['POST /auth/refresh', {}],
+    ['POST /auth/step-up', BODY],
+  ])('sets no cookies, and can be repeated: %s', async (route, body) => {
+    const { createBrowser, tokens, clock } = createRoutes()
+    const browser = createBrowser()
+    await browser.logIn()
+    clock.seconds += 60
+    const monotonic = moveMonotonicClock()
+    // As soon as the store has answered.
+    const stop = tokens.on('refreshed', () => monotonic.add(15_000))
+    const late = await browser.send(route, { body })
+    expect([late.headers.get('retry-after'), late.headers.getSetCookie()]).toEqual(['1', []])
+    expect(await outcome(late)).toEqual([503, 'REVOCATION_UNAVAILABLE'])
+    stop()
+    clock.seconds += 3600
+    expect((await browser.send(route, { body })).headers.getSetCookie()).toHaveLength(4)
+  })
+})
+
 describe('cookies of a refresh token', () => {
   const { tokens, routes, clock } = createRoutes({ ...COOKIES, JWT_REFRESH_TOKEN_EXPIRES: '1h' })
   const refresh = (token: string, headers: Record<string, string> = {}): Promise<Response> =>
@@ -252,10 +324,18 @@ describe('cookies of a refresh token', () => {
     expect(await outcome(expired)).toEqual([401, 'TOKEN_EXPIRED'])
   })
 
-  test('that is used again are deleted: that ends the session', async () => {
+  test('that was used up are deleted: that ends the session. Within the grace they stay', async () => {
     const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
     const csrf = { 'x-csrf-token': csrfOf(refreshToken) }
-    await refresh(refreshToken, csrf)
+    clock.seconds += 60
+    const next = parseSetCookies((await refresh(refreshToken, csrf)).headers.getSetCookie())
+    clock.seconds += 60
+    await refresh(next['refresh_token_cookie']?.value as string, csrf)
+
+    const superseded = await refresh(refreshToken, csrf)
+    expect([superseded.headers.get('retry-after'), superseded.headers.getSetCookie()]).toEqual(['1', []])
+    expect(await outcome(superseded)).toEqual([409, 'REFRESH_SUPERSEDED'])
+
     clock.seconds += 60
     expect((await refresh(refreshToken)).headers.getSetCookie()).toEqual([])
     const response = await refresh(refreshToken, csrf)
@@ -293,7 +373,13 @@ describe('a step-up', () => {
     const { createBrowser, clock } = createRoutes()
     const [browser, thief] = [createBrowser(), createBrowser()]
     thief.jar.store((await browser.logIn()).headers.getSetCookie())
-    await browser.send('POST /auth/refresh')
+    for (const _ of [1, 2]) {
+      clock.seconds += 60
+      await browser.send('POST /auth/refresh')
+    }
+    const superseded = await thief.send('POST /auth/step-up', { body: BODY })
+    expect([superseded.headers.get('retry-after'), superseded.headers.getSetCookie()]).toEqual(['1', []])
+    expect(await outcome(superseded)).toEqual([409, 'REFRESH_SUPERSEDED'])
     clock.seconds += 60
     const reuse = await thief.send('POST /auth/step-up', { body: BODY })
     expect(reuse.headers.getSetCookie()).toHaveLength(4)

@@ -9,11 +9,12 @@ import {
 } from '../../src/routes/session-routes.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import type { SessionStore } from '../../src/store-kit.js'
-import { SECRET } from '../helpers/manager.js'
+import { createClock, SECRET } from '../helpers/manager.js'
 
 /** Routes, and what they were observed to answer: the statuses of each operation, with every body checked. */
 function createObserved(locations: 'headers' | ['headers', 'cookies']) {
-  const memory = createMemoryStore()
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
   const outage = { isOn: false }
   const failing =
     <Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
@@ -31,7 +32,7 @@ function createObserved(locations: 'headers' | ['headers', 'cookies']) {
     },
   }
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_TOKEN_LOCATION: locations })
-  const tokens = new TokenManager({ config, revocation })
+  const tokens = new TokenManager({ config, revocation, clock })
   const routes = createSessionRoutes(tokens, {
     logIn: ({ name, password }) => (password === 'right' ? { uid: String(name), role: 'editor' } : null),
     rateLimit: { before: ({ credentials }) => (credentials['name'] === 'slow' ? 7 : null) },
@@ -79,7 +80,7 @@ function createObserved(locations: 'headers' | ['headers', 'cookies']) {
     const pair = await send('POST login', { body: { name, password: 'right', transport: 'bearer' } })
     return pair as { accessToken: string; refreshToken: string; session: { id: string } }
   }
-  return { tokens, paths, observed, outage, send, logIn }
+  return { tokens, clock, paths, observed, outage, send, logIn }
 }
 
 const toStatuses = (paths: ReturnType<typeof createObserved>['paths']) =>
@@ -91,7 +92,7 @@ const toStatuses = (paths: ReturnType<typeof createObserved>['paths']) =>
 
 describe('the description of the session routes', () => {
   test('has exactly the statuses that are observed, and the bodies', async () => {
-    const { tokens, paths, observed, outage, send, logIn } = createObserved(['headers', 'cookies'])
+    const { tokens, clock, paths, observed, outage, send, logIn } = createObserved(['headers', 'cookies'])
     const pair = await logIn()
     const token = pair.accessToken
     const body = { name: 'ada', password: 'wrong' }
@@ -158,7 +159,14 @@ describe('the description of the session routes', () => {
     outage.isOn = false
 
     const other = await logIn('carl')
+    clock.seconds += 60
+    const next = await send('POST refresh', { token: other.refreshToken })
+    const successor = next?.['refreshToken'] as string
+    expect(await send('POST refresh', { token: successor })).not.toHaveProperty('refreshToken')
+    clock.seconds += 60
+    await send('POST refresh', { token: successor })
     await send('POST refresh', { token: other.refreshToken })
+    await send('POST step-up', { token: other.refreshToken, body })
     await send('DELETE sessions', { token: other.accessToken })
     await send(`DELETE sessions/${other.session.id}`, { token: other.accessToken })
     await send('POST logout', { token })

@@ -1,47 +1,12 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { request } from 'node:http'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { storeContract } from 'tokenlib/testing'
 import { openToken } from '../helpers/manager.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
 import { startWorkerd, type WorkerProgram } from '../helpers/servers/start-workerd.js'
-
-const SECRET = 'x3Jq8vN2xWc5Rt7Yb1Zq8vN2xWc5Rt7Yb1'
-
-function bindStore(service?: string): string[] {
-  const from = service === undefined ? '' : `, serviceName = "${service}"`
-  const names = {
-    STORE: 'TokenStoreObject',
-    TEST_STORE: 'TestStoreObject',
-    WITHOUT_SQLITE: 'WithoutSqlite',
-    OTHER_CLASS: 'OtherObject',
-  }
-  return [
-    ...Object.entries(names).map(
-      ([name, className]) =>
-        `(name = "${name}", durableObjectNamespace = (className = "${className}"${from}))`,
-    ),
-    `(name = "SECRET", text = "${SECRET}")`,
-  ]
-}
-
-const entry = fileURLToPath(new URL('durable-objects/worker.ts', import.meta.url))
-
-const WORKERS: Readonly<Record<string, WorkerProgram>> = {
-  main: {
-    entry,
-    bindings: [...bindStore(), '(name = "OTHER", service = "other")'],
-    objects: [
-      '(className = "TokenStoreObject", uniqueKey = "store", enableSql = true)',
-      '(className = "TestStoreObject", uniqueKey = "test-store", enableSql = true)',
-      '(className = "WithoutSqlite", uniqueKey = "without-sqlite")',
-      '(className = "OtherObject", uniqueKey = "other-class", enableSql = true)',
-    ],
-  },
-  other: { entry, bindings: bindStore('main') },
-}
+import { WORKERS } from './durable-objects/workers.js'
 
 interface Failure {
   readonly code: string

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FOREVER } from '../../src/store-kit.js'
 import { createSessionOrder, type Place } from '../../src/stores/memory/session-order.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
+import { firstToken, RULES } from '../../src/testing/store-fixture.js'
 import { createClock } from '../helpers/manager.js'
 
 const place = (at: number): Place => ({ startedAt: 1000 + at, sid: `s${String(at).padStart(6, '0')}` })
@@ -130,5 +131,5 @@ test('a closed store keeps no sessions', async () => {
   const page = { limit: 10, before: null, idleMs: FOREVER }
   await expect(store.sessions?.list('ada', page)).rejects.toThrow(/closed/)
   await expect(store.sessions?.get('s', { idleMs: FOREVER })).rejects.toThrow(/closed/)
-  await expect(store.sessions?.present('s', 0, { graceMs: 0, idleMs: FOREVER })).rejects.toThrow(/closed/)
+  await expect(store.sessions?.present('s', firstToken('s'), RULES)).rejects.toThrow(/closed/)
 })

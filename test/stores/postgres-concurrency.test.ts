@@ -2,12 +2,15 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+import { childOf, firstToken } from '../../src/testing/store-fixture.js'
 
 const HOUR = 3_600_000
 const FOREVER = Number.MAX_SAFE_INTEGER
 const PATIENTLY = { timeout: 20_000 }
 const NO_CLIENT = { ip: null, userAgent: null }
 const RULES = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
+/** Every use of a token moves its session on. */
+const AT_ONCE = { ...RULES, graceMs: 0 }
 const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 
 const token = (id: string, until = FOREVER) => ({ kind: 'token', id, notBefore: FOREVER, until }) as const
@@ -93,7 +96,7 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
       else if (at % 4 === 1) await store.prune(100)
       else if (at % 4 === 2)
         await store.revoke([{ kind: 'session', id: answer.sid, notBefore: FOREVER, until: 0 }])
-      else await store.sessions!.rotate(answer.sid, 0, RULES)
+      else await store.sessions!.rotate(answer.sid, firstToken(answer.sid), RULES)
     })
     await Promise.all(work)
     for (const user of ['user0', 'user1', 'user2']) {
@@ -109,8 +112,9 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
     const waiting = store.revoke([token('b')])
     await expect.poll(waiters, PATIENTLY).toBe(1)
     expect(await store.lookup([{ kind: 'token', id: 'a' }])).toEqual([undefined])
-    expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('rotated')
-    expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('replayed')
+    for (const outcome of ['advanced', 'repeated']) {
+      expect(await store.sessions!.rotate(sid, firstToken(sid), AT_ONCE)).toMatchObject({ outcome })
+    }
     expect(await store.sessions!.list('ada', LIST)).toHaveLength(1)
     const end = FOREVER
     await store.sessions!.open({
@@ -126,20 +130,25 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
     expect(await store.lookup(keys)).toEqual([undefined, FOREVER])
   })
 
-  test('find nothing written by a replay', async () => {
+  test('find nothing written for a token that does not move its session on', async () => {
     const { sid } = await openSession()
-    await store.sessions!.rotate(sid, 0, RULES)
+    const first = firstToken(sid)
+    await store.sessions!.rotate(sid, first, AT_ONCE)
+    const child = childOf(first, (await store.revoke([])).now)
     const before = [await row('sessions'), await row('heads'), await row('revocations')]
-    expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('replayed')
+    expect((await store.sessions!.rotate(sid, first, RULES)).outcome).toBe('repeated')
+    expect((await store.sessions!.rotate(sid, child, RULES)).outcome).toBe('kept')
     expect([await row('sessions'), await row('heads'), await row('revocations')]).toEqual(before)
   })
 
   test('are told of a reuse once', async () => {
     const { sid } = await openSession()
-    for (const generation of [0, 1]) await store.sessions!.rotate(sid, generation, { ...RULES, graceMs: 0 })
+    const first = firstToken(sid)
+    const second = childOf(first, 0)
+    for (const one of [first, second, childOf(second, 0)]) await store.sessions!.rotate(sid, one, AT_ONCE)
     const { position } = await store.revoke([])
     const outcomes = await Promise.all(
-      Array.from({ length: 20 }, async () => (await store.sessions!.rotate(sid, 0, RULES)).outcome),
+      Array.from({ length: 20 }, async () => (await store.sessions!.rotate(sid, first, RULES)).outcome),
     )
     expect(outcomes.toSorted()).toEqual([...Array<string>(19).fill('ended'), 'reused'])
     expect((await store.feed(position, { waitMs: 0 })).entries).toHaveLength(1)
@@ -150,19 +159,28 @@ describeWithPostgres('many who use the PostgreSQL store at once', (url) => {
     const sessions = await Promise.all(Array.from({ length: 30 }, () => openSession()))
     const { now } = await store.revoke([])
     const random = (below: number): number => Math.floor(Math.random() * below)
-    const pick = () => sessions[random(sessions.length)]!.sid
+    const tokens = sessions.map(({ sid }) => {
+      const first = firstToken(sid)
+      const second = childOf(first, now)
+      return [first, second, childOf(second, now)]
+    })
+    const pick = () => random(sessions.length)
     const writers = stores.map(async (writer) => {
       for (let round = 0; round < 25; round++) {
         // Some have ended long ago, so that dropping meets writing.
         const batch = Array.from({ length: 40 }, () =>
           token(`t${random(60)}`, now + random(2) * HOUR - HOUR / 2),
         )
+        const [rotated, revoked] = [pick(), pick()]
         await Promise.all([
           writer.revoke(batch),
-          writer.sessions!.rotate(pick(), random(4), { ...RULES, graceMs: random(2) * 10_000 }),
+          writer.sessions!.rotate(sessions[rotated]!.sid, tokens[rotated]![random(3)]!, {
+            ...RULES,
+            graceMs: random(2) * 10_000,
+          }),
           writer.prune(20),
           writer.revoke([
-            { kind: 'session', id: pick(), notBefore: FOREVER, until: now },
+            { kind: 'session', id: sessions[revoked]!.sid, notBefore: FOREVER, until: now },
             { kind: 'user', id: 'ada', notBefore: 0, until: 0 },
           ]),
         ])

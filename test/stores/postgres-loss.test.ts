@@ -3,6 +3,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { LostData } from 'tokenlib/store-kit'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 
 const HOUR = 3_600_000
 const FOREVER = Number.MAX_SAFE_INTEGER
@@ -50,10 +51,10 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     await pool.query(`truncate ${tables.map((table) => prefix + table).join()}`)
     expect(await watermark(store)).toBeGreaterThanOrEqual(before)
     expect(await watermark(other)).toBeGreaterThanOrEqual(before)
-    expect(await other.sessions!.rotate(sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect(await other.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
     expect(warnings).toHaveLength(2)
     const next = await store.sessions!.open(await session())
-    expect((await other.sessions!.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await other.sessions!.rotate(next.sid, firstToken(next.sid), RULES)).outcome).toBe('advanced')
   })
 
   test('accepts nothing from before, when the revocations were truncated and a new process comes first', async () => {
@@ -78,16 +79,16 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
         .join(''),
     )
     expect(await watermark(store)).toBeGreaterThanOrEqual(before)
-    expect(await other.sessions!.rotate(sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect(await other.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
     expect(await store.lookup([TOKEN])).toEqual([FOREVER])
   })
 
   test.each([
     ['revoke', (of: PostgresStore) => of.revoke([{ ...ENTRY, id: 'b' }])],
     ['feed', (of: PostgresStore) => of.feed(null, { waitMs: 0 })],
-    ['present', (of: PostgresStore) => of.sessions!.present('x', 0, RULES)],
+    ['present', (of: PostgresStore) => of.sessions!.present('x', firstToken('x'), RULES)],
     ['get', (of: PostgresStore) => of.sessions!.get('x', RULES)],
-    ['rotate', (of: PostgresStore) => of.sessions!.rotate('x', 0, RULES)],
+    ['rotate', (of: PostgresStore) => of.sessions!.rotate('x', firstToken('x'), RULES)],
     ['list', (of: PostgresStore) => of.sessions!.list('ada', LIST)],
     ['prepare', (of: PostgresStore) => of.prepare({ longestLifetime: 2 * HOUR })],
   ])('notices it in %s', async (_, operate) => {
@@ -104,7 +105,7 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
     const { sid, startedAt } = await store.sessions!.open(given)
     expect(startedAt).toBeGreaterThan(await watermark(store))
-    expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await store.sessions!.rotate(sid, firstToken(sid), RULES)).outcome).toBe('advanced')
   })
 
   test('takes a revocation that finds it so', async () => {
@@ -180,20 +181,22 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     await pool.query(`truncate ${prefix}heads, ${prefix}revocations`)
     const key = { kind: 'session', id: early.sid } as const
     expect(await wrong.lookup([key])).toEqual([FOREVER])
-    expect(await wrong.sessions!.rotate(early.sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect(await wrong.sessions!.rotate(early.sid, firstToken(early.sid), RULES)).toEqual({
+      outcome: 'ended',
+    })
     expect((await wrong.feed(null, { waitMs: 0 })).entries.map(({ kind }) => kind).toSorted()).toEqual([
       'all',
       'session',
     ])
     expect(await watermark(wrong)).toBeLessThanOrEqual(clock() + HOUR)
     const next = await wrong.sessions!.open({ ...given, nonce: 'B'.repeat(14) })
-    expect((await wrong.sessions!.rotate(next.sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await wrong.sessions!.rotate(next.sid, firstToken(next.sid), RULES)).outcome).toBe('advanced')
   })
 
   test('answers nothing without its tables', async () => {
     await pool.query(`drop table ${prefix}revocations`)
     await expect(store.lookup([TOKEN])).rejects.toThrow('does not exist')
     await expect(store.revoke([ENTRY])).rejects.toThrow('does not exist')
-    await expect(store.sessions!.rotate('x', 0, RULES)).rejects.toThrow('does not exist')
+    await expect(store.sessions!.rotate('x', firstToken('x'), RULES)).rejects.toThrow('does not exist')
   })
 })

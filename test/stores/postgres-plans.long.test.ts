@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { toTimedId } from '../../src/claims/ids.js'
+import type { PresentedToken } from 'tokenlib/store-kit'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
@@ -47,9 +48,10 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
     )
     // Half of them of one user, as of somebody who never logs out.
     await admin.query(
-      `insert into ${prefix}sessions (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation)
+      `insert into ${prefix}sessions (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation,
+        current_id)
       select $1, $3 || lpad(n::text, 13, '0') || 'A', case when n % 2 = 0 then 'ada' else 'user-' || n end, $4::bigint, $4::bigint,
-        ${FOREVER}, ${FOREVER}, 2 from generate_series(1, $2::bigint) n`,
+        ${FOREVER}, ${FOREVER}, 2, 'parent' from generate_series(1, $2::bigint) n`,
       [namespace, count, toTimedId(startedAt, '').slice(0, 8), startedAt],
     )
     await admin.query(`update ${prefix}heads set changes = $2 where namespace = $1`, [namespace, count])
@@ -107,12 +109,19 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
     test('sessions are opened, rotated, presented and found by a few rows', async () => {
       const given = { user: 'ada', expiresAt: FOREVER, until: FOREVER, ip: null, userAgent: null }
       expect(await visited(() => sessions().open({ ...given, nonce: 'N'.repeat(14) }))).toBeLessThan(FEW)
-      expect(await visited(() => sessions().rotate(sidAt(4), 2, RULES))).toBeLessThan(FEW)
-      expect(await visited(() => sessions().present(sidAt(4), 2, RULES))).toBeLessThan(FEW)
+      const sid = sidAt(4)
+      const token = { id: 'token', parent: 'parent', generation: 3, issuedAt: startedAt }
+      const rotate = async (presented: PresentedToken, outcome: string): Promise<void> => {
+        expect(await sessions().rotate(sid, presented, RULES)).toMatchObject({ outcome })
+      }
+      expect(await visited(() => rotate(token, 'advanced'))).toBeLessThan(FEW)
+      expect(await visited(() => rotate({ ...token, issuedAt: Date.now() }, 'kept'))).toBeLessThan(FEW)
+      expect(await visited(() => sessions().present(sid, token, RULES))).toBeLessThan(FEW)
       // A reuse revokes.
-      expect(await visited(() => sessions().rotate(sidAt(4), 0, RULES))).toBeLessThan(2 * FEW)
-      expect(await visited(() => sessions().present(sidAt(4), 0, RULES))).toBeLessThan(2 * FEW)
-      expect(await visited(() => sessions().get(sidAt(4), RULES))).toBeLessThan(FEW)
+      const used = { ...token, parent: 'another' }
+      expect(await visited(() => rotate(used, 'reused'))).toBeLessThan(2 * FEW)
+      expect(await visited(() => sessions().present(sid, used, RULES))).toBeLessThan(2 * FEW)
+      expect(await visited(() => sessions().get(sid, RULES))).toBeLessThan(FEW)
     })
 
     test.each(['token', 'session', 'user', 'key', 'all'] as const)(

@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createPostgresStore, migrationSql, type PostgresClient } from 'tokenlib/stores/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+import { childOf, firstToken } from '../../src/testing/store-fixture.js'
 
 const FOREVER = Number.MAX_SAFE_INTEGER
 const NEEDS = { longestLifetime: 3_600_000 }
@@ -62,9 +63,11 @@ describeWithPostgres('a connection whose settings somebody has changed', (url) =
       await store.revoke([REVOKE_ALL])
 
       expect(await tenant.store.lookup([ALL])).toEqual([undefined])
-      expect(await tenant.store.sessions!.rotate(tenant.sid, 0, RULES)).toMatchObject({ outcome: 'rotated' })
+      expect(await tenant.store.sessions!.rotate(tenant.sid, firstToken(tenant.sid), RULES)).toMatchObject({
+        outcome: 'advanced',
+      })
       expect(await store.lookup([ALL])).toEqual([expect.any(Number)])
-      expect(await store.sessions!.rotate(sid, 0, RULES)).toMatchObject({ outcome: 'ended' })
+      expect(await store.sessions!.rotate(sid, firstToken(sid), RULES)).toMatchObject({ outcome: 'ended' })
     },
   )
 
@@ -80,7 +83,7 @@ describeWithPostgres('a connection whose settings somebody has changed', (url) =
     await pool.query('delete from pg_temp.tokenlib_revocations where kind = $1', ['token'])
 
     expect(await store.lookup([token])).toEqual([FOREVER])
-    expect(await store.sessions!.rotate(sid, 0, RULES)).toMatchObject({ outcome: 'rotated' })
+    expect(await store.sessions!.rotate(sid, firstToken(sid), RULES)).toMatchObject({ outcome: 'advanced' })
     const { rows } = await pool.query('select generation from public.tokenlib_sessions where sid = $1', [sid])
     expect(rows).toEqual([{ generation: '1' }])
   })
@@ -100,7 +103,9 @@ describeWithPostgres('a connection whose settings somebody has changed', (url) =
     const limited = await sessions.openLimited!(login(), { max: 1, whenFull: 'endOldest', idleMs: FOREVER })
     expect(limited).toMatchObject({ outcome: 'opened', ended: [sid] })
     const other = await sessions.open(login())
-    expect(await sessions.rotate(other.sid, 0, RULES)).toMatchObject({ outcome: 'rotated', generation: 1 })
+    const token = firstToken(other.sid)
+    expect(await sessions.rotate(other.sid, token, RULES)).toMatchObject({ outcome: 'advanced' })
+    expect(await sessions.present(other.sid, token, RULES)).toEqual({ outcome: 'current' })
     expect((await sessions.list('ada', LIST)).map((found) => found.sid)).toContain(other.sid)
     expect(await sessions.get(sid, RULES)).toBeNull()
     const key = { kind: 'token', id: 'x' } as const
@@ -108,7 +113,9 @@ describeWithPostgres('a connection whose settings somebody has changed', (url) =
     await store.revoke([{ kind: 'user', id: 'ada', notBefore: 0, until: 0 }])
     await store.restore!([{ ...key, notBefore: FOREVER, until: FOREVER }])
     expect(await store.lookup([key])).toEqual([FOREVER])
-    expect(await sessions.rotate(other.sid, 1, RULES)).toMatchObject({ outcome: 'ended' })
+    expect(await sessions.rotate(other.sid, childOf(token, startedAt), RULES)).toMatchObject({
+      outcome: 'ended',
+    })
     const { entries } = await store.feed(null, { waitMs: 0 })
     expect(entries.map(({ kind }) => kind).toSorted()).toEqual(['session', 'token', 'user'])
     expect(await store.prune(10)).toBe(0)

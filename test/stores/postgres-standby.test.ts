@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createPostgresStore, type PgClient } from 'tokenlib/stores/postgres'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { findPostgres } from '../helpers/servers/find-servers.js'
 import { findFreePort } from '../helpers/servers/free-port.js'
@@ -86,7 +87,7 @@ describeWithOwnServer('postgres', 'a standby of PostgreSQL', () => {
     reading = late
     await expect(store.lookup([token('a')])).rejects.toThrow('standby')
     await expect(store.sessions!.list('ada', LIST)).rejects.toThrow('standby')
-    await expect(store.sessions!.rotate('x', 0, RULES)).rejects.toThrow('standby')
+    await expect(store.sessions!.present('x', firstToken('x'), RULES)).rejects.toThrow('standby')
     await expect(store.feed(position, { waitMs: 0 })).rejects.toThrow('standby')
     reading = writing
     expect(await store.lookup([token('a'), { kind: 'all', id: '' }])).toEqual([FOREVER, undefined])
@@ -115,7 +116,7 @@ describeWithOwnServer('postgres', 'a standby of PostgreSQL', () => {
     for (const call of [
       () => store.revoke([token('b')]),
       () => store.feed(position, { waitMs: 0 }),
-      () => store.sessions!.rotate('x', 0, RULES),
+      () => store.sessions!.rotate('x', firstToken('x'), RULES),
       () => store.prune(10),
     ])
       await expect(call()).rejects.toThrow()

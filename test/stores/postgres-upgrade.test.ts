@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createPostgresStore, migrationSql, type PostgresStore } from 'tokenlib/stores/postgres'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 import { MIGRATION_1, STATEMENTS_1 } from './postgres-version-1.js'
 
@@ -83,7 +84,7 @@ describeWithPostgres('tables of version 1', (url) => {
   test('are refused, with both versions and what to do', async () => {
     await expect(open()).rejects.toMatchObject({
       code: 'CONFIGURATION_INVALID',
-      message: expect.stringMatching(/version 1.*version 2.*migrate\(\).*migrationSql\(\)/) as string,
+      message: expect.stringMatching(/version 1.*version 3.*migrate\(\).*migrationSql\(\)/) as string,
     })
   })
 
@@ -96,7 +97,26 @@ describeWithPostgres('tables of version 1', (url) => {
     expect(await store.lookup([token('a'), token('b')])).toEqual([FOREVER, undefined])
     expect((await store.feed(null, { waitMs: 0 })).entries).toEqual([token('a')])
     expect((await store.sessions!.list('ada', LIST)).map((session) => session.sid)).toEqual([sid])
-    expect((await store.sessions!.rotate(sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await store.sessions!.rotate(sid, firstToken(sid), RULES)).outcome).toBe('advanced')
+  })
+
+  test('of version 2 keep their sessions, which have not moved on, and let releases of version 2 in', async () => {
+    await pool.query(migrationSql({ prefix }))
+    await pool.query(`alter table ${prefix}version drop column oldest;
+      update ${prefix}version set version = 2;
+      alter table ${prefix}sessions drop column current_id, drop column previous_id, drop column moved_at`)
+    const old = await startOldProcess(pool, prefix)
+    const sid = await old.open('ada', 'A'.repeat(14))
+    await old.rotate(sid, 0)
+    await expect(open()).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
+    await pool.query(migrationSql({ prefix }))
+    const { rows } = await pool.query(`select * from ${prefix}version`)
+    expect(rows).toEqual([{ version: 3, oldest: 2 }])
+    const store = await open()
+    const place = { current: '', previous: null, movedAt: 0 }
+    expect(await store.sessions!.get(sid, RULES)).toMatchObject({ ...place, generation: 1 })
+    const later = await old.open('ada', 'B'.repeat(14))
+    expect(await store.sessions!.get(later, RULES)).toMatchObject({ ...place, generation: 0 })
   })
 
   test('end up with the same indexes as new ones, of which only the primary keys begin with the namespace', async () => {
@@ -148,15 +168,15 @@ describeWithPostgres('tables of version 1', (url) => {
     expect(new Set(found)).toEqual(new Set([FOREVER]))
   })
 
-  test('serve both releases once they have version 2', async () => {
+  test('serve both releases once they have version 3', async () => {
     await pool.query(migrationSql({ prefix }))
     const [store, old] = [await open(), await startOldProcess(pool, prefix)]
     const [byOld, byNew] = [
-      await old.open('ada', 'O'.repeat(14)),
+      await old.open('ada', 'O'.repeat(13) + 'A'),
       (
         await store.sessions!.open({
           user: 'ada',
-          nonce: 'N'.repeat(14),
+          nonce: 'N'.repeat(13) + 'A',
           expiresAt: FOREVER,
           until: FOREVER,
           ...NO_CLIENT,
@@ -164,7 +184,9 @@ describeWithPostgres('tables of version 1', (url) => {
       ).sid,
     ]
     expect(await old.rotate(byNew, 0)).toBe(1)
-    expect((await store.sessions!.rotate(byOld, 0, RULES)).outcome).toBe('rotated')
+    for (const sid of [byOld, byNew]) {
+      expect((await store.sessions!.rotate(sid, firstToken(sid), RULES)).outcome).toBe('advanced')
+    }
     expect((await old.list('ada')).toSorted()).toEqual([byOld, byNew].toSorted())
 
     await old.revoke('token', 'old')
@@ -179,7 +201,7 @@ describeWithPostgres('tables of version 1', (url) => {
     await store.revoke([{ ...token(byNew), kind: 'session' }])
     expect(await store.sessions!.list('ada', LIST)).toEqual([])
     expect(await store.sessions!.get(byOld, RULES)).toBeNull()
-    expect(await store.sessions!.present(byOld, 1, RULES)).toEqual({ outcome: 'ended' })
+    expect(await store.sessions!.present(byOld, firstToken(byOld), RULES)).toEqual({ outcome: 'ended' })
     expect(await old.list('ada')).toEqual([])
     expect(await old.rotate(byNew, 1)).toBeNull()
     expect(await old.judge(byNew)).toBeNull()

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { ALL, HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 
@@ -15,7 +16,7 @@ describeWithOwnServer('redis', 'What a Redis store survives', () => {
     await forget()
     const { sid } = await store.sessions.open(session())
     await forget()
-    expect((await store.sessions.rotate(sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await store.sessions.rotate(sid, firstToken(sid), RULES)).outcome).toBe('advanced')
     await forget()
     expect((await store.sessions.list('ada', LIST)).length).toBe(1)
     await forget()
@@ -36,7 +37,7 @@ describeWithOwnServer('redis', 'What a Redis store survives', () => {
     await client.config('SET', 'maxmemory', '1')
     await expect(store.revoke([token('b'), token('c')])).rejects.toThrow(/OOM/)
     await expect(store.sessions.open(session())).rejects.toThrow(/OOM/)
-    await expect(store.sessions.rotate(sid, 0, RULES)).rejects.toThrow(/OOM/)
+    await expect(store.sessions.rotate(sid, firstToken(sid), RULES)).rejects.toThrow(/OOM/)
     expect(await changes()).toBe(before)
     await prepared(client)
     expect(await store.lookup(['a', 'b', 'c'].map(token))).toEqual([FOREVER, undefined, undefined])
@@ -44,7 +45,7 @@ describeWithOwnServer('redis', 'What a Redis store survives', () => {
     await client.config('SET', 'maxmemory', '0')
     await store.revoke([token('b'), token('c')])
     expect((await store.feed(position, { waitMs: 0 })).entries).toEqual(['b', 'c'].map(token))
-    expect((await store.sessions.rotate(sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await store.sessions.rotate(sid, firstToken(sid), RULES)).outcome).toBe('advanced')
   })
 
   test('a server that cannot write to its disk takes no revocation, and goes on answering', async () => {
@@ -69,7 +70,7 @@ describeWithOwnServer('redis', 'What a Redis store survives', () => {
     const store = await prepared(client)
     await store.revoke([token('a')])
     const { sid } = await store.sessions.open(session())
-    await store.sessions.rotate(sid, 0, RULES)
+    await store.sessions.rotate(sid, firstToken(sid), RULES)
     await client.replicaof('127.0.0.1', other.port)
     await client.config('SET', 'replica-serve-stale-data', 'yes')
     for (const call of [
@@ -77,8 +78,8 @@ describeWithOwnServer('redis', 'What a Redis store survives', () => {
       () => store.revoke([token('a')]),
       () => store.feed(null, { waitMs: 0 }),
       () => store.sessions.list('ada', LIST),
-      () => store.sessions.rotate(sid, 0, { ...RULES, graceMs: HOUR }),
-      () => store.sessions.rotate('unknown', 0, RULES),
+      () => store.sessions.rotate(sid, firstToken(sid), { ...RULES, graceMs: HOUR }),
+      () => store.sessions.rotate('unknown', firstToken('unknown'), RULES),
     ]) {
       await expect(call()).rejects.toThrow(/READONLY/)
     }

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createRedisStore } from 'tokenlib/stores/redis'
 import { onTestFinished } from 'vitest'
+import { createNonce, systemRandom } from '../../src/claims/ids.js'
 import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
@@ -20,7 +20,7 @@ export const token = (id: string): Revocation => ({ kind: 'token', id, notBefore
 /** A log-in that never ends. */
 export const session = (user = 'ada') => ({
   user,
-  nonce: randomUUID().replaceAll('-', '').slice(0, 14),
+  nonce: createNonce(systemRandom),
   expiresAt: FOREVER,
   until: FOREVER,
   ip: null,

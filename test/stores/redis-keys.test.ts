@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createRedisStore } from 'tokenlib/stores/redis'
+import { createNonce, systemRandom } from '../../src/claims/ids.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import { FOREVER, type RevocationKind } from '../../src/revocation/revocation.js'
+import { childOf, firstToken } from '../../src/testing/store-fixture.js'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000
+/** Rules of rotation that forgive nothing. */
+const RULES = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
 const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 // How long the store keeps what has ended.
 const MARGIN = 60_000
@@ -35,7 +39,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
   const all = (kind: RevocationKind, id: string, until: number) => ({ kind, id, notBefore: FOREVER, until })
   const session = (until: number, given = {}) => ({
     user: 'ada',
-    nonce: randomUUID().replaceAll('-', '').slice(0, 14),
+    nonce: createNonce(systemRandom),
     expiresAt: until,
     until,
     ip: null,
@@ -117,7 +121,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
     const expiry = await client.call('PEXPIRETIME', key(`s:${sid}`))
     expect(Number(expiry)).toBeGreaterThanOrEqual(now + HOUR + MARGIN)
-    await store.sessions?.rotate(sid, 0, { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null })
+    expect((await store.sessions?.rotate(sid, firstToken(sid), RULES))?.outcome).toBe('advanced')
     expect(await client.call('PEXPIRETIME', key(`s:${sid}`))).toBe(expiry)
   })
 
@@ -161,16 +165,17 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
 
   test('a revoked session leaves its entry, and nothing in the rows and the list of its user', async () => {
     const { store, key, names, now } = await open()
-    const rules = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
     const sids: string[] = []
     for (let at = 0; at < 4; at++) {
-      sids.push((await store.sessions?.open(session(now + HOUR)))?.sid ?? '')
-      await store.sessions?.rotate(sids[at] ?? '', 0, rules)
+      const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
+      await store.sessions?.rotate(sid, firstToken(sid), RULES)
+      sids.push(sid)
     }
     const [revoked = '', rotated = '', presented = '', kept] = sids
     await store.revoke([all('session', revoked, now)])
-    expect((await store.sessions?.rotate(rotated, 0, rules))?.outcome).toBe('reused')
-    expect((await store.sessions?.present(presented, 0, rules))?.outcome).toBe('reused')
+    const sibling = (sid: string) => ({ ...firstToken(sid), id: 'sibling' })
+    expect((await store.sessions?.rotate(rotated, sibling(rotated), RULES))?.outcome).toBe('reused')
+    expect((await store.sessions?.present(presented, sibling(presented), RULES))?.outcome).toBe('reused')
     expect((await names()).filter((name) => /^[rs]:/.test(name)).toSorted()).toEqual(
       [...[revoked, rotated, presented].map((sid) => `r:s:${sid}`), `s:${kept}`].toSorted(),
     )
@@ -221,18 +226,14 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const { store, key, names, now } = await open()
     const given = session(now + HOUR, { ip: '192.0.2.99', userAgent: 'Secret/1.0' })
     const { sid } = (await store.sessions?.open(given)) ?? { sid: '' }
-    await store.sessions?.rotate(sid, 0, {
-      graceMs: 0,
-      idleMs: FOREVER,
-      ip: '192.0.2.98',
-      userAgent: 'Secret/2.0',
-    })
-    await store.sessions?.rotate(sid, 0, {
-      graceMs: 0,
-      idleMs: FOREVER,
-      ip: '192.0.2.97',
-      userAgent: 'Secret/3.0',
-    })
+    const first = firstToken(sid)
+    const [second, third] = [
+      { ...RULES, ip: '192.0.2.98', userAgent: 'Secret/2.0' },
+      { ...RULES, ip: '192.0.2.97', userAgent: 'Secret/3.0' },
+    ]
+    await store.sessions?.rotate(sid, first, second)
+    await store.sessions?.rotate(sid, childOf(first, now), second)
+    expect((await store.sessions?.rotate(sid, first, third))?.outcome).toBe('reused')
     for (const name of await names()) {
       const dump = (await client.dumpBuffer(key(name)))?.toString('latin1') ?? ''
       expect(`${name} ${dump.includes('192.0.2') || dump.includes('Secret')}`).toBe(
@@ -242,18 +243,24 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
   })
 
   test('reading writes nothing', async () => {
-    const { store, now } = await open()
+    const { store, key, now } = await open()
     await store.revoke([all('token', 'a', now + HOUR)])
     const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
     const monitor = await new Redis(url).monitor()
     onTestFinished(() => monitor.disconnect())
     const seen: string[] = []
-    monitor.on('monitor', (_time: string, [command = '']: string[]) => seen.push(command.toUpperCase()))
+    // Other tests use the server too.
+    monitor.on('monitor', (_time: string, [command = '', name = '']: string[]) => {
+      if (name.startsWith(key(''))) seen.push(command.toUpperCase())
+    })
     await store.lookup([{ kind: 'token', id: 'a' }])
     await store.feed(null, { waitMs: 0 })
     await store.sessions?.list('ada', LIST)
-    await store.sessions?.rotate(sid, -1, { graceMs: HOUR, idleMs: FOREVER, ip: null, userAgent: null })
-    await client.echo('done')
+    const rules = { ...RULES, graceMs: HOUR, ip: '192.0.2.99' }
+    expect((await store.sessions?.rotate(sid, firstToken(sid), rules))?.outcome).toBe('kept')
+    expect((await store.sessions?.present(sid, firstToken(sid), rules))?.outcome).toBe('current')
+    await store.sessions?.get(sid, rules)
+    await client.echo(key('done'))
     await until(async () => expect(seen).toContain('ECHO'))
     const writes = ['SET', 'HSET', 'ZADD', 'ZREM', 'RPUSH', 'LTRIM', 'DEL', 'PEXPIRE']
     expect(seen.filter((command) => writes.includes(command))).toEqual([])

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { FOREVER } from '../../src/revocation/revocation.js'
 import type { LostData, RevocationStore } from '../../src/revocation/store.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { ALL, HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 
@@ -16,14 +17,14 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
       [one, two, one, two].map(async (store) => store.lookup([token('a'), ALL])),
     )
     for (const [, all] of looks) expect(all).toBeGreaterThanOrEqual(before)
-    expect(await one.sessions.rotate(sid, 0, RULES)).toEqual({ outcome: 'ended' })
+    expect(await one.sessions.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
     const page = await two.feed(position, { waitMs: 0 })
     expect(page.reset).toBe(true)
     expect((await two.feed(page.next, { waitMs: 0 })).entries).toEqual([
       expect.objectContaining({ ...ALL, notBefore: expect.any(Number) }),
     ])
     const opened = await two.sessions.open(session())
-    expect((await one.sessions.rotate(opened.sid, 0, RULES)).outcome).toBe('rotated')
+    expect((await one.sessions.rotate(opened.sid, firstToken(opened.sid), RULES)).outcome).toBe('advanced')
     expect((await two.sessions.list('ada', LIST)).length).toBe(1)
   })
 
@@ -43,8 +44,8 @@ describeWithOwnServer('redis', 'What a Redis store does about lost data', () => 
   for (const [call, run] of Object.entries({
     revoke: (store) => store.revoke([token('b')]),
     open: (store) => store.sessions.open(session()),
-    rotate: (store) => store.sessions.rotate('sid', 0, RULES),
-    present: (store) => store.sessions.present('sid', 0, RULES),
+    rotate: (store) => store.sessions.rotate('sid', firstToken('sid'), RULES),
+    present: (store) => store.sessions.present('sid', firstToken('sid'), RULES),
     get: (store) => store.sessions.get('sid', RULES),
     lookup: async (store) => store.lookup([ALL]),
     list: (store) => store.sessions.list('ada', LIST),

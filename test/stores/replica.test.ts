@@ -10,6 +10,7 @@ import {
   type Revocation,
   type RevocationStore,
 } from '../../src/store-kit.js'
+import { childOf, firstToken, NO_GRACE } from '../../src/testing/store-fixture.js'
 
 const HOUR = 3_600_000
 
@@ -405,10 +406,10 @@ test('a reuse that the store has found stays refused, also where the store loses
       ip: null,
       userAgent: null,
     })) ?? {}
-  const rules = { idleMs: HOUR, graceMs: 0, ip: null, userAgent: null }
-  await replica.sessions?.rotate(sid, 0, rules)
-  await replica.sessions?.rotate(sid, 1, rules)
-  expect(await replica.sessions?.rotate(sid, 0, rules)).toMatchObject({ outcome: 'reused' })
+  const first = firstToken(sid)
+  await replica.sessions?.rotate(sid, first, NO_GRACE)
+  await replica.sessions?.rotate(sid, childOf(first, Date.now()), NO_GRACE)
+  expect(await replica.sessions?.rotate(sid, first, NO_GRACE)).toMatchObject({ outcome: 'reused' })
   // The read after it has failed.
   const next = createMemoryStore()
   await next.prepare({ longestLifetime: HOUR })

@@ -5,7 +5,13 @@ import { Client, Pool } from 'pg'
 import postgres from 'postgres'
 import { createClient, createCluster } from 'redis'
 import { z } from 'zod'
-import { type RevocationStore, type SessionInfo, TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import {
+  type RefreshedTokens,
+  type RevocationStore,
+  type SessionInfo,
+  TokenConfig,
+  TokenManager,
+} from 'tokenlib'
 import { defineStore } from 'tokenlib/store-kit'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { createPostgresStore } from 'tokenlib/stores/postgres'
@@ -49,7 +55,7 @@ defineStore(incomplete)
 const claims = z.object({ role: z.enum(['admin', 'user']) })
 const tokens = new TokenManager({ config, claims, revocation: createMemoryStore() })
 const payload = await tokens.accessTokenRequired(new Request('http://localhost'))
-same<Awaited<ReturnType<typeof tokens.refresh>>, TokenPair>()
+same<Awaited<ReturnType<typeof tokens.refresh>>, RefreshedTokens>()
 same<Awaited<ReturnType<typeof tokens.listSessions>>, readonly SessionInfo[]>()
 await tokens.logout(payload)
 await tokens.revokeToken(payload)

@@ -82,24 +82,22 @@ describeWithPostgres('versions of the tables in PostgreSQL', (url) => {
   let pool: pg.Pool
   beforeAll(() => void (pool = new pg.Pool({ connectionString: url })))
   afterAll(() => pool.end())
-  layoutTests(2, async () => {
+  layoutTests(3, async () => {
     const prefix = `t${randomUUID().replaceAll('-', '').slice(0, 20)}_`
     const store = (): ReturnType<typeof createPostgresStore> => createPostgresStore(pool, { prefix })
     await store().migrate()
     return {
       open: store,
       async mark(version, oldest) {
-        if (oldest !== null) await pool.query(`alter table ${prefix}version add column oldest integer`)
-        const set = oldest === null ? '' : `, oldest = ${oldest}`
-        await pool.query(`update ${prefix}version set version = ${version}${set}`)
+        await pool.query(`update ${prefix}version set version = $1, oldest = $2`, [version, oldest])
         // As every process does at its start: it leaves newer tables as they are.
         await store().migrate()
       },
       async readMark() {
-        const { rows } = await pool.query<{ version: number; oldest?: number }>(
+        const { rows } = await pool.query<{ version: number; oldest: number | null }>(
           `select * from ${prefix}version`,
         )
-        return { version: rows[0]?.version ?? 0, oldest: rows[0]?.oldest ?? null }
+        return rows[0]!
       },
     }
   })

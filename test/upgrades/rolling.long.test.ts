@@ -10,6 +10,8 @@ const ANSWERS_PER_STEP = 12
 
 interface Client {
   readonly uid: string
+  /** The release that has opened its session. */
+  readonly opener: Release
   pair: TokenPair
 }
 
@@ -27,6 +29,14 @@ function startLoad(applications: () => readonly Application[]) {
     if (found !== code) wrong.push(`${what}: ${String(found)} instead of ${String(code)}`)
   }
 
+  const refresh = async (client: Client, application: Application): Promise<void> => {
+    const { refreshToken } = client.pair
+    // It does not name its parent.
+    if (client.opener === '0.1.0' && application.release === 'new') {
+      await expectCode('refresh of a session of 0.1.0', application.refresh(refreshToken), 'TOKEN_INVALID')
+    } else client.pair = await application.refresh(refreshToken)
+  }
+
   const run = async (lane: number): Promise<void> => {
     let turn = lane
     const next = (): Application => {
@@ -34,14 +44,11 @@ function startLoad(applications: () => readonly Application[]) {
       return list[turn++ % list.length] as Application
     }
     for (let round = 0; state.isRunning; round++) {
-      const client: Client = {
-        uid: `user-${lane}-${round}`,
-        pair: await next().logIn(`user-${lane}-${round}`),
-      }
+      const [uid, opener] = [`user-${lane}-${round}`, next()]
+      const client: Client = { uid, opener: opener.release, pair: await opener.logIn(uid) }
       await expectCode('check', next().check(client.pair.accessToken), null)
       for (let times = 0; times < 2; times++) {
-        const used = client.pair
-        client.pair = await next().refresh(used.refreshToken)
+        await refresh(client, next())
         await expectCode('check after a refresh', next().check(client.pair.accessToken), null)
       }
       const [sid, listed] = [await next().sid(client.pair.accessToken), await next().list(client.uid)]

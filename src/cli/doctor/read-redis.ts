@@ -70,7 +70,7 @@ export async function readRedis(
     await checkServer(send, key('meta'), false, () => undefined)
     const layout = await send(key('meta'), ['HMGET', key('meta'), 'version', 'oldest'])
     const [version, oldest] = isList(layout) ? layout.map(toNumber) : []
-    assertKnownLayout('Redis', { version: version ?? 1, oldest: oldest ?? null }, LAYOUT_VERSION)
+    assertKnownLayout('Redis', { version: version ?? LAYOUT_VERSION, oldest: oldest ?? null }, LAYOUT_VERSION)
   })
   const history = await attempt(() => runScript(send, HISTORY, keys, ['', '']))
   const [state, entries] = isList(history) ? history : [null, null]

@@ -8,6 +8,7 @@ import {
 } from '../../http/set-cookies.js'
 import type { TokenConfig } from '../../manager/config.js'
 import type { RefreshedTokens } from '../../sessions/options.js'
+import { parseDuration } from '../../time.js'
 import type { Transport } from './credentials.js'
 
 /** A session as its own client sees it. Times are seconds from now, because clocks of clients are wrong. */
@@ -56,6 +57,13 @@ export function toSessionAnswer(
   }
 }
 
+/** When a session ends that is not used again: at its end, or after the longest pause. Epoch seconds; `null` for never. */
+export function toSessionEnd(config: TokenConfig, endsAt: number | null, usedAt: number): number | null {
+  const idle = config.JWT_REFRESH_IDLE_EXPIRES
+  const end = Math.min(endsAt ?? Infinity, idle === false ? Infinity : usedAt + parseDuration(idle))
+  return end === Infinity ? null : end
+}
+
 /** Whether a token of this type goes into a cookie; a type that is only read from cookies always does. */
 function goesIntoCookie(config: TokenConfig, type: TokenType, transport: Transport): boolean {
   return config.hasLocation('cookies', type) && (transport === 'cookies' || !isReadElsewhere(config, type))
@@ -80,11 +88,9 @@ export function createTokenAnswer(
   } else {
     members.accessToken = accessToken
   }
-  if (refreshToken === null) {
-    // The client keeps the one that it has.
-  } else if (goesIntoCookie(config, 'refresh', transport)) {
+  if (goesIntoCookie(config, 'refresh', transport)) {
     cookies.push(...setRefreshCookies({ config }, refreshToken))
-  } else {
+  } else if (refreshToken !== null) {
     members.refreshToken = refreshToken
   }
   return withCookies(createJsonAnswer({ session, ...members }), cookies)

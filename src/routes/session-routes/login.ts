@@ -10,6 +10,7 @@ import {
   createTokenAnswer,
   isReadElsewhere,
   toSessionAnswer,
+  toSessionEnd,
   withCookies,
 } from './answers.js'
 import { type LoginBody, parseLoginBody, type Transport } from './credentials.js'
@@ -124,7 +125,8 @@ export function createAnswer(
   refreshToken: string,
 ): Response {
   const payload = tokens.verifyTokenWithoutRevocation(made.accessToken)
-  const { exp: endsAt = null } = tokens.verifyTokenWithoutRevocation(refreshToken, { type: 'refresh' })
+  const { exp = null } = tokens.verifyTokenWithoutRevocation(refreshToken, { type: 'refresh' })
+  const endsAt = toSessionEnd(tokens.config, exp, tokens.clock() / 1000)
   return createTokenAnswer(tokens, made, toSessionAnswer(tokens, payload, endsAt), transport)
 }
 

@@ -35,7 +35,7 @@ export const SESSION: OpenApiSchema = object({
   expiresIn: seconds,
 })
 
-/** The answer with a new pair. */
+/** The answer with new tokens. It has none that goes into a cookie, and no refresh token if the one sent stays as it is. */
 export const TOKENS: OpenApiSchema = object({ session: SESSION, accessToken: text, refreshToken: text }, [
   'accessToken',
   'refreshToken',

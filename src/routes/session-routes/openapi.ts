@@ -182,6 +182,9 @@ const CREDENTIAL_REFUSALS = {
   429: 'Too many attempts',
 } as const
 
+const SUPERSEDED =
+  'A newer refresh token of the session was used just now: send the request again, with that one'
+
 function describeRoute(tokens: DescribedManager, name: string, route: Route): DescribedRoute {
   const { method, path, summary, parameters, answer } = route
   const { config } = tokens
@@ -220,6 +223,7 @@ function listRefusals({ config }: DescribedManager, route: Route): Readonly<Reco
     ...(token !== undefined &&
       token !== 'any' &&
       describeCodes(['TOKEN_MISSING'], 'The token is missing or was rejected')),
+    ...(token === 'refresh' && describeCodes(['REFRESH_SUPERSEDED'], SUPERSEDED)),
     ...route.refusals,
     ...describeCodes(['REVOCATION_UNAVAILABLE'], 'The store is unavailable'),
   }

@@ -1,4 +1,5 @@
-import { isTokenError } from '../../errors.js'
+import { isTokenError, RevocationUnavailableError } from '../../errors.js'
+import { isTooLate } from '../../manager/refresh.js'
 import type { RefreshOptions } from '../../sessions/options.js'
 import { createDeletions, withCookies } from './answers.js'
 import { checkCredentials } from './check-credentials.js'
@@ -32,6 +33,7 @@ async function refresh(parts: RouteParts, request: Request, options: RefreshOpti
   // As it came: what was in a cookie is never put where a script can read it.
   const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
   const made = await tokens.refresh(request, options)
+  if (isTooLate(made)) throw new RevocationUnavailableError(new Error('The refresh took too long'))
   return createAnswer(parts, made, transport, made.refreshToken ?? (found?.token as string))
 }
 

@@ -2,12 +2,12 @@ import { readTimedId } from '../../claims/ids.js'
 import type { TokenPayload } from '../../claims/payload.js'
 import type { TokenConfig } from '../../manager/config.js'
 import type { SessionInfo } from '../../sessions/session-info.js'
-import { parseDuration } from '../../time.js'
 import {
   createDeletions,
   createEmptyAnswer,
   createJsonAnswer,
   toSessionAnswer,
+  toSessionEnd,
   withCookies,
 } from './answers.js'
 import type { RouteParts } from './parts.js'
@@ -31,7 +31,7 @@ export async function answerSession(parts: RouteParts, request: Request): Promis
   const { tokens } = parts
   const payload = await parts.accessTokenRequired(request)
   const kept = payload.sid === undefined ? null : await tokens.getSession(payload.sid, payload.sub)
-  const endsAt = kept === null ? (payload.exp ?? null) : readEnd(kept, tokens.config)
+  const endsAt = kept === null ? (payload.exp ?? null) : readEnd(kept, payload, tokens.config)
   return createJsonAnswer({ session: toSessionAnswer(tokens, payload, endsAt) })
 }
 
@@ -78,12 +78,14 @@ function sessionNotFound(message: string): RefusedRequest {
   return new RefusedRequest(404, 'SESSION_NOT_FOUND', message)
 }
 
-// The same moment as in the refresh token, in epoch seconds: what comes first of the end and the longest pause.
-function readEnd({ expiresAt, lastUsedAt }: SessionInfo, config: TokenConfig): number | null {
-  const idle = config.JWT_REFRESH_IDLE_EXPIRES
-  const idleEnd = idle === false ? Infinity : lastUsedAt.getTime() / 1000 + parseDuration(idle)
-  const end = Math.min(idleEnd, expiresAt === null ? Infinity : expiresAt.getTime() / 1000)
-  return end === Infinity ? null : end
+// The list knows the last use to the minute. The session was used when the access token was made, too.
+function readEnd(
+  { expiresAt, lastUsedAt }: SessionInfo,
+  { iat = 0 }: TokenPayload<object>,
+  config: TokenConfig,
+): number | null {
+  const usedAt = Math.max(lastUsedAt.getTime() / 1000, iat)
+  return toSessionEnd(config, expiresAt && expiresAt.getTime() / 1000, usedAt)
 }
 
 function parsePage(query: URLSearchParams): { readonly limit: number; readonly before: string | null } {

@@ -6,7 +6,9 @@ import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */
-export type SessionStatements = Readonly<Record<'open' | 'openLimited' | 'rotate' | 'find' | 'list', string>>
+export type SessionStatements = Readonly<
+  Record<'open' | 'openLimited' | 'rotate' | 'move' | 'find' | 'list', string>
+>
 
 /** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
 export function createSessionStatements(tables: Tables, channel: string): SessionStatements {
@@ -33,10 +35,10 @@ export function createSessionStatements(tables: Tables, channel: string): Sessio
   const openFrom = (from: string): string => `start as materialized (
   select greatest(now, ${after('user', '$5')}, ${after('all', "''")}) as at from head
 ), opened as (
-  insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation, ip,
-    user_agent)
+  insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, moved_at, expires_at, until, generation,
+    ip, user_agent)
   select $1, pg_catalog.translate(pg_catalog.encode(pg_catalog.substr(pg_catalog.int8send(at), 3), 'base64'), '+/', '-_')
-    || $6::pg_catalog.text, $5, at, at, $7::bigint, $8::bigint, 0, $9, $10 from ${from}
+    || $6::pg_catalog.text, $5, at, at, at, $7::bigint, $8::bigint, 0, $9, $10 from ${from}
   returning sid, started_at
 )`
 
@@ -90,27 +92,42 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the generation presented, $7: idleMs, $8: ip, $9: user agent, $10: the pause after a rotation. Waits for nobody but another
-    // rotation of the same session, and is then judged by what that one left behind. A revocation that commits
-    // during the wait is missed, as if it had come after: it is not acknowledged before this call began, and
-    // finds the tokens of this rotation too, since they are of the same session.
-    rotate: `with ${head}, rotated as (
-  update ${sessions} s set generation = $6::bigint + 1, last_used_at = h.now, ip = coalesce($8, s.ip),
-    user_agent = coalesce($9, s.user_agent)
-  from head h
-  where s.namespace = $1 and s.sid = $5 and s.generation <= $6::bigint and h.now < s.until
-    and h.now - s.last_used_at <= $7::bigint and not ${isRevoked}
-    and not (s.generation = $6::bigint and s.generation > 0 and pg_catalog.abs(h.now - s.last_used_at) < $10::bigint)
-  returning s.generation, s.expires_at
+    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it has to be,
+    // $11: idleMs, $12: ip, $13: user agent. Moves the session on to a child of its current token, by the rules of decideRotation, and
+    // answers with the session as it was before: what else there is to do is decided there, and is for `move`.
+    //
+    // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session. A
+    // revocation that commits during the wait is missed, as if it had come after: it is not acknowledged before this call
+    // began, and finds the tokens of this rotation too, since they are of the same session.
+    rotate: `with seen as materialized (
+  select h.changes, ${nowSql('$4')} as now, s.*, ${isRevoked} as is_revoked
+  from ${heads} h left join ${sessions} s on s.namespace = $1 and s.sid = $5 where ${isKnownHead(tables, 'h')}
+), moved as (
+  update ${sessions} s set current_id = $6, previous_id = $7, generation = $8::bigint, moved_at = o.now,
+    last_used_at = o.now, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
+  from seen o
+  where s.namespace = $1 and s.sid = $5 and s.current_id = $7 and o.current_id = $7 and not o.is_revoked
+    and o.now < o.until and o.now - greatest(o.last_used_at, $9::bigint) <= $11::bigint
+    and pg_catalog.abs(o.now - $9::bigint) >= $10::bigint
+  returning 1
 )
-select pg_catalog.json_build_object('changes', changes, 'generation', generation, 'expiresAt', expires_at)::pg_catalog.text
-from head left join rotated on true`,
+select pg_catalog.json_build_object('changes', changes, 'now', now, 'isMoved', exists (select from moved),
+  'session', case when sid is not null then ${toFoundJson('is_revoked')} end)::pg_catalog.text from seen`,
+
+    // $5: the sid, $6: the id of its current token, $7 to $11: its place from now on, $12: ip, $13: user agent.
+    move: `with ${head}, moved as (
+  update ${sessions} s set current_id = $7, previous_id = $8, generation = $9::bigint, moved_at = $10::bigint,
+    last_used_at = $11::bigint, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
+  from head where s.namespace = $1 and s.sid = $5 and s.current_id = $6
+  returning 1
+)
+select pg_catalog.json_build_object('changes', changes, 'isMoved', exists (select from moved))::pg_catalog.text from head`,
 
     // $5: the sid.
     find: `with ${head}
 select pg_catalog.json_build_object('changes', changes, 'now', now, 'session', (
-  select ${toJson(`, 'until', until, 'isRevoked', ${isRevoked}`)}
-  from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text from head ${OR_STANDBY}`,
+  select ${toFoundJson(isRevoked)} from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text
+from head ${OR_STANDBY}`,
 
     // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
     // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
@@ -132,6 +149,11 @@ select pg_catalog.json_build_object('changes', changes, 'rows', (select pg_catal
       and ${revoked('session', 's.sid')} is null))::pg_catalog.text
 from head ${OR_STANDBY}`,
   }
+}
+
+function toFoundJson(isRevoked: string): string {
+  return toJson(`, 'current', current_id, 'previous', previous_id, 'movedAt', moved_at, 'until', until,
+    'isRevoked', ${isRevoked}`)
 }
 
 function toJson(more = ''): string {

@@ -1,34 +1,35 @@
 import {
-  assertSessionLimit,
   decideRotation,
-  parseListOptions,
+  ROOT,
+  type Rotation,
+  type RotationDecision,
   type RotationState,
-  toPauseMs,
-} from '../../revocation/store-rules.js'
+  toPresentation,
+  toRotation,
+} from '../../revocation/rotation.js'
+import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type {
+  FoundSession,
   LimitedOpening,
   NewSession,
   OpenedSession,
-  Presentation,
-  RotationRules,
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
+import type { SessionClient } from '../../events.js'
 import type { Clock } from '../../time.js'
 import type { Value } from './client.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
 import type { SessionStatements } from './session-statements.js'
 
-interface RotateAnswer extends HistoryAnswer {
-  /** `null` when the session was not rotated. */
-  readonly generation: number | null
-  readonly expiresAt: number
-}
-
 interface FindAnswer extends HistoryAnswer {
   readonly now: number
-  readonly session: (StoredSession & RotationState) | null
+  readonly session: (FoundSession & RotationState) | null
+}
+
+interface MoveAnswer extends HistoryAnswer {
+  readonly isMoved: boolean
 }
 
 interface ListAnswer extends HistoryAnswer {
@@ -44,10 +45,6 @@ interface OpenAnswer extends HistoryAnswer, OpenedSession {
   readonly outcome: LimitedOpening['outcome'] | 'busy'
   readonly ended: readonly string[]
 }
-
-type Decision =
-  | Presentation
-  | { readonly outcome: 'replayed'; readonly generation: number; readonly expiresAt: number }
 
 /** What sessions need of the store around them. */
 export interface SessionsOptions {
@@ -67,19 +64,30 @@ export function createPostgresSessions(
   const find = (sid: string): Promise<FindAnswer> =>
     history.query<FindAnswer>(statements.find, [readClock(clock), sid])
 
-  // Where a token stands that did not move its session on. Whatever it is, it stays so: generations only grow, time
-  // goes on, and revocations and the ends of sessions are final. So a later look, and a revocation in a statement of
-  // its own, decide as one step would: nobody can make a used token good again in between.
-  const decide = async (sid: string, presented: number, rules: RotationRules): Promise<Decision> => {
-    const { session, now } = await find(sid)
-    const verdict = decideRotation(session, presented, rules, now)
-    if (session === null || verdict === 'end') return ENDED
-    const { generation, expiresAt, until, ip, userAgent } = session
-    if (verdict === 'rotate') return { outcome: 'current' }
-    if (verdict === 'replay') return { outcome: 'replayed', generation, expiresAt }
-    // Of several who find a reuse, the one that removes the session tells of it.
-    const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
-    return removed > 0 ? { outcome: 'reused', generation, client: { ip, userAgent } } : ENDED
+  // Writes what was decided; false where somebody else has moved the session since it was read.
+  const move = async (
+    session: FoundSession | null,
+    decision: RotationDecision,
+    client: SessionClient,
+  ): Promise<boolean> => {
+    if (session === null || !('place' in decision) || decision.place === null) return true
+    const { current, previous, generation, movedAt, lastUsedAt } = decision.place
+    const place = [current, previous, generation, movedAt, lastUsedAt]
+    const { ip, userAgent } = decision.outcome === 'advance' ? client : NO_CLIENT
+    const values = [readClock(clock), session.sid, session.current, ...place, ip, userAgent]
+    const { isMoved } = await history.query<MoveAnswer>(statements.move, values)
+    return isMoved
+  }
+
+  // A reuse stays one, because a session never goes back: a revocation in a statement of its own decides as one step would.
+  const answer = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
+    if (session !== null && decision.outcome === 'reuse') {
+      const { sid, until } = session
+      // Of several who find a reuse, the one that removes the session tells of it.
+      const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
+      if (removed === 0) return { outcome: 'ended' }
+    }
+    return toRotation(decision, session, now)
   }
 
   return {
@@ -106,30 +114,34 @@ export function createPostgresSessions(
       }
       throw new Error('Too many sessions of one user are opened at the same time')
     },
-    async rotate(sid, presented, rules) {
-      // Twice: between the two statements, a clock may be set back, or a standby promoted that has an older generation.
-      for (let attempt = 0; attempt < 2; attempt++) {
-        const { generation, expiresAt } = await history.query<RotateAnswer>(statements.rotate, [
+    async rotate(sid, token, options) {
+      const values = [
+        sid,
+        token.id,
+        token.parent,
+        token.generation,
+        toMilliseconds(token.issuedAt),
+        token.parent === ROOT ? 0 : toMilliseconds(options.graceMs),
+        toMilliseconds(Math.floor(options.idleMs)),
+        options.ip,
+        options.userAgent,
+      ]
+      // Every time that it has to ask again, somebody else has moved the session.
+      for (let attempt = 0; attempt < MAX_MOVES; attempt++) {
+        const found = await history.query<FindAnswer & MoveAnswer>(statements.rotate, [
           readClock(clock),
-          sid,
-          presented,
-          toMilliseconds(rules.idleMs),
-          rules.ip,
-          rules.userAgent,
-          toPauseMs(rules),
+          ...values,
         ])
-        if (generation !== null) {
-          afterWrite()
-          return { outcome: 'rotated', generation, expiresAt }
-        }
-        const found = await decide(sid, presented, rules)
-        if (found.outcome !== 'current') return found
+        const decision = decideRotation(found.session, token, options, found.now)
+        if (found.isMoved) afterWrite()
+        else if (!(await move(found.session, decision, options))) continue
+        return answer(decision, found)
       }
-      return ENDED
+      throw new Error('Too many rotations of one session at the same time')
     },
-    async present(sid, presented, rules) {
-      const found = await decide(sid, presented, rules)
-      return found.outcome === 'replayed' ? { outcome: 'current' } : found
+    async present(sid, token, rules) {
+      const found = await find(sid)
+      return toPresentation(await answer(decideRotation(found.session, token, rules, found.now), found))
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
@@ -155,16 +167,17 @@ export function createPostgresSessions(
       const { session, now } = await find(sid)
       if (session === null || session.isRevoked || now >= session.until) return null
       if (now - session.lastUsedAt > idleMs) return null
-      const { until: _until, isRevoked: _isRevoked, ...stored } = session
-      return stored
+      const { until: _until, isRevoked: _isRevoked, ...rest } = session
+      return rest
     },
   }
 }
 
-const ENDED = { outcome: 'ended' } as const
+const NO_CLIENT = { ip: null, userAgent: null }
 const NEWEST = { startedAt: FOREVER, sid: '' }
 const MAX_ROWS = 1000
 const MAX_TURNS = 200
+const MAX_MOVES = 20
 
 function toValues(
   { user, nonce, expiresAt, until, ip, userAgent }: NewSession,

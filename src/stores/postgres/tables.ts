@@ -71,7 +71,7 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const PREFIX = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
 
 /** The version of the tables that this release needs. */
-export const TABLES_VERSION = 2
+export const TABLES_VERSION = 3
 
 /**
  * The SQL that creates or updates the tables of a store, for those who run migrations themselves.
@@ -155,7 +155,16 @@ begin
     create index on ${sessions} (${leadSql('user', 'namespace')}, user_id, started_at, sid);
     create index on ${sessions} (${leadSql('start', 'namespace')}, started_at);
     create index on ${sessions} (${leadSql('until', 'namespace')}, until);
-    update ${version} set version = 2;
+  end if;
+
+  if installed < 3 then
+    -- Releases of version 2 can go on: the defaults are for the sessions that they open.
+    alter table ${sessions}
+      add column moved_at bigint not null default 0,
+      add column current_id pg_catalog.text collate pg_catalog."C" not null default '',
+      add column previous_id pg_catalog.text collate pg_catalog."C";
+    alter table ${version} add column oldest integer;
+    update ${version} set version = 3, oldest = 2;
   end if;
 end
 $tokenlib$`
@@ -255,7 +264,7 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     'serverVersion', pg_catalog.current_setting('server_version_num')::integer,
     'isolation', pg_catalog.current_setting('transaction_isolation'),
     'version', (select pg_catalog.max(version) from ${tables.version}),
-    -- A column that tables of this version do not have: a later release adds it, and writes who can use its tables.
+    -- Tables of version 2 do not have the column.
     'oldest', (select pg_catalog.max((pg_catalog.to_jsonb(v) ->> 'oldest'::pg_catalog.text)::integer) from ${tables.version} v),
     'elsewhere', ${elsewhereSql(tables)},
     'settings', pg_catalog.json_build_object(${settings.map((name) => `'${name}', pg_catalog.current_setting('${name}')`).join()}))::pg_catalog.text`

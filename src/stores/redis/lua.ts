@@ -129,8 +129,9 @@ local function notBeforeOf(member)
 end
 
 local function isRevoked(sid, user, startedAt)
-  for _, member in ipairs({ 's:' .. sid, 'u:' .. user, 'a:' }) do
-    if startedAt <= notBeforeOf(member) then return true end
+  local found = redis.call('MGET', meta, base .. 'r:s:' .. sid, base .. 'r:u:' .. user, base .. 'r:a:')
+  for at = 2, 4 do
+    if startedAt <= parse(found[at]) then return true end
   end
   return false
 end

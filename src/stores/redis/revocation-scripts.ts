@@ -2,8 +2,8 @@ import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
 import { createScript, type Script } from './client.js'
 import { BEGIN, HEAD, REFUSAL } from './lua.js'
 
-/** The version of the keys and their values. Data without one has version 1: its sessions have no place in a rotation. */
-export const LAYOUT_VERSION = 2
+/** The version of the keys and their values. Data without one, as this release makes it, has version 1. */
+export const LAYOUT_VERSION = 1
 
 /** How many watermarks one script makes longer. */
 const RAISE_STEPS = 1000
@@ -29,11 +29,9 @@ export const PREPARE: Script = createScript(
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
 -- A later release writes the version of its data, and the oldest one whose releases can use it.
 local layout = redis.call('HMGET', meta, 'version', 'oldest')
-local version = tonumber(layout[1] or 1)
-if version > ${LAYOUT_VERSION} and tonumber(layout[2] or version) > ${LAYOUT_VERSION} then
+if tonumber(layout[1] or ${LAYOUT_VERSION}) > ${LAYOUT_VERSION} and tonumber(layout[2] or layout[1]) > ${LAYOUT_VERSION} then
   return redis.error_reply('LAYOUT ' .. layout[1])
 end
-local isOlder = version < ${LAYOUT_VERSION}
 local isOldCopy = epoch == ARGV[1] and not isProven(tonumber(ARGV[6]), ARGV[7])
 local isCounted = redis.call('GET', base .. 'count') == text(batches) .. ':' .. (state[5] or '')
 local isSound = epoch and not isOldCopy and isCounted and isWhole()
@@ -47,9 +45,7 @@ local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
 local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
 local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
-if isSound and isKnown and not lost and not isRaised and not isOlder and #short == 0 then
-  return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' }
-end
+if isSound and isKnown and not lost and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
@@ -80,7 +76,7 @@ if isLost then
   revokedBefore = text(notBefore)
   raised[#raised + 1] = { member = 'a:', notBefore = notBefore, ends = ends }
 end
-redis.call('HSET', meta, 'longest', text(longest), 'version', text(math.max(version, ${LAYOUT_VERSION})))
+redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
   redis.call('HSET', meta, 'epoch', epoch, 'changes', text(changes), 'batches', '0', 'nonce', '')
   redis.call('SET', base .. 'epoch', epoch)

@@ -3,41 +3,43 @@ import { BEGIN } from './lua.js'
 import { UNMARK } from './open-scripts.js'
 
 /**
- * ARGV: the epoch, the time, a nonce, the sid; the id, the parent, the generation and the issuedAt of the token; the
- * grace, the longest time unused.
+ * ARGV: the epoch, the time, a nonce, the sid, the id and the parent of the token, and five numbers in one text, because
+ * clients take their time for each argument: its generation and issuedAt, the grace, the longest time unused, and how old
+ * a time of use may get.
  *
  * The rules are those of `decideRotation`. What comes after this is for tokens that can be refreshed: the outcome, and
  * where the session stands, which is the parent of a token that is further ahead than the session can be.
  */
 const DECIDE = `
-local sid, id, parent, presented, issuedAt = ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local sid, id, parent = ARGV[4], ARGV[5], ARGV[6]
+local presented, issuedAt, grace, idle, coarse = string.match(ARGV[7], '(%S+) (%S+) (%S+) (%S+) (%S+)')
+presented, issuedAt, grace = tonumber(presented), tonumber(issuedAt), tonumber(grace)
 local row = session(sid)
 if not row then return refusal() or { 'ended' } end
 local user, generation, startedAt, lastUsedAt, expiresAt, ends, ip, userAgent, opened, current, previous, movedAt = unpack(row)
-local isOver = now >= ends or now - math.max(lastUsedAt, issuedAt) > tonumber(ARGV[10])
+local isOver = now >= ends or now - math.max(lastUsedAt, issuedAt) > tonumber(idle)
 if isOver or isRevoked(sid, user, startedAt) then return refusal() or { 'ended' } end
 
-local function isWithinGrace(moment) return math.abs(now - moment) < tonumber(ARGV[9]) end
 local isAhead = presented > generation + 1
 if isAhead then generation, current, previous, movedAt = presented - 1, parent, false, 0 end
 local outcome
-if parent == current and not isWithinGrace(issuedAt) then
+if parent == current and (parent == '' or math.abs(now - issuedAt) >= grace) then
   outcome = 'advanced'
 elseif id == current then
   outcome = 'repeated'
 elseif parent == current then
   outcome = 'kept'
-elseif (id == previous or parent == previous) and isWithinGrace(movedAt) then
+elseif (id == previous or parent == previous) and math.abs(now - movedAt) < grace then
   return refusal() or { 'superseded' }
 else
   append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
   removeSession(sid, user)
-  return { 'reused', text(generation), ip, userAgent }
+  return { 'reused ' .. text(generation), ip, userAgent }
 end
 `
 
 /**
- * ARGV: those of `DECIDE`, then how old a time of use may get, the ip and the user agent.
+ * ARGV: those of `DECIDE`, then the ip and the user agent.
  *
  * Answers with the outcome, the time, and when and from where the session had moved on before this step.
  */
@@ -48,16 +50,16 @@ export const ROTATE: Script = createScript(
   `
 if outcome == 'advanced' then
   generation, current, previous, movedAt = presented, id, parent, now
-  ip, userAgent = unmark(ARGV[12], ip), unmark(ARGV[13], userAgent)
+  ip, userAgent = unmark(ARGV[8], ip), unmark(ARGV[9], userAgent)
 end
-if outcome == 'advanced' or isAhead or now - lastUsedAt > tonumber(ARGV[11]) then
+if outcome == 'advanced' or isAhead or now - lastUsedAt > tonumber(coarse) then
   redis.call('SET', base .. 's:' .. sid, cmsgpack.pack({ user, generation, startedAt, now, expiresAt, ends,
     ip, userAgent, opened, current, previous, movedAt }), 'KEEPTTL')
 else
   local refused = refusal()
   if refused then return refused end
 end
-return { outcome, text(now), text(row[12]), text(expiresAt), row[7], row[8] }
+return { string.format('%s %.0f %.0f %.0f', outcome, now, row[12], expiresAt), row[7], row[8] }
 `,
 )
 

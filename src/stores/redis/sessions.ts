@@ -1,10 +1,10 @@
 import { createNonce, systemRandom } from '../../claims/ids.js'
 import {
-  type Presentation,
   type PresentedToken,
   type Rotation,
   type RotationRules,
   toCoarseMs,
+  toPresentation,
 } from '../../revocation/rotation.js'
 import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
 import type {
@@ -36,8 +36,8 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
     rest: readonly string[],
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
-    const numbers = [generation, issuedAt, rules.graceMs, rules.idleMs].map(String)
-    const args = [createNonce(systemRandom), sid, id, parent, ...numbers, ...rest]
+    const numbers = `${generation} ${issuedAt} ${rules.graceMs} ${rules.idleMs} ${toCoarseMs(rules)}`
+    const args = [createNonce(systemRandom), sid, id, parent, numbers, ...rest]
     return namespace.run(script, names, args)
   }
   const runForUser = (
@@ -62,11 +62,12 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
       return toOpening(reply.slice(3))
     },
     async rotate(sid, token, options) {
-      const rest = [String(toCoarseMs(options)), mark(options.ip), mark(options.userAgent)]
-      return toRotation(await present(ROTATE, sid, token, options, rest))
+      const client = [mark(options.ip), mark(options.userAgent)]
+      return toRotation(await present(ROTATE, sid, token, options, client))
     },
     async present(sid, token, rules) {
-      return toPresentation(await present(PRESENT, sid, token, rules, []))
+      const reply = await present(PRESENT, sid, token, rules, [])
+      return reply[0] === 'current' ? { outcome: 'current' } : toPresentation(toRotation(reply))
     },
     async list(user, options) {
       const { limit, before, idleMs } = parseListOptions(options)
@@ -105,23 +106,15 @@ function toOpening([outcome, sid, startedAt, ...rest]: readonly Reply[]): Limite
 }
 
 function toRotation(reply: readonly Reply[]): Rotation {
-  const [outcome, now, movedAt, expiresAt, ip, userAgent] = reply as Texts
+  const [first, ip = null, userAgent = null] = reply as Texts
+  const [outcome, ...numbers] = String(first).split(' ')
+  const client = { ip, userAgent }
   if (outcome === 'repeated' || outcome === 'kept' || outcome === 'advanced') {
-    const client = { ip: ip ?? null, userAgent: userAgent ?? null }
-    return { outcome, now: Number(now), movedAt: Number(movedAt), expiresAt: Number(expiresAt), client }
+    const [now = 0, movedAt = 0, expiresAt = 0] = numbers.map(Number)
+    return { outcome, now, movedAt, expiresAt, client }
   }
-  return toRefusal(reply)
-}
-
-function toPresentation(reply: readonly Reply[]): Presentation {
-  return reply[0] === 'current' ? { outcome: 'current' } : toRefusal(reply)
-}
-
-function toRefusal(reply: readonly Reply[]): Exclude<Presentation, { readonly outcome: 'current' }> {
-  const [outcome, generation, ip, userAgent] = reply as Texts
-  if (outcome === 'superseded') return { outcome }
-  if (outcome !== 'reused') return { outcome: 'ended' }
-  return { outcome, generation: Number(generation), client: { ip: ip ?? null, userAgent: userAgent ?? null } }
+  if (outcome === 'reused') return { outcome, generation: Number(numbers[0]), client }
+  return { outcome: outcome === 'superseded' ? outcome : 'ended' }
 }
 
 function toSession(reply: readonly Reply[]): StoredSession {

@@ -7,6 +7,7 @@ import {
   type RotationDecision,
   type RotationPlace,
   type RotationRules,
+  type RotationState,
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
@@ -88,8 +89,7 @@ export function createSqliteSessions(
     at: number,
   ): readonly [RotationDecision, Row | null] => {
     const row = (find.get(sid) ?? null) as Row | null
-    const state = row && { ...row, isRevoked: row.isRevoked === 1 }
-    return [decideRotation(state, token, rules, at), row]
+    return [decideRotation(row && toState(row), token, rules, at), row]
   }
 
   const revoke = ({ sid, until }: SessionEnd, transaction: WriteTransaction): void => {
@@ -220,6 +220,12 @@ function toUnrevokedCondition({ revocations }: Tables): string {
 function toLiveCondition({ revocations }: Tables): string {
   return `(until > ? AND last_used_at >= ? AND NOT EXISTS (SELECT 1 FROM ${revocations}
     WHERE kind = 'session' AND id = sid AND not_before >= started_at))`
+}
+
+// Field by field: the rows of some clients are slow to copy.
+function toState(row: Row): RotationState {
+  const { current, previous, generation, movedAt, lastUsedAt, until, isRevoked } = row
+  return { current, previous, generation, movedAt, lastUsedAt, until, isRevoked: isRevoked === 1 }
 }
 
 function toStored({ isLive: _isLive, ...stored }: ListedRow): StoredSession {

@@ -28,7 +28,7 @@ async function refresh(token: string, count: number, startAt: number): Promise<R
   const settled = await Promise.allSettled(Array.from({ length: count }, () => tokens.refresh(token)))
   const answeredAt = machineNow()
   return {
-    successors: settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value.refreshToken] : [])),
+    successors: settled.flatMap((one) => (one.status === 'fulfilled' ? (one.value.refreshToken ?? []) : [])),
     errors: settled.flatMap((one) =>
       one.status === 'rejected' ? [String((one.reason as { code?: string }).code ?? one.reason)] : [],
     ),

@@ -79,7 +79,7 @@ const readCoarse = (): number => coarse
     breaks: ['C1', 'C5'],
     mistakes: { numbersEarly: true },
   },
-  'a refresh token that is sent twice within the grace has two successors': {
+  'two siblings of a refresh token both move the session on': {
     breaks: ['C6'],
     mistakes: { forks: true },
   },

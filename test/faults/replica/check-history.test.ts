@@ -219,12 +219,18 @@ test('C5: whatever was acknowledged is everywhere at the end', () => {
 
 describe('C6, sessions', () => {
   const use = (t0: number, given: Partial<Operation>): Operation =>
-    check(t0, 'ok', { op: 'rotate', key: 'session:s', process: 'client', presented: 0, issued: 1, ...given })
+    check(t0, 'ok', { op: 'rotate', key: 'session:s', process: 'client', presented: 'a', ...given })
   test.each<[string, Condition[], Operation[], Fault[]]>([
-    ['one successor for two requests', [], [use(10, {}), use(10, {})], []],
-    ['two successors', ['C6'], [use(10, {}), use(10, { issued: 2 })], []],
+    ['one successor, used again', [], [use(10, { movedFrom: 'root' }), use(10, {})], []],
+    ['two successors', ['C6'], [use(10, { movedFrom: 'root' }), use(10, { movedFrom: 'root' })], []],
+    [
+      'a move that was lost',
+      [],
+      [use(10, { movedFrom: 'root' }), use(900, { movedFrom: 'root' })],
+      [loss(200)],
+    ],
     ['on after a reuse', ['C6'], [use(10, { result: 'reused' }), use(20, { op: 'present' })], []],
-    ['on after it was ended', ['C6'], [use(10, { op: 'end' }), use(20, { presented: 1, issued: 2 })], []],
+    ['on after it was ended', ['C6'], [use(10, { op: 'end' }), use(20, { movedFrom: 'root' })], []],
     ['at the same time as its end', [], [use(10, { op: 'end' }), use(10.5, {})], []],
     ['an end that failed', [], [use(10, { op: 'end', result: 'failed' }), use(20, {})], []],
     ['the end is lost, and being restored', [], [use(10, { result: 'reused' }), use(300, {})], [loss(200)]],

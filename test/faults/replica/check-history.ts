@@ -8,7 +8,8 @@ import { type Fault, type History, type Operation, STARVED, STORE } from './hist
  * - C3: a check answers `revoked` only if somebody revoked the key.
  * - C4: C1 with a bound of 0, on the process that revoked and where the position of the revocation is demanded.
  * - C5: at the end every acknowledged revocation is in every process, and in the store.
- * - C6: a refresh token has one successor, and a session that has ended by a reuse or a revocation does not go on.
+ * - C6: one successor of a refresh token moves the session on, once, and a session that has ended by a reuse or a
+ *   revocation does not go on.
  * - C7: without a fault in the last two bounds, no check is refused; after a loss, for as much longer as it takes to read
  *   everything again.
  * - C8: a claimed age is not younger than the reads allow, and `valid` needs a read that was sent within the bound.
@@ -192,10 +193,13 @@ function* checkEnd(
   }
 }
 
-function* checkSessions({ operations }: History, isLost: LossTest): Iterable<Violation> {
+function* checkSessions({ operations, faults }: History, isLost: LossTest): Iterable<Violation> {
+  // Nobody restores where a session stood.
+  const isForgotten = ({ t0, t1 }: Operation): boolean =>
+    faults.some(({ lost }) => lost !== undefined && t1 >= lost.from && t0 <= lost.to)
   const uses = operations.filter(({ op }) => op === 'rotate' || op === 'present' || op === 'end')
   for (const group of groupBy(uses, ({ key }) => key).values()) {
-    const successors = new Map<number | undefined, Operation>()
+    const moves = new Map<string, Operation>()
     // A session whose end is lost goes on until that is restored, so the end that counts is one that is not lost.
     const ends = group.filter(
       ({ op, result }) => result === 'reused' || result === 'ended' || (op === 'end' && result === 'ok'),
@@ -207,12 +211,11 @@ function* checkSessions({ operations }: History, isLost: LossTest): Iterable<Vio
         const reason = `went on after "${end.result}" at ${Math.round(end.t1)}`
         yield { condition: 'C6', operation: use, reason }
       }
-      // Presented again within the grace of the rotation that made it, a token has itself as successor.
-      if (use.op !== 'rotate' || use.issued === use.presented) continue
-      const first = successors.get(use.presented) ?? use
-      successors.set(use.presented, first)
-      if (first.issued === use.issued) continue
-      const reason = `generation ${use.presented} has the successors ${first.issued} and ${use.issued}`
+      if (use.movedFrom === undefined) continue
+      const first = moves.get(use.movedFrom)
+      moves.set(use.movedFrom, use)
+      if (first === undefined || isForgotten(first)) continue
+      const reason = `moved on from ${use.movedFrom} to ${first.presented} and ${use.presented}`
       yield { condition: 'C6', operation: use, reason }
     }
   }

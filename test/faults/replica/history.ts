@@ -1,5 +1,13 @@
 /** What an operation came to. `failed` is a revocation that may have been taken all the same. */
-export type OperationResult = 'revoked' | 'valid' | 'unavailable' | 'ok' | 'failed' | 'reused' | 'ended'
+export type OperationResult =
+  | 'revoked'
+  | 'valid'
+  | 'unavailable'
+  | 'ok'
+  | 'failed'
+  | 'superseded'
+  | 'reused'
+  | 'ended'
 
 /** One operation of a process, as one line of its log. Times are milliseconds of the machine's monotonic clock. */
 export interface Operation {
@@ -19,10 +27,10 @@ export interface Operation {
   readonly error?: string
   /** Of a `state`: the age that the replica claims. Of a `read`: the age that the store reports. */
   readonly ageMs?: number
-  /** The generation of the refresh token that was presented. */
-  readonly presented?: number
-  /** Of a `rotate`: the generation of the successor. */
-  readonly issued?: number
+  /** The id of the refresh token that was presented. */
+  readonly presented?: string
+  /** Of a `rotate` that moved the session on: the token that the presented one was exchanged for. */
+  readonly movedFrom?: string
   /** The check demanded the position of the revocation. */
   readonly atLeast?: true
   /** The check was made after everything had healed. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RevocationStore } from '../../../src/index.js'
 import { replicate } from '../../../src/stores/replica.js'
-import { FOREVER } from '../../../src/store-kit.js'
+import { FOREVER, type PresentedToken } from '../../../src/store-kit.js'
 import { EARLY } from './check-history.js'
 import { machineMs, type Operation, type OperationResult, STORE } from './history.js'
 import { LONGEST_LIFETIME, toKey, toKeys, toRevocation } from './keys.js'
@@ -24,7 +24,7 @@ export interface ScriptedNode {
   waitFor(keys: readonly string[]): Promise<void>
   /** Returns the id. */
   openSession(): Promise<string>
-  rotate(sid: string, generation: number): Promise<void>
+  rotate(sid: string, token: PresentedToken): Promise<void>
   close(): Promise<void>
 }
 
@@ -104,11 +104,12 @@ export async function startNodeOn(
       const session = { user: 'ada', nonce: 'session', expiresAt: FOREVER, until: FOREVER }
       return (await toSessions(store).open({ ...session, ip: null, userAgent: null })).sid
     },
-    async rotate(sid, presented) {
+    async rotate(sid, token) {
       const rules = { graceMs: 10_000, idleMs: FOREVER, ip: null, userAgent: null }
       const t0 = machineMs()
-      const rotation = await toSessions(store).rotate(sid, presented, rules)
-      log({ op: 'rotate', key: `session:${sid}`, t0, t1: machineMs(), presented, ...toResult(rotation) })
+      const rotation = await toSessions(store).rotate(sid, token, rules)
+      const result = toResult(rotation, token)
+      log({ op: 'rotate', key: `session:${sid}`, t0, t1: machineMs(), presented: token.id, ...result })
     },
     close: () => store.close(),
   }

@@ -10,6 +10,7 @@ import {
   waitForStore,
 } from './scripted-node.js'
 import { createScriptedServer, type ScriptedServer, type StoreMistakes } from './scripted-store.js'
+import { childOf, firstToken } from '../../../src/testing/store-fixture.js'
 import { watchStarvation } from './watch-starvation.js'
 
 interface Step extends Script {
@@ -193,11 +194,15 @@ const STEPS: Readonly<Record<string, (step: Step) => Promise<void>>> = {
     await node.watch(['token:relayed/0'], 3 * boundMs)
     await node.close()
   },
-  'a refresh token is sent by two requests, and an old one by a thief': async (step) => {
+  'two siblings of a refresh token are sent at once, and an old one by a thief': async (step) => {
     const node = await startNode(step, 'client', step.server)
     const sid = await node.openSession()
-    await Promise.all([node.rotate(sid, 0), node.rotate(sid, 0)])
-    for (const generation of [1, 2, 0, 3]) await node.rotate(sid, generation)
+    // Made long ago, so that they move the session on at once.
+    const first = { ...firstToken(sid), issuedAt: 0 }
+    const [one, other] = [childOf(first, 0), childOf(first, 0)]
+    await Promise.all([node.rotate(sid, first), node.rotate(sid, first)])
+    await Promise.all([node.rotate(sid, one), node.rotate(sid, other)])
+    for (const token of [childOf(one, 0), first, one]) await node.rotate(sid, token)
     await node.close()
   },
   'nothing happens': async (step) => {

@@ -5,6 +5,10 @@ import {
   type Position,
   type Revocation,
   type RevocationStore,
+  type RotationDecision,
+  type RotationPlace,
+  toFirstPlace,
+  toRotation,
 } from '../../../src/store-kit.js'
 
 /** Mistakes that a store can make, rather than a replica. */
@@ -13,7 +17,7 @@ export interface StoreMistakes {
   readonly hasNoLinks?: boolean
   /** Batches get their numbers before they are there, so that a later one can be there first. */
   readonly numbersEarly?: boolean
-  /** A refresh token that is sent once more within the grace gets a successor of its own. */
+  /** Every sibling of the current refresh token moves the session on within the grace. */
   readonly forks?: boolean
 }
 
@@ -99,27 +103,28 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
   const raise = (entry: Revocation): Revocation =>
     entry.kind === 'user' ? { ...entry, notBefore: Math.max(entry.notBefore, Date.now()) } : entry
 
-  const rows = new Map<string, { generation: number; lastUsedAt: number }>()
+  const rows = new Map<string, RotationPlace>()
   const sessions: NonNullable<RevocationStore['sessions']> = {
     async open({ nonce }) {
       const startedAt = Date.now()
-      rows.set(nonce, { generation: 0, lastUsedAt: startedAt })
+      rows.set(nonce, toFirstPlace(startedAt))
       return { sid: nonce, startedAt }
     },
-    async rotate(sid, presented, rules) {
-      const row = rows.get(sid) ?? { generation: 0, lastUsedAt: 0 }
-      const isRevoked = merged().has(`session:${sid}`) || !rows.has(sid)
+    async rotate(sid, token, rules) {
+      const row = rows.get(sid) ?? null
+      const isRevoked = merged().has(`session:${sid}`)
       const now = Date.now()
-      const verdict = decideRotation({ ...row, isRevoked, until: FOREVER }, presented, rules, now)
-      if (verdict === 'end') return { outcome: 'ended' }
-      if (verdict === 'reuse') {
-        await append([{ kind: 'session', id: sid, notBefore: FOREVER, until: FOREVER }])
-        return { outcome: 'reused', generation: row.generation }
+      const decide = (place: RotationPlace | null): RotationDecision =>
+        decideRotation(place && { ...place, isRevoked, until: FOREVER }, token, rules, now)
+      let decision = decide(row)
+      if (row !== null && decision.outcome === 'superseded' && mistakes.forks === true) {
+        decision = decide({ ...row, current: token.parent, generation: token.generation - 1 })
       }
-      const isReplayed = verdict === 'replay'
-      const generation = isReplayed ? row.generation + (mistakes.forks === true ? 1 : 0) : presented + 1
-      rows.set(sid, { generation, lastUsedAt: now })
-      return { outcome: isReplayed ? 'replayed' : 'rotated', generation, expiresAt: FOREVER }
+      if (decision.outcome === 'reuse') {
+        await append([{ kind: 'session', id: sid, notBefore: FOREVER, until: FOREVER }])
+      }
+      if ('place' in decision && decision.place !== null) rows.set(sid, decision.place)
+      return toRotation(decision, row && { ...row, expiresAt: FOREVER, ip: null, userAgent: null }, now)
     },
     present: async () => ({ outcome: 'ended' }),
     list: async () => [],

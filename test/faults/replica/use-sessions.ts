@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { FOREVER, type RevocationStore, type Rotation } from '../../../src/store-kit.js'
+import { FOREVER, type PresentedToken, type RevocationStore, type Rotation } from '../../../src/store-kit.js'
+import { childOf, firstToken } from '../../../src/testing/store-fixture.js'
 import { machineMs, type Operation } from './history.js'
 import { LONGEST_LIFETIME } from './keys.js'
 import type { Log } from './log-reads.js'
 
 interface KnownSession {
   readonly sid: string
-  /** The newest generation that this process was given. */
-  generation: number
+  /** The newest tokens that this process was given: up to two siblings. */
+  newest: readonly PresentedToken[]
+  /** All that it was given before. */
+  readonly older: PresentedToken[]
 }
 
 /** What a process needs to use sessions. */
@@ -21,13 +24,13 @@ export interface SessionUseOptions {
 
 /** How many sessions are in use at a time; older ones, most of which have ended, are forgotten. */
 const MAX_SESSIONS = 40
-// Short: within the grace of a rotation a session does not move on again.
+// Short: a token that is younger does not move its session on.
 const RULES = { graceMs: 100, idleMs: FOREVER }
 const CLIENT = { ip: null, userAgent: null }
 
 /**
- * Returns a function that does one thing with one session: opens it, rotates it (some by two requests at once, some with
- * a token that was stolen long ago), presents a token, or ends it. Sessions that have ended stay in use for a while.
+ * Returns a function that does one thing with one session: opens it, rotates it (some by two requests at once, of which
+ * some have two siblings, some with a token that was stolen long ago), presents a token, or ends it. Sessions that have ended stay in use for a while.
  */
 export function createSessionUse({ store, log, random, withLimit }: SessionUseOptions): () => Promise<void> {
   const known: KnownSession[] = []
@@ -41,7 +44,7 @@ export function createSessionUse({ store, log, random, withLimit }: SessionUseOp
     const opened = sessions.open({ user, nonce, expiresAt: ends, until: ends, ...CLIENT })
     try {
       const { sid } = await withLimit(opened)
-      known.push({ sid, generation: 0 })
+      known.push({ sid, newest: [firstToken(sid)], older: [] })
       if (known.length > MAX_SESSIONS) known.shift()
     } catch {
       // Nobody was told of it.
@@ -51,7 +54,7 @@ export function createSessionUse({ store, log, random, withLimit }: SessionUseOp
   const use = async (
     { sid }: KnownSession,
     op: 'rotate' | 'present' | 'end',
-    presented: number,
+    { id: presented }: PresentedToken,
     call: () => Promise<Partial<Operation>>,
   ): Promise<void> => {
     const t0 = machineMs()
@@ -65,19 +68,33 @@ export function createSessionUse({ store, log, random, withLimit }: SessionUseOp
     log({ op, key: `session:${sid}`, t0, t1: machineMs(), presented, result: 'ok', ...given })
   }
 
-  const rotate = (session: KnownSession, generation: number): Promise<void> =>
-    use(session, 'rotate', generation, async () => {
-      const rotation = await sessions.rotate(session.sid, generation, { ...RULES, ...CLIENT })
-      if ('expiresAt' in rotation) session.generation = Math.max(session.generation, rotation.generation)
-      return toResult(rotation)
+  const rotate = (session: KnownSession, token: PresentedToken): Promise<void> =>
+    use(session, 'rotate', token, async () => {
+      const rotation = await sessions.rotate(session.sid, token, { ...RULES, ...CLIENT })
+      if (rotation.outcome === 'repeated' || rotation.outcome === 'advanced') {
+        receive(session, childOf(token, rotation.now))
+      }
+      return toResult(rotation, token)
     })
+
+  const receive = (session: KnownSession, child: PresentedToken): void => {
+    const [known] = session.newest
+    if (known === undefined || child.generation > known.generation) {
+      session.older.push(...session.newest)
+      session.newest = [child]
+    } else if (child.parent === known.parent) {
+      session.newest = [known, child]
+    }
+  }
 
   return async () => {
     const dice = random(20)
     const session = known[random(known.length + 1)]
     if (session === undefined || dice === 0) return open()
-    const { sid, generation } = session
-    if (dice === 1 && generation > 2) return rotate(session, generation - 2)
+    const { sid, newest, older } = session
+    const [token = firstToken(sid), sibling = token] = newest
+    const stolen = older.at(-3)
+    if (dice === 1 && stolen !== undefined) return rotate(session, stolen)
     if (dice === 2) {
       const entry = {
         kind: 'session',
@@ -85,21 +102,23 @@ export function createSessionUse({ store, log, random, withLimit }: SessionUseOp
         notBefore: FOREVER,
         until: Date.now() + LONGEST_LIFETIME,
       } as const
-      return use(session, 'end', generation, async () => (await store.revoke([entry]), {}))
+      return use(session, 'end', token, async () => (await store.revoke([entry]), {}))
     }
     if (dice < 6) {
-      return use(session, 'present', generation, async () => {
-        const { outcome } = await sessions.present(sid, generation, RULES)
+      return use(session, 'present', token, async () => {
+        const { outcome } = await sessions.present(sid, token, RULES)
         return { result: outcome === 'current' ? 'ok' : outcome }
       })
     }
-    await Promise.all(Array.from({ length: dice < 12 ? 2 : 1 }, () => rotate(session, generation)))
+    await Promise.all((dice < 12 ? [token, sibling] : [token]).map((each) => rotate(session, each)))
   }
 }
 
 /** What a rotation is in a history. */
-export function toResult(rotation: Rotation): Pick<Operation, 'result' | 'issued'> {
-  return 'expiresAt' in rotation
-    ? { result: 'ok', issued: rotation.generation }
-    : { result: rotation.outcome }
+export function toResult(
+  rotation: Rotation,
+  { parent }: PresentedToken,
+): Pick<Operation, 'result' | 'movedFrom'> {
+  if (rotation.outcome === 'advanced') return { result: 'ok', movedFrom: parent }
+  return { result: 'now' in rotation ? 'ok' : rotation.outcome }
 }

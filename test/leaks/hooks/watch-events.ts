@@ -12,6 +12,7 @@ const NAMES: Readonly<Record<TokenEventName, true>> = {
   loggedOut: true,
   revoked: true,
   refreshed: true,
+  refreshRepeated: true,
   reuseDetected: true,
   storeLostData: true,
   replicaStale: true,

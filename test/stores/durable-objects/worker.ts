@@ -10,6 +10,10 @@ import { replicate } from 'tokenlib/stores/replica'
 import { storeContract } from 'tokenlib/testing'
 import type { Clock } from 'tokenlib/store-kit'
 import { PROTOCOL } from '../../../src/stores/durable-objects/messages.js'
+import { FOREVER } from '../../../src/store-kit.js'
+import type { History } from '../histories/history.js'
+import type { HistoryStore } from '../histories/reference-store.js'
+import { createHistoryClock, type HistoryPlace, runHistory } from '../histories/run-history.js'
 
 // The Worker of test/stores/durable-objects.long.test.ts. It runs in workerd, as one file that esbuild made.
 
@@ -129,6 +133,23 @@ storeContract(
   },
 )
 
+const places = new Map<string, HistoryPlace>()
+
+async function openPlace(name: string): Promise<HistoryPlace> {
+  const known = places.get(name)
+  if (known !== undefined) return known
+  const clock = createHistoryClock(Date.now())
+  clocks.set(name, clock.now)
+  const open = async (): Promise<HistoryStore> => {
+    const store = createDurableObjectStore(env.TEST_STORE, { name })
+    await store.prepare({ longestLifetime: FOREVER })
+    return store as HistoryStore
+  }
+  const place = { stores: [await open(), await open()] as const, clock }
+  places.set(name, place)
+  return place
+}
+
 // At module level, as an application does it.
 const losses: number[] = []
 const options = { config: new TokenConfig({ JWT_SECRET_KEY: env.SECRET }) }
@@ -182,6 +203,10 @@ const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> =>
   losses: async () => losses.splice(0),
   contract: async (at) => steps[Number(at)]?.run(),
   titles: async () => steps.map(({ title }) => title),
+  async history(given) {
+    const { place, history } = JSON.parse(given) as { readonly place: string; readonly history: History }
+    return runHistory(await openPlace(place), history)
+  },
   async prepare(binding) {
     const namespaces: Readonly<Record<string, unknown>> = { ...env }
     const store = createDurableObjectStore(namespaces[binding] as TokenStoreNamespace)

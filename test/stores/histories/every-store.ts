@@ -1,0 +1,104 @@
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createPostgresStore } from 'tokenlib/stores/postgres'
+import { createRedisStore } from 'tokenlib/stores/redis'
+import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createId, systemRandom } from '../../../src/claims/ids.js'
+import { type Clock, FOREVER, type RevocationStore } from '../../../src/store-kit.js'
+import {
+  describeWithOwnServer,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../../helpers/servers/describe-with-servers.js'
+import type { RunningServer } from '../../helpers/servers/server-process.js'
+import { startWorkerd } from '../../helpers/servers/start-workerd.js'
+import { WORKERS } from '../durable-objects/workers.js'
+import { CLIENTS, createFolder } from '../sqlite-fixture.js'
+import { checkHistories, type RunHistory } from './check-histories.js'
+import type { HistoryStore } from './reference-store.js'
+import { createHistoryClock, runHistory, type Tally } from './run-history.js'
+
+/** Runs random histories of so many steps on each store. `HISTORY_SEED` repeats those of an earlier run. */
+export function describeEveryStore(steps: number, limitMs: number): void {
+  const testHistories = (openPlace: (place: string) => RunHistory | Promise<RunHistory>): void => {
+    const seed = Number(process.env['HISTORY_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    test(
+      `answers as the rule does, in ${steps} steps of random histories from seed ${seed} on`,
+      async () => {
+        const tally = await checkHistories(async () => openPlace(createPlaceName()), { steps, seed })
+        // Otherwise the histories would not show much.
+        expect(Object.keys(tally)).toEqual(expect.arrayContaining(OUTCOMES))
+      },
+      limitMs,
+    )
+  }
+
+  describe('a store in memory', () => {
+    testHistories(async () => {
+      const clock = createHistoryClock(Date.now())
+      const store = await prepare(createMemoryStore({ clock: clock.now }))
+      return (history) => runHistory({ stores: [store, store], clock }, history)
+    })
+  })
+
+  for (const [name, openDatabase] of Object.entries(CLIENTS)) {
+    describe(`a store on ${name}`, () => {
+      const folder = createFolder(openDatabase)
+      afterAll(() => folder.remove())
+      testHistories(openTwice((place, clock) => createSqliteStore(folder.open(place), { clock })))
+    })
+  }
+
+  describeWithRedis('a store on Redis', (url) => {
+    const client = new Redis(url)
+    afterAll(() => client.disconnect())
+    testHistories(openTwice((namespace, clock) => createRedisStore(client, { namespace, clock })))
+  })
+
+  describeWithPostgres('a store on PostgreSQL', (url) => {
+    const client = new pg.Pool({ connectionString: url }).on('error', () => undefined)
+    beforeAll(() => createPostgresStore(client).migrate())
+    afterAll(() => client.end())
+    testHistories(openTwice((namespace, clock) => createPostgresStore(client, { namespace, clock })))
+  })
+
+  describeWithOwnServer('workerd', 'a store in Durable Objects', () => {
+    let server: RunningServer
+    beforeAll(async () => void (server = await startWorkerd(WORKERS)), 60_000)
+    afterAll(() => server.stop())
+    testHistories((place) => async (history) => {
+      const body = JSON.stringify({ place, history })
+      const response = await fetch(`${server.url}/history`, { method: 'POST', body })
+      const { value, error } = (await response.json()) as { value?: Tally; error?: { message: string } }
+      if (value === undefined) throw new Error(error?.message)
+      return value
+    })
+  })
+}
+
+const OUTCOMES = ['repeated', 'kept', 'advanced', 'superseded', 'reused', 'ended', 'opened', 'full']
+
+// Letters and digits only: a place may become a file, a schema or a part of a key.
+function createPlaceName(): string {
+  const id = createId(systemRandom).replaceAll(/[^a-z0-9]/gi, '')
+  return `test${id.toLowerCase()}`
+}
+
+// As two processes would have them.
+function openTwice(
+  open: (place: string, clock: Clock) => RevocationStore,
+): (place: string) => Promise<RunHistory> {
+  return async (place) => {
+    const clock = createHistoryClock(Date.now())
+    const stores = [await prepare(open(place, clock.now)), await prepare(open(place, clock.now))] as const
+    return (history) => runHistory({ stores, clock }, history)
+  }
+}
+
+async function prepare(store: RevocationStore): Promise<HistoryStore> {
+  onTestFinished(() => store.close())
+  await store.prepare({ longestLifetime: FOREVER })
+  return store as HistoryStore
+}
