@@ -19,7 +19,7 @@ export const MAX_PAUSE_SECONDS = 300
 /** RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first. */
 export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
 
-/** Another tab has refreshed just now (`REFRESH_SUPERSEDED`): with the newest tokens, the next attempt succeeds. */
+/** Another tab has just refreshed (`REFRESH_SUPERSEDED`): the next attempt, with the newest tokens, succeeds. */
 export const SUPERSEDED = 409
 
 /** No refresh changes these answers, and none of them ends a session. */
