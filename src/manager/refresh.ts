@@ -90,6 +90,7 @@ async function rotatePair(
       session.lineage === undefined
         ? await maker.signAccess(input, options, session, carried)
         : await maker.signPair(input, options, session, carried)
+    session.report()
     deadlines.set(made, sendBy)
     return made
   }

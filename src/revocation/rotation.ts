@@ -1,4 +1,5 @@
 import type { SessionClient } from '../events.js'
+import { FOREVER } from './revocation.js'
 
 /** Where the rotation of a session stands. */
 export interface RotationPlace {
@@ -94,7 +95,7 @@ export type Presentation =
 /** The parent of the first refresh token of a session. */
 export const ROOT = ''
 
-// How old `lastUsedAt` may get before a use that does not advance the session is written.
+// How old `lastUsedAt` may get before a use that does not advance the session is written, where nothing depends on it.
 const COARSE_MS = 60_000
 
 /**
@@ -135,9 +136,12 @@ export function decideRotation(
   return { outcome: isOfPrevious && isWithinGrace(place.movedAt) ? 'superseded' : 'reuse' }
 }
 
-/** How old `lastUsedAt` may get before a use that does not advance the session is written, in milliseconds. */
+/**
+ * How old `lastUsedAt` may get before a use that does not advance the session is written, in milliseconds. With an idle
+ * limit, every use is.
+ */
 export function toCoarseMs({ idleMs }: RotationRules): number {
-  return Math.min(COARSE_MS, idleMs / 4)
+  return idleMs === FOREVER ? COARSE_MS : 0
 }
 
 /** The rotation place of a new session. */

@@ -60,7 +60,7 @@ export interface Sessions {
   /** Ends a session that nobody has tokens of: it would be listed, and count for a limit. Never rejects. */
   discard(sid: string, endsAt: number | null): Promise<void>
   /** What the new tokens for a verified refresh token share, without a lineage if the client keeps it. Rejects if it is refused. */
-  rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
+  rotate(token: CheckedToken, from: SessionClientOptions): Promise<RotatedClaims>
   /** Rejects unless a verified refresh token could be exchanged now. */
   assertCurrent(token: CheckedToken, from: SessionClientOptions): Promise<void>
   /** The same, but read-only: a used token does not end the session. */
@@ -73,6 +73,12 @@ export interface Sessions {
   getSession(id: string, uid?: string): Promise<SessionInfo | null>
   /** Revokes every session of the token's user but its own; returns how many they were. */
   revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
+}
+
+/** What the next tokens of a session share. */
+export interface RotatedClaims extends SessionClaims {
+  /** Emits the events of the refresh; to be called once the new tokens are signed. */
+  report(): void
 }
 
 /** What sessions are kept by. */
@@ -140,16 +146,19 @@ export function createSessions(
     const isKept = outcome === 'kept'
     const facts = { sid, sub: payload.sub, generation: token.generation - (isKept ? 1 : 0) }
     const previous = readClient(rotation)
-    emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
-    if (outcome === 'repeated') {
-      const isElsewhere = previous !== null && isAnotherClient(previous, used)
-      // A client that drops its cookies, or never gets a response, repeats the same token forever.
-      if (isElsewhere || issuedAt - movedAt > graceMs) {
-        emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
-      }
+    const lineage = { generation: token.generation + 1, parent: payload.jti as string, issuedAt }
+    return {
+      ...toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage),
+      report() {
+        emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
+        if (outcome !== 'repeated') return
+        const isElsewhere = previous !== null && isAnotherClient(previous, used)
+        // A client that drops its cookies, or never gets a response, repeats the same token forever.
+        if (isElsewhere || issuedAt - movedAt > graceMs) {
+          emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
+        }
+      },
     }
-    const lineage = { generation: token.generation + 1, parent: token.id, issuedAt }
-    return toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage)
   }
 
   return {

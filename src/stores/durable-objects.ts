@@ -141,7 +141,8 @@ export function createDurableObjectStore(
   })
 }
 
-// Safe to send twice: a refresh token may be repeated. A login is not: each call opens a session and makes room for it. A
+// Safe to send twice: a refresh token may be repeated. (A reuse whose answer is lost is not reported, as with any store.) A
+// login is not: each call opens a session and makes room for it. A
 // claim finds itself the second time.
 const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
   'prepare',
