@@ -51,6 +51,8 @@ export const NAVIGATION = [
     items: [
       { text: 'Revocation', page: 'revocation' },
       { text: 'Sessions', page: 'sessions' },
+      { text: 'Rotation', page: 'rotation' },
+      { text: 'Rotation compared', page: 'rotation-compared' },
       { text: 'Browser sessions', page: 'browser-sessions' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },

@@ -6,7 +6,7 @@ import { splitChart } from './markdown/charts.js'
 import { NAVIGATION } from './navigation.js'
 import { writeReference } from './reference.js'
 import { expand } from './side-bar.js'
-import { CHART, listSources, ROOT, SOURCE_FOLDER, toSitePath } from './sources.js'
+import { CHARTS, listSources, ROOT, SOURCE_FOLDER, toSitePath } from './sources.js'
 
 const site = fileURLToPath(new URL('.', import.meta.url))
 
@@ -15,9 +15,11 @@ export async function prepare() {
   rmSync(SOURCE_FOLDER, { recursive: true, force: true })
   cpSync(join(site, 'public'), join(SOURCE_FOLDER, 'public'), { recursive: true })
   for (const [from, to] of listSources()) copy(from, to)
-  const { light, dark } = splitChart(readFileSync(join(ROOT, CHART), 'utf8'))
-  write('images/chart-light.svg', light)
-  write('images/chart-dark.svg', dark)
+  for (const [from, to] of Object.entries(CHARTS)) {
+    const { light, dark } = splitChart(readFileSync(join(ROOT, from), 'utf8'))
+    write(to.replace('.svg', '-light.svg'), light)
+    write(to.replace('.svg', '-dark.svg'), dark)
+  }
   write('index.md', createLandingPage())
   write('decisions/index.md', createDecisionsPage())
   await writeReference()

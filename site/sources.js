@@ -15,8 +15,11 @@ const PROJECT_PAGES = {
   'benchmarks/README.md': 'benchmarks.md',
 }
 
-/** The picture of the benchmarks, of which the site has a light and a dark version. */
-export const CHART = 'benchmarks/results/chart.svg'
+/** Pictures of which the site has a light and a dark version, by their paths in the repository. */
+export const CHARTS = {
+  'benchmarks/results/chart.svg': 'images/chart.svg',
+  'docs/images/rotation-chart.svg': 'images/rotation-chart.svg',
+}
 
 /** The side bar's entries of these pages. */
 export const PROJECT_ITEMS = [
@@ -30,7 +33,7 @@ export const PROJECT_ITEMS = [
 export function toSitePath(path) {
   if (path in PROJECT_PAGES) return PROJECT_PAGES[path]
   if (path === 'README.md') return 'index.md'
-  if (path === CHART) return 'images/chart.svg'
+  if (path in CHARTS) return CHARTS[path]
   if (path === 'docs/decisions') return 'decisions/index.md'
   if (path.startsWith('docs/') && /\.(?:md|png|svg)$/.test(path)) return path.slice('docs/'.length)
   return null

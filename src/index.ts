@@ -5,7 +5,6 @@ export {
   expiresAt,
   type ExtraClaims,
   extraClaims,
-  hasScopes,
   issuedAt,
   type StandardClaims,
   timeSinceIssued,
@@ -13,6 +12,7 @@ export {
   type TokenPayload,
   type TokenType,
 } from './claims/payload.js'
+export { hasScopes } from './claims/scopes.js'
 export type { ClaimsSchema, JsonClaims } from './claims/extra-claims.js'
 export type { JsonValue } from './json.js'
 export {

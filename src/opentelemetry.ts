@@ -159,7 +159,12 @@ function createInstruments(meter: Meter, own: Attributes) {
     countLogin: count('tokenlib.logins', '{login}', 'Log-ins'),
     countLogout: count('tokenlib.logouts', '{logout}', 'Log-outs'),
     countIssued: count('tokenlib.issued_tokens', '{token}', 'Tokens that were created'),
-    countRefresh: count('tokenlib.refreshes', '{refresh}', 'New pairs for a refresh token'),
+    countRefresh: count('tokenlib.refreshes', '{refresh}', 'New tokens for a refresh token'),
+    countRepeat: count(
+      'tokenlib.refresh.repeats',
+      '{repeat}',
+      'Refresh tokens that were exchanged again, from elsewhere or late',
+    ),
     countReuse: countFromZero(
       'tokenlib.reuses',
       '{reuse}',
@@ -267,6 +272,9 @@ function countEvents(
     tokens.on('loggedOut', () => instruments.countLogout()),
     tokens.on('refreshed', ({ outcome }) =>
       instruments.countRefresh({ 'tokenlib.refresh.outcome': outcome }),
+    ),
+    tokens.on('refreshRepeated', ({ isElsewhere }) =>
+      instruments.countRepeat({ 'tokenlib.refresh.is_elsewhere': isElsewhere }),
     ),
     tokens.on('reuseDetected', () => instruments.countReuse()),
     tokens.on('revoked', ({ kind, reason }) =>

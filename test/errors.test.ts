@@ -57,6 +57,7 @@ test('the hierarchy is the documented one', () => {
     ProofRequiredError: 'TokenError',
     RevokedTokenError: 'TokenError',
     RefreshTokenReusedError: 'RevokedTokenError',
+    RefreshSupersededError: 'TokenError',
     SessionMismatchError: 'TokenError',
     SessionLimitError: 'TokenError',
     RevocationUnavailableError: 'TokenError',

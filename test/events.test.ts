@@ -2,11 +2,19 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, test } from 'vitest'
 import type { TokenEventName, TokenEvents } from '../src/index.js'
 import { createManager, NOW, withBearer } from './helpers/manager.js'
-import { createRevocable, outcomeOf } from './helpers/revocable.js'
+import { advance, createRevocable, outcomeOf } from './helpers/revocable.js'
 
 function record(tokens: ReturnType<typeof createManager>['tokens']) {
   const heard: [TokenEventName, TokenEvents[TokenEventName]][] = []
-  const names = ['issued', 'rejected', 'revoked', 'refreshed', 'reuseDetected', 'storeUnavailable'] as const
+  const names = [
+    'issued',
+    'rejected',
+    'revoked',
+    'refreshed',
+    'refreshRepeated',
+    'reuseDetected',
+    'storeUnavailable',
+  ] as const
   for (const name of names) tokens.on(name, (event) => heard.push([name, event]))
   return heard
 }
@@ -141,12 +149,16 @@ test('an event that does not exist, or a listener that is none, is a TypeError',
 })
 
 test('every event is on its diagnostics channel too', async () => {
-  const { tokens } = createRevocable()
+  const { tokens, clock } = createRevocable()
   const heard: string[] = []
   const listen = (_message: unknown, name: string | symbol): void => void heard.push(String(name))
-  const names = ['issued', 'rejected', 'revoked', 'refreshed'].map((name) => `tokenlib:${name}`)
+  const names = ['issued', 'rejected', 'revoked', 'refreshed', 'refreshRepeated'].map(
+    (name) => `tokenlib:${name}`,
+  )
   for (const name of names) subscribe(name, listen)
   const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  await advance({ tokens, clock }, refreshToken)
+  clock.seconds += 61
   await tokens.refresh(refreshToken)
   await tokens.revokeUser('ada')
   await outcomeOf(tokens.refresh(refreshToken))
@@ -158,6 +170,10 @@ test('every event is on its diagnostics channel too', async () => {
     'tokenlib:refreshed',
     'tokenlib:issued',
     'tokenlib:issued',
+    'tokenlib:refreshed',
+    'tokenlib:refreshRepeated',
+    'tokenlib:issued',
+    'tokenlib:issued',
     'tokenlib:revoked',
     'tokenlib:rejected',
   ])
@@ -167,7 +183,11 @@ test('ATK-82 no event carries a token, or any piece of one', async () => {
   const { tokens, clock } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
   const heard = record(tokens)
   const first = await tokens.createTokenPair({ uid: 'ada' })
-  const second = await tokens.refresh(first.refreshToken)
+  const second = await advance({ tokens, clock }, first.refreshToken)
+  clock.seconds += 60
+  await tokens.refresh(first.refreshToken, { ip: '192.0.2.1' })
+  await tokens.refresh(second.refreshToken)
+  await outcomeOf(tokens.refresh(first.refreshToken))
   clock.seconds += 60
   await outcomeOf(tokens.refresh(first.refreshToken))
   await outcomeOf(tokens.verifyToken(second.accessToken))

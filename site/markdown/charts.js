@@ -1,5 +1,5 @@
-// The chart of the benchmarks follows the colours of the system. On the site it follows those of the page: one picture
-// for each, of which the style sheet shows one.
+// A chart follows the colours of the system. On the site it follows those of the page: one picture for each, of which the
+// style sheet shows one.
 const DARK = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n {2}\}/
 
 /** A chart in light and in dark colours. */
@@ -8,15 +8,15 @@ export function splitChart(svg) {
   return { light: svg.replace(DARK, ''), dark: svg.replace(DARK, '$1') }
 }
 
-/** A markdown-it plugin: images of the chart become both pictures. */
+/** A markdown-it plugin: images of charts become both pictures. */
 export function charts(markdown) {
   const render = markdown.renderer.rules.image
   markdown.renderer.rules.image = (tokens, at, options, env, self) => {
     const token = tokens[at]
     const source = token.attrGet('src')
-    if (!source.endsWith('/chart.svg')) return render(tokens, at, options, env, self)
+    if (!source.endsWith('chart.svg')) return render(tokens, at, options, env, self)
     const pictures = ['light', 'dark'].map((colours) => {
-      token.attrSet('src', source.replace('chart.svg', `chart-${colours}.svg`))
+      token.attrSet('src', source.replace(/chart\.svg$/, `chart-${colours}.svg`))
       token.attrSet('class', `chart only-${colours}`)
       return render(tokens, at, options, env, self)
     })

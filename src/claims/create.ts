@@ -6,13 +6,12 @@ import { createId, createTimedId, type RandomBytes } from './ids.js'
 import {
   EMPTY_PROTOTYPE,
   isNonEmptyString,
-  isScope,
   isStringOrList,
-  parseScopes,
   readMissingClaim,
   RESERVED_CLAIMS,
   type TokenType,
 } from './payload.js'
+import { isScope, parseScopes } from './scopes.js'
 
 /** The options of one token; each replaces the configured value for this token. */
 export interface CreateTokenOptions {

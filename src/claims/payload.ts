@@ -8,6 +8,7 @@ import {
   TokenNotYetValidError,
 } from '../errors.js'
 import { type Clock, systemClock } from '../time.js'
+import { parseScopes } from './scopes.js'
 
 /** What a token is for: calling routes, or getting new tokens. */
 export type TokenType = 'access' | 'refresh'
@@ -57,9 +58,6 @@ export type ExtraClaims<Payload> = {
 
 /** Whether a value is a string with something in it. */
 export const isNonEmptyString = (value: unknown): value is string => isString(value) && value !== ''
-
-/** Whether a value is a scope (RFC 6749 §3.3): a non-empty string without spaces. */
-export const isScope = (value: unknown): value is string => isNonEmptyString(value) && !value.includes(' ')
 
 /** Whether a value is a string, or a list of strings. */
 export const isStringOrList = (value: unknown): boolean =>
@@ -156,11 +154,6 @@ export function toPayload(claims: Record<string, unknown>): TokenPayload {
 /** The error for a claim that is missing or has the wrong type. */
 export function invalidClaim(name: string): TokenDecodeError {
   return new TokenDecodeError(`Token claim "${name}" is missing or has the wrong type`)
-}
-
-/** The scopes in a space-separated text (RFC 6749 §3.3). */
-export function parseScopes(text: string): string[] {
-  return text.split(' ').filter((scope) => scope !== '')
 }
 
 /** What a manager requires of the claims of every token. */
@@ -289,21 +282,4 @@ export function extraClaims<Payload extends object>(payload: Payload): ExtraClai
     if (!RESERVED_CLAIMS.has(name)) extras[name] = value
   }
   return extras as ExtraClaims<Payload>
-}
-
-/**
- * Whether the token carries every required scope.
- *
- * A token's `admin:*` covers `admin` and everything below `admin:`; a required scope is always literal.
- */
-export function hasScopes(payload: Pick<TokenPayload, 'scopes'>, ...required: readonly string[]): boolean {
-  const provided = payload.scopes ?? []
-  return required.every((scope) => provided.some((candidate) => covers(candidate, scope)))
-}
-
-function covers(provided: string, required: string): boolean {
-  if (provided === required) return true
-  if (!provided.endsWith(':*')) return false
-  const parent = provided.slice(0, -2)
-  return required === parent || required.startsWith(`${parent}:`)
 }

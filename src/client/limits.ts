@@ -1,7 +1,10 @@
-/** An answer of a session route that takes longer will not come: the connections of a laptop that slept are dead. */
-export const CALL_TIMEOUT_MS = 60_000
+/**
+ * An answer of a session route that takes longer will not come: the connections of a laptop that slept are dead. Less than
+ * half of the server's grace, so that the cookies of a late answer do not replace newer ones.
+ */
+export const CALL_TIMEOUT_MS = 25_000
 
-/** How often a request is sent that can do no harm twice, as long as the server answers 503. */
+/** How often a request is sent that can do no harm twice, as long as the server asks for another attempt. */
 export const MAX_ATTEMPTS = 3
 
 /** The most that a server can ask for with `Retry-After`: beyond it, the application should tell its user. */
@@ -15,6 +18,9 @@ export const MAX_PAUSE_SECONDS = 300
 
 /** RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first. */
 export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
+
+/** Another tab has refreshed just now (`REFRESH_SUPERSEDED`): with the newest tokens, the next attempt succeeds. */
+export const SUPERSEDED = 409
 
 /** No refresh changes these answers, and none of them ends a session. */
 export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/

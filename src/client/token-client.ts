@@ -83,7 +83,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const accept = (answer: Answer, given: Change): Session => {
     const { session: next } = answer
     const name = isKnown(next) ? given : 'loggedIn'
-    ;({ accessToken, refreshToken } = answer)
+    ;({ accessToken, refreshToken = refreshToken } = answer)
     hold(next, name)
     channel?.postMessage({ name, session: next })
     return next

@@ -3,12 +3,12 @@ import {
   isNonEmptyString,
   invalidClaim,
   isStringOrList,
-  parseScopes,
   readMistypedClaim,
   type TokenPayload,
   toPayload,
   toTokenPayload,
 } from '../claims/payload.js'
+import { parseScopes } from '../claims/scopes.js'
 import { TokenDecodeError } from '../errors.js'
 import { isAccessTokenHeader } from '../jws/compact.js'
 import type { JwsHeader } from '../jws/jose.js'

@@ -1,6 +1,7 @@
 import type { ClaimsInput, CreateTokenOptions } from '../claims/create.js'
 import type { JsonClaims } from '../claims/extra-claims.js'
-import { hasScopes, isNonEmptyString, parseScopes } from '../claims/payload.js'
+import { isNonEmptyString } from '../claims/payload.js'
+import { hasScopes, parseScopes } from '../claims/scopes.js'
 import { ConfigurationError, isTokenError, SubjectNotFoundError } from '../errors.js'
 import { isJsonObject } from '../json.js'
 import { assertOptions, type OptionNames } from '../options.js'

@@ -1,11 +1,10 @@
 import {
-  hasScopes,
   isNonEmptyString,
-  isScope,
   type StandardClaims,
   type TokenPayload,
   type TokenType,
 } from '../claims/payload.js'
+import { hasScopes, isScope } from '../claims/scopes.js'
 import {
   AccessTokenRequiredError,
   FreshTokenRequiredError,

@@ -86,8 +86,10 @@ async function rotatePair(
     const session = await sessions.rotate(verified, from)
     // Again: a key that was revoked since the check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
-    const sign = session.lineage === undefined ? maker.signAccess : maker.signPair
-    const made = await sign(input, options, session, carried)
+    const made =
+      session.lineage === undefined
+        ? await maker.signAccess(input, options, session, carried)
+        : await maker.signPair(input, options, session, carried)
     deadlines.set(made, sendBy)
     return made
   }

@@ -138,14 +138,19 @@ export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['s
     sessionLifetimes: new Map(
       [...issuers.values()].map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime * 1000]),
     ),
-    // A longer one would keep a client that refreshes at expiry from ever moving on, or end its session as unused.
-    graceMs: Math.min(
-      toMilliseconds(config.JWT_REFRESH_GRACE),
-      toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES),
-      idleMs / 2,
-    ),
+    graceMs: toGraceMs(config),
     idleMs,
   }
+}
+
+/** How long a session waits before it moves on, in milliseconds: what is configured, or less. */
+export function toGraceMs(config: TokenConfig): number {
+  return Math.min(
+    toMilliseconds(config.JWT_REFRESH_GRACE),
+    // A longer one would keep a client that refreshes at expiry from ever moving on, or end its session as unused.
+    toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES),
+    toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES) / 2,
+  )
 }
 
 function toMilliseconds(duration: Duration | false): number {

@@ -2,7 +2,7 @@ import type { SessionClient } from '../events.js'
 
 /** The refresh token that a session moved on to last. */
 export interface RotationPlace {
-  /** Its id; `ROOT` until the first token of the session has been used after the grace. */
+  /** Its id; `ROOT` until the token of the log-in has been used. */
   readonly current: string
   /** The id of the token it was exchanged for; `null` where that is not known. */
   readonly previous: string | null
@@ -117,7 +117,9 @@ export function decideRotation(
   const isAhead = token.generation > session.generation + 1
   const place = isAhead ? { current: token.parent, previous: null, movedAt: 0 } : session
 
-  if (token.parent === place.current && !isWithinGrace(token.issuedAt)) {
+  // Siblings of a young token may be under way to the client; that of the log-in has none.
+  const mayHaveSiblings = token.parent !== ROOT && isWithinGrace(token.issuedAt)
+  if (token.parent === place.current && !mayHaveSiblings) {
     const { id, parent, generation } = token
     const moved = { current: id, previous: parent, generation, movedAt: now, lastUsedAt: now }
     return { outcome: 'advance', place: moved }

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { refreshImplicitly, type TokenManager } from '../../src/index.js'
 import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { advance, outcomeOf } from '../helpers/revocable.js'
 import { logIn, TOKEN_COOKIES } from './logged-in.js'
 import { REFRESHING } from './refreshing.js'
 
@@ -25,13 +25,12 @@ function slowDown(tokens: TokenManager, milliseconds: number): void {
   Object.assign(tokens, { accessTokenRequired: slow })
 }
 
-/** A browser that has sent its first refresh token already, in two tabs, and the cookies that one of them still sends. */
-async function supersede({ tokens, clock, jar, pair }: Session): Promise<Record<string, string>> {
-  const before = jar.headers()
-  clock.seconds += 301
-  const { refreshToken } = await tokens.refresh(pair.refreshToken)
-  clock.seconds += 301
-  await tokens.refresh(refreshToken as string)
+/** The cookies of a tab that was overtaken: the browser has used the successor of their refresh token. */
+async function supersede(session: Session): Promise<Record<string, string>> {
+  const before = session.jar.headers()
+  session.clock.seconds += 301
+  const { refreshToken } = await advance(session, session.pair.refreshToken)
+  await advance(session, refreshToken)
   return before
 }
 
@@ -82,8 +81,9 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
   test('a refresh token that stays as it is, is not set again', async () => {
     const session = await logIn()
     const send = await serve(session)
-    // As young as the log-in, and the access cookie is lost.
-    const cookie = `refresh_token_cookie=${session.pair.refreshToken}`
+    // It is new, and the access cookie is lost.
+    const { refreshToken } = await advance(session, session.pair.refreshToken)
+    const cookie = `refresh_token_cookie=${refreshToken}`
     expect(await send('/me', { cookie })).toMatchObject({ status: 200, names: ACCESS_COOKIES })
     expect((await send('/me')).names).toEqual([])
   })
@@ -128,16 +128,16 @@ describe('refreshImplicitly', () => {
   })
 
   test('a request whose refresh token stays as it is keeps it', async () => {
-    const { tokens, pair } = await logIn()
-    const request = ask({ cookie: `refresh_token_cookie=${pair.refreshToken}` })
+    const session = await logIn()
+    const { tokens } = session
+    const { refreshToken } = await advance(session, session.pair.refreshToken)
+    const request = ask({ cookie: `refresh_token_cookie=${refreshToken}` })
     const refreshed = await refreshImplicitly(tokens, request)
     expect(refreshed?.headers.map(([, value]) => value.split('=', 1)[0])).toEqual([
       ...ACCESS_COOKIES,
       'private, no-store',
     ])
-    expect(refreshed?.cookieHeader).toContain(
-      `refresh_token_cookie=${pair.refreshToken}; access_token_cookie=`,
-    )
+    expect(refreshed?.cookieHeader).toContain(`refresh_token_cookie=${refreshToken}; access_token_cookie=`)
     expect(await tokens.accessTokenRequired(request)).toMatchObject({ sub: 'ada' })
   })
 

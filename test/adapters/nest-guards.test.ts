@@ -20,7 +20,7 @@ import {
 import { type Dependency, type RequestToken, type TokenPayload } from '../../src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
-import { createRevocable } from '../helpers/revocable.js'
+import { createRevocable, toPair } from '../helpers/revocable.js'
 
 const { tokens } = createManager()
 const TOKEN = tokens.createAccessToken({ uid: 'ada', age: 36 }, { scopes: ['read'] })
@@ -130,7 +130,8 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     })
     const first = await kept.createTokenPair({ uid: 'ada' })
     expect((await send('/refresh', { token: first.refreshToken })).status).toBe(200)
-    const next = await kept.refresh(first.refreshToken)
+    const second = toPair(await kept.refresh(first.refreshToken))
+    const next = toPair(await kept.refresh(second.refreshToken))
     const refused = await send('/refresh', { token: first.refreshToken })
     expect([refused.status, await refused.json()]).toMatchObject([401, { code: 'REFRESH_TOKEN_REUSED' }])
     expect((await send('/refresh', { token: next.refreshToken })).status).toBe(401)

@@ -1,18 +1,25 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import express from 'express'
 import { Redis } from 'ioredis'
-import { enforce, handleErrors, mount } from '../../src/adapters/express.js'
+import { enforce, handleErrors, implicitRefresh, inject, mount } from '../../src/adapters/express.js'
 import { TokenConfig, type TokenEventName, TokenManager } from '../../src/index.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { createMemoryStore } from '../../src/stores/memory.js'
 import { createRedisStore } from '../../src/stores/redis.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
 import type { ApplicationSettings, LogLine } from './open-site.js'
+import { withRule } from './other-rules.js'
 import { PAGE, PAGE_SCRIPT } from './page.js'
 
 // A process of its own: it is killed and restarted, and reads its settings again each time.
 const port = Number(process.argv[2])
 const settings = JSON.parse(readFileSync('settings.json', 'utf8')) as ApplicationSettings
+
+// The clock of this process and of a store in it: scenarios let hours pass.
+const systemNow = Date.now
+let aheadMs = 0
+Date.now = () => systemNow() + aheadMs
 
 const config = new TokenConfig({
   JWT_SECRET_KEY: Buffer.from(settings.key, 'base64url'),
@@ -37,6 +44,12 @@ function log(line: LogLine): void {
 const EVENTS: readonly TokenEventName[] = ['loggedIn', 'loggedOut', 'refreshed', 'reuseDetected']
 for (const name of EVENTS) tokens.on(name, (event) => log({ at: Date.now(), event: name, ...event }))
 
+// After the store's step, and before the response.
+let refreshesLeft = settings.diesAtRefresh ?? Number.POSITIVE_INFINITY
+tokens.on('refreshed', () => {
+  if (--refreshesLeft === 0) process.kill(process.pid, 'SIGKILL')
+})
+
 const routes = createSessionRoutes(tokens, {
   logIn: async ({ name, password }) =>
     typeof name === 'string' && password === 'correct' ? { uid: name } : null,
@@ -58,6 +71,17 @@ app.use('/package', express.static(settings.package))
 app.use(mount(routes))
 app.get('/api/me', enforce(tokens.accessTokenRequired), (_, res) => void res.json({ ok: true }))
 app.post('/api/notes', enforce(tokens.accessTokenRequired), (_, res) => void res.json({ ok: true }))
+app.get(
+  '/account',
+  implicitRefresh(tokens),
+  inject({ user: tokens.accessTokenOptional }, ({ user }, _req, res) => {
+    res.send(`<!doctype html><title>${user === null ? 'logged out' : 'logged in'}</title>`)
+  }),
+)
+app.post('/control/clock', (req, res) => {
+  aheadMs += Number(req.query['advanceMs'])
+  res.sendStatus(204)
+})
 app.use(handleErrors())
 app.listen(port, '127.0.0.1', () => console.log('ready to accept connections'))
 
@@ -67,6 +91,7 @@ async function openStore(): Promise<RevocationStore> {
     redis.on('error', () => undefined)
     return createRedisStore(redis, { namespace: 'evidence' })
   }
+  if (settings.rule !== null) return withRule(createMemoryStore(), settings.rule)
   const { DatabaseSync } = await import('@photostructure/sqlite')
   return createSqliteStore(new DatabaseSync('sessions.sqlite'))
 }

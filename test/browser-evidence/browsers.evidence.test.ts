@@ -17,7 +17,7 @@ describeWithOwnServer('redis', 'with Redis', () => {
       const [store = 'redis'] = scenario.stores
       const result = await runScenario(scenario, { browser: browser(), parts, store, sizes: SHORT })
       expect(result.problems).toEqual([])
-      expect(result.figures.falseLogOuts).toBe(0)
+      expect(result.figures.falseLogouts).toBe(0)
       expect(result.figures.requests).toBeGreaterThan(0)
     }
     // Each has a context, an application and a store of its own, and mostly waits.

@@ -8,9 +8,10 @@ import { run } from '../../scripts/run.js'
 import { createGuardedFolder } from '../helpers/servers/guarded-folder.js'
 import { type RunningServer, startServerProcess } from '../helpers/servers/server-process.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
+import { openRelay, type Relay } from './relay.js'
 
-/** Where the application keeps its sessions. */
-export type StoreName = 'redis' | 'sqlite'
+/** Where the application keeps its sessions; `memory` follows another rule of rotation. */
+export type StoreName = 'redis' | 'sqlite' | 'memory'
 
 /** What the process of the application reads when it starts. */
 export interface ApplicationSettings {
@@ -19,8 +20,12 @@ export interface ApplicationSettings {
   readonly previousKey: string | null
   readonly accessSeconds: number
   readonly graceSeconds: number
-  /** The address of Redis; `null` for a SQLite file. */
+  /** The address of Redis; `null` for another store. */
   readonly redis: string | null
+  /** The rule of rotation in memory; `null` for another store. */
+  readonly rule: string | null
+  /** The process kills itself at this refresh, after the step of the store; `null` for never. */
+  readonly diesAtRefresh: number | null
   /** The folder of the built package. */
   readonly package: string
 }
@@ -37,25 +42,28 @@ export type LogLine =
   | (SessionClient & {
       readonly at: number
       readonly event: TokenEventName
-      readonly sid?: string | null
-      readonly generation?: number
-      readonly isReplay?: boolean
+      readonly sub: string
+      readonly outcome?: 'advanced' | 'repeated' | 'kept'
       readonly previous?: SessionClient | null
     })
   | { readonly at: number; readonly event: TokenEventName }
 
 /** The application in a process of its own, and its store. */
 export interface Site {
+  /** Where the browser finds it: the address of the relay. */
   readonly origin: string
+  readonly relay: Relay
   readonly store: StoreName
   readonly settings: ApplicationSettings
   readonly application: RunningServer
-  /** `null` for SQLite. */
+  /** `null` for another store. */
   readonly redis: RunningServer | null
   /** Everything that the application has logged, over all its restarts. */
   readLog(): readonly LogLine[]
   /** Takes effect with the next start. */
   change(settings: Partial<ApplicationSettings>): void
+  /** Lets time pass for the application, and for a store in its process. */
+  advanceClock(milliseconds: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -91,11 +99,14 @@ export async function buildParts(): Promise<SiteParts> {
   return { application, package: built, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
+/** How long tokens live, and for `memory` the rule they rotate by. */
+export type SiteRules = Pick<ApplicationSettings, 'accessSeconds' | 'graceSeconds' | 'rule'>
+
 /** Starts a store and the application on it. */
 export async function openSite(
   parts: SiteParts,
   store: StoreName,
-  { accessSeconds, graceSeconds }: Pick<ApplicationSettings, 'accessSeconds' | 'graceSeconds'>,
+  { accessSeconds, graceSeconds, rule }: SiteRules,
 ): Promise<Site> {
   const redis = store === 'redis' ? await startRedis() : null
   const folder = createGuardedFolder('tokenlib-site-', 'KILL')
@@ -105,6 +116,8 @@ export async function openSite(
     accessSeconds,
     graceSeconds,
     redis: redis?.url ?? null,
+    rule,
+    diesAtRefresh: null,
     package: parts.package,
   }
   const change = (changed: Partial<ApplicationSettings>): void => {
@@ -119,8 +132,11 @@ export async function openSite(
     folder,
     endSignal: 'SIGKILL',
   })
+  const relay = await openRelay(application.port)
+  const log = { lines: [] as LogLine[], length: 0 }
   return {
-    origin: application.url,
+    origin: relay.origin,
+    relay,
     store,
     application,
     redis,
@@ -130,13 +146,21 @@ export async function openSite(
     readLog() {
       const path = join(folder.path, 'log.jsonl')
       const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
-      return text
-        .split('\n')
-        .filter((line) => line !== '')
-        .map((line) => JSON.parse(line) as LogLine)
+      // Some scenarios read it many times a second: only what is new is parsed.
+      const end = text.lastIndexOf('\n') + 1
+      const added = text.slice(log.length, end).split('\n').slice(0, -1)
+      log.lines.push(...added.map((line) => JSON.parse(line) as LogLine))
+      log.length = Math.max(log.length, end)
+      return log.lines.slice()
     },
     change,
+    async advanceClock(milliseconds) {
+      const url = `${application.url}/control/clock?advanceMs=${milliseconds}`
+      const { ok } = await fetch(url, { method: 'POST' })
+      if (!ok) throw new Error('The clock did not change')
+    },
     async close() {
+      relay.close()
       await application.stop()
       await redis?.stop()
     },

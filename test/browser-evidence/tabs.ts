@@ -1,10 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { BrowserContext, BrowserPage } from '../helpers/servers/browser.js'
+import type { SessionCounts } from './figures.js'
 import type { TabCounts } from './page.js'
 import type { Site } from './open-site.js'
 
-/** Tabs of one browser context, each with the page of the application. */
+/** Tabs of one browser context, which share a session. */
 export interface Tabs {
+  readonly context: BrowserContext
   readonly pages: readonly BrowserPage[]
+  /** The user that they are logged in as. */
+  readonly user: string
   /** Every tab sends requests from now on, one at a time, with this pause between them. */
   start(intervalMs: number): Promise<void>
   /** Resolves when the last request of every tab is answered. */
@@ -14,33 +19,96 @@ export interface Tabs {
   countLoggedIn(): Promise<number>
 }
 
-/** Opens tabs; the first one logs in, if a name is given. */
+/** How tabs are opened. */
+export interface TabsOptions {
+  readonly count: number
+  /** The first tab logs in with this name. */
+  readonly user?: string
+}
+
+/** Opens tabs with the page of the application, which uses the client. */
 export async function openTabs(
   context: BrowserContext,
-  site: Site,
-  { count, name = 'ada' }: { readonly count: number; readonly name?: string | null },
+  { origin }: Pick<Site, 'origin'>,
+  { count, user = 'ada' }: TabsOptions,
 ): Promise<Tabs> {
   const pages: BrowserPage[] = []
   const open = async (): Promise<BrowserPage> => {
     const page = await context.newPage()
-    await page.goto(`${site.origin}/`)
+    await page.goto(`${origin}/`)
     await page.evaluate(READY)
     pages.push(page)
     return page
   }
   const first = await open()
-  if (name !== null) await first.evaluate(`evidence.logIn(${JSON.stringify(name)})`)
+  await first.evaluate(`evidence.logIn(${JSON.stringify(user)})`)
   while (pages.length < count) await open()
 
   const all = <Value>(expression: string): Promise<Value[]> =>
     Promise.all(pages.map((page) => page.evaluate<Value>(expression)))
   return {
+    context,
     pages,
+    user,
     start: async (intervalMs) => void (await all(`evidence.start(${intervalMs})`)),
     stop: async () => void (await all('evidence.stop()')),
     readCounts: () => all<TabCounts>('evidence.counts'),
     countLoggedIn: async () => (await all<boolean>(IS_LOGGED_IN)).filter(Boolean).length,
   }
+}
+
+/** Opens tabs that load a page of the server again and again; nothing but an implicit refresh renews their tokens. */
+export async function openVisits(
+  context: BrowserContext,
+  site: Pick<Site, 'origin'>,
+  options: TabsOptions,
+): Promise<Tabs> {
+  const tabs = await openTabs(context, site, options)
+  const counts = tabs.pages.map(() => ({ requests: 0, refused: 0, unavailable: 0 }))
+  const running = new Set<Promise<void>>()
+  const over = new AbortController()
+
+  const visit = async (index: number): Promise<boolean> => {
+    const [page, count] = [tabs.pages[index], counts[index]]
+    if (page === undefined || count === undefined) return false
+    count.requests++
+    try {
+      await page.goto(`${site.origin}/account`)
+      const isLoggedIn = (await page.evaluate<string>('document.title')) === 'logged in'
+      if (!isLoggedIn) count.refused++
+      return isLoggedIn
+    } catch {
+      // The response was lost, and the browser shows an error of its own.
+      count.unavailable++
+      return false
+    }
+  }
+  return {
+    ...tabs,
+    async start(intervalMs) {
+      const run = async (index: number): Promise<void> => {
+        while (!over.signal.aborted) {
+          await visit(index)
+          await sleep(intervalMs * (0.8 + 0.4 * Math.random()))
+        }
+      }
+      for (const index of counts.keys()) running.add(run(index))
+    },
+    async stop() {
+      over.abort()
+      await Promise.all(running)
+    },
+    readCounts: async () =>
+      counts.map((count) => ({ ...count, loggedOut: 0, offline: 0, refreshed: 0, reasons: {} })),
+    countLoggedIn: async () =>
+      (await Promise.all(counts.map((_, index) => visit(index)))).filter(Boolean).length,
+  }
+}
+
+/** What the tabs of a session have seen. */
+export async function readSession(tabs: Tabs): Promise<SessionCounts> {
+  const loggedIn = await tabs.countLoggedIn()
+  return { loggedIn, tabs: await tabs.readCounts() }
 }
 
 // The module of the page may still be loading its imports when the page has loaded.

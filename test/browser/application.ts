@@ -7,7 +7,7 @@ import {
   setAccessCookies,
   setRefreshCookies,
   type TokenManager,
-  type TokenPair,
+  type RefreshedTokens,
   unsetCookies,
 } from '../../src/index.js'
 
@@ -47,7 +47,7 @@ export function createApplication(tokens: TokenManager): Application {
   const sockets = new WebSocketServer({ noServer: true })
   const answers = new EventEmitter()
 
-  const toCookies = ({ accessToken, refreshToken }: TokenPair): string[] => [
+  const toCookies = ({ accessToken, refreshToken }: RefreshedTokens): string[] => [
     ...setAccessCookies(tokens, accessToken),
     ...setRefreshCookies(tokens, refreshToken),
   ]

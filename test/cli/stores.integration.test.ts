@@ -11,13 +11,15 @@ import { systemClock } from '../../src/time.js'
 import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { runCommand, type TestOutside } from './test-terminal.js'
+import { toPair } from '../helpers/revocable.js'
 
 // One real store, in this process. test/cli/main.long.test.ts has the others, and the built program.
 const path = join(mkdtempSync(join(tmpdir(), 'tokenlib-cli-')), 'tokens.db')
 const env = { TOKENLIB_STORE: `sqlite:${path}`, JWT_SECRET_KEY: SECRET }
 const withoutKey = { TOKENLIB_STORE: env.TOKENLIB_STORE }
 const database = new DatabaseSync(path)
-const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
+// Without a grace, a session moves on at every refresh.
+const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REFRESH_GRACE: 0, ...PATIENT })
 const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
 
 beforeAll(() => tokens.ready())
@@ -57,14 +59,19 @@ describe('verify', () => {
   })
 
   test('it does not use up a refresh token, and knows one that was used', async () => {
-    const { refreshToken } = await logIn(newUser())
-    for (let call = 0; call < 2; call++) {
-      expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(0)
+    const verify = async (token: string | undefined) => {
+      const { exitCode, json } = await runCommand(['verify', token ?? '', '--json'], { env })
+      return [exitCode, json<{ code?: string }>().code ?? null]
     }
-    const next = await tokens.refresh(refreshToken)
-    expect((await runCommand(['verify', refreshToken], { env })).exitCode).toBe(1)
+    const line = [(await logIn(newUser())).refreshToken]
+    for (let call = 0; call < 2; call++) expect(await verify(line[0])).toEqual([0, null])
+    for (let times = 0; times < 3; times++) {
+      line.push(String((await tokens.refresh(line.at(-1) ?? '')).refreshToken))
+    }
+    expect(await verify(line[0])).toEqual([1, 'TOKEN_REVOKED'])
+    expect(await verify(line[1])).toEqual([1, 'REFRESH_SUPERSEDED'])
     // A used one that is presented would end the session.
-    expect((await runCommand(['verify', next.refreshToken], { env })).exitCode).toBe(0)
+    expect(await verify(line[3])).toEqual([0, null])
   })
 
   test('--type refuses the other one, and a forged token is refused', async () => {
@@ -321,7 +328,10 @@ test('prune drops what has ended step by step, and nothing else', async () => {
   const { accessToken } = await logIn(user)
   // As in a file that has been in use for a day: a new one trusts no clock yet.
   database.exec(`REPLACE INTO tokenlib_clock (id, trusted) VALUES (1, ${systemClock()})`)
-  const insert = database.prepare('INSERT INTO tokenlib_sessions VALUES (?, ?, 0, 1, 1, 1, 1, NULL, NULL)')
+  const insert = database.prepare(
+    `INSERT INTO tokenlib_sessions (sid, user, generation, started_at, last_used_at, expires_at, until)
+     VALUES (?, ?, 0, 1, 1, 1, 1)`,
+  )
   for (const sid of ['one', 'two', 'three']) insert.run(sid, user)
   const { exitCode, stderr, json } = await runCommand(['prune', '--batch', '2', '--json'], {
     env: withoutKey,

@@ -214,6 +214,17 @@ describe('an outage is no log-out', () => {
     expect(events).toEqual(['loggedIn', 'refreshed'])
   })
 
+  test('a refresh token that stays as it is stays in use', async () => {
+    const { client, clock, origin, plan, tokens } = await openLoggedIn()
+    const outcomes: string[] = []
+    tokens.on('refreshed', ({ outcome }) => outcomes.push(outcome))
+    plan('GET /notes', () => Response.json({ code: 'TOKEN_EXPIRED' }, { status: 401 }))
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    clock.seconds += EXPIRED
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+    expect(outcomes).toEqual(['kept', 'advanced'])
+  })
+
   test('a request that changes nothing waits as Retry-After says', async () => {
     const { client, origin, plan } = await openLoggedIn()
     plan('GET /notes', unavailable())

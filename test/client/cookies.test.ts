@@ -1,5 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type RefreshedTokens, setRefreshCookies } from '../../src/index.js'
 import { ADA, BOB, hold, openServer } from './open-server.js'
+
+const EXPIRED = 16 * 60
 
 describe('a log-in after which the CSRF cookie cannot be read', () => {
   test.each([
@@ -65,4 +68,36 @@ test('outside of browsers, a redirect of a request with a CSRF value is returned
   plan('POST /notes', () => new Response(null, { status: 307, headers: { location: '/moved' } }))
   expect((await client.fetch(`${origin}/notes`, { method: 'POST', body: 'milk' })).status).toBe(307)
   expect(sent()).not.toContain('POST /moved')
+})
+
+test('a refresh that another tab has superseded is repeated with the newest cookies', async () => {
+  const { createCookieClient, origin, tokens, clock, plan } = await openServer({
+    JWT_TOKEN_LOCATION: 'cookies',
+  })
+  const { client, jar } = createCookieClient()
+  await client.logIn(ADA)
+  const store = ({ refreshToken }: RefreshedTokens): void =>
+    jar.store(setRefreshCookies(tokens, refreshToken))
+  const readRefreshToken = (): string =>
+    /refresh_token_cookie=([^;]+)/.exec(jar.headers()['cookie'] ?? '')?.[1] as string
+
+  // Two tabs exchange the same token, and the cookies of one answer replace those of the other.
+  clock.seconds += EXPIRED
+  const [first, second] = [await tokens.refresh(readRefreshToken()), await tokens.refresh(readRefreshToken())]
+  store(first)
+  clock.seconds += EXPIRED
+  const statuses: number[] = []
+  plan('POST /auth/refresh', async (_request, next) => {
+    // This request is under way with the first of them while another tab uses the second.
+    store(second)
+    store(await tokens.refresh(readRefreshToken()))
+    const { status, headers, body } = await next()
+    statuses.push(status)
+    expect(headers.getSetCookie()).toEqual([])
+    expect(headers.get('retry-after')).toBe('1')
+    return new Response(body, { status, headers: { 'retry-after': '0' } })
+  })
+  expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
+  expect(statuses).toEqual([409])
+  expect(await tokens.listSessions('ada')).toHaveLength(1)
 })

@@ -241,6 +241,7 @@ function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly E
     MissingCsrfTokenError: [new tokenlib.MissingCsrfTokenError()],
     MissingTokenError: [new tokenlib.MissingTokenError()],
     RefreshTokenRequiredError: [new tokenlib.RefreshTokenRequiredError(payload.type)],
+    RefreshSupersededError: [new tokenlib.RefreshSupersededError()],
     RefreshTokenReusedError: [new tokenlib.RefreshTokenReusedError(payload, header)],
     RevocationUnavailableError: [new tokenlib.RevocationUnavailableError(new Error('no answer'))],
     KeysUnavailableError: [new tokenlib.KeysUnavailableError(new Error('no answer'))],

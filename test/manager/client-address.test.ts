@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { setRequestIp, type TokenEvents, type TokenManager } from '../../src/index.js'
 import { createRoutes } from '../routes/routes.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 
 const FROM = { ip: '192.0.2.7', userAgent: 'Test/1' }
 const clientIp = (request: { header(name: string): string | null }): string | null =>
@@ -25,7 +25,15 @@ function record<Name extends keyof TokenEvents>(tokens: TokenManager, name: Name
 describe('every event of a request says where it came from', () => {
   test('logins, refreshes, reuses, refusals, revocations and logouts', async () => {
     const { tokens, clock } = createRevocable({}, { clientIp })
-    const names = ['loggedIn', 'refreshed', 'rejected', 'reuseDetected', 'revoked', 'loggedOut'] as const
+    const names = [
+      'loggedIn',
+      'refreshed',
+      'refreshRepeated',
+      'rejected',
+      'reuseDetected',
+      'revoked',
+      'loggedOut',
+    ] as const
     const heard = new Map(names.map((name) => [name, record(tokens, name)]))
     const pair = await tokens.createTokenPair({ uid: 'ada' }, { request: createRequest() })
     await tokens.refresh(createRequest(pair.refreshToken))
@@ -34,7 +42,11 @@ describe('every event of a request says where it came from', () => {
     await outcomeOf(tokens.logoutRequest(createRequest(pair.accessToken)))
     await outcomeOf(tokens.accessTokenRequired(createRequest(pair.accessToken)))
     const other = await tokens.createTokenPair({ uid: 'ada' }, { request: createRequest() })
+    clock.seconds += 60
+    const next = toPair(await tokens.refresh(createRequest(other.refreshToken)))
+    clock.seconds += 61
     await tokens.refresh(createRequest(other.refreshToken))
+    await tokens.refresh(createRequest(next.refreshToken))
     clock.seconds += 60
     await outcomeOf(tokens.refresh(createRequest(other.refreshToken)))
     for (const [name, events] of heard) {

@@ -7,6 +7,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { type ClosableSocket, TokenManager, type RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, withBearer } from '../helpers/manager.js'
+import { advance } from '../helpers/revocable.js'
 
 const cleanUps: (() => void)[] = []
 afterEach(() => {
@@ -121,7 +122,8 @@ test('a refresh token of an open socket is rechecked, not presented: its session
   const tokens = new TokenManager({ config, clock, revocation: store })
   const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
   const upgrade = await tokens.authenticateUpgrade(withBearer(refreshToken), { type: 'refresh' })
-  const next = await tokens.refresh(refreshToken)
+  const second = await advance({ tokens, clock }, refreshToken)
+  const next = await advance({ tokens, clock }, second.refreshToken)
   clock.seconds += 120
   vi.useFakeTimers()
   cleanUps.push(() => void vi.useRealTimers())

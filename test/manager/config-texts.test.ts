@@ -134,7 +134,7 @@ test('the defaults are those that the documentation lists', () => {
     JWT_ERROR_MESSAGE_KEY: 'message',
     JWT_MAX_TOKEN_LENGTH: 8192,
     JWT_REVOCATION_TIMEOUT: '250ms',
-    JWT_REFRESH_GRACE: '10s',
+    JWT_REFRESH_GRACE: '60s',
     JWT_REFRESH_IDLE_EXPIRES: false,
     JWT_VERIFIED_CACHE_SIZE: 10_000,
     JWT_ALLOW_WEAK_SECRET: false,

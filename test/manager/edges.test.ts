@@ -13,7 +13,7 @@ import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 
 const DAY = 86_400_000
 const LEAST_RETENTION = 300_000
@@ -127,9 +127,10 @@ test('the callback hears where the token was found', async () => {
 })
 
 test('options of the access token stay with it at a refresh', async () => {
-  const { tokens } = createRevocable()
+  const { tokens, clock } = createRevocable()
   const { refreshToken } = await tokens.createTokenPair({ uid: 'u' })
-  const next = await tokens.refresh(refreshToken, { access: { scopes: ['a'] } })
+  clock.seconds += 60
+  const next = toPair(await tokens.refresh(refreshToken, { access: { scopes: ['a'] } }))
   expect(openToken(next.accessToken).claims).toMatchObject({ scopes: ['a'] })
   expect(openToken(next.refreshToken).claims).not.toHaveProperty('scopes')
 })
@@ -140,8 +141,8 @@ test('a pair is made only if it can be refreshed as often as there are numbers',
   const { tokens } = createRevocable({ JWT_MAX_TOKEN_LENGTH: limit })
   await expect(tokens.createTokenPair({ uid: 'u' })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
   expect(await tokens.listSessions('u')).toEqual([])
-  // Fifteen more digits of the generation are twenty more characters.
-  const wider = createRevocable({ JWT_MAX_TOKEN_LENGTH: limit + 20 }).tokens
+  // Fifteen more digits of the generation, three of the time, and a parent of 22 characters; 54 in base64url.
+  const wider = createRevocable({ JWT_MAX_TOKEN_LENGTH: limit + 54 }).tokens
   expect(await outcomeOf(wider.createTokenPair({ uid: 'u' }))).toBe('ok')
 })
 

@@ -4,6 +4,7 @@ import { createMemoryStore } from 'tokenlib/stores/memory'
 import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
 import type { FeedPage } from '../../src/store-kit.js'
+import { toPair } from '../helpers/revocable.js'
 
 const fields = { JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0', JWT_REVOCATION_TIMEOUT: '5s' }
 const config = new TokenConfig(fields)
@@ -80,7 +81,7 @@ test('a log-out here is refused at once', async () => {
 test('a reuse that is found here ends the session here at once', async () => {
   const { near } = createShared({ bound: '1m' }, 0)
   const first = await near.createTokenPair({ uid: 'ada' })
-  const second = await near.refresh(first.refreshToken)
+  const second = toPair(await near.refresh(first.refreshToken))
   const third = await near.refresh(second.refreshToken)
   await expect(near.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REUSED' })
   expect(await ask(near, third.accessToken)).toBe('TOKEN_REVOKED')

@@ -11,6 +11,7 @@ import { rememberUpgrade, recheckUpgrade } from '../../src/manager/sockets.js'
 import type { RequestView } from '../../src/request/view.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, createManager, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
+import { advance, toPair } from '../helpers/revocable.js'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())
@@ -108,7 +109,7 @@ describe('a socket that follows its session', () => {
     })
     await pass(901)
     expect(await send(upgrade, tokens.accessTokenRequired)).toBe('passed')
-    const next = await tokens.refresh(refreshToken)
+    const next = toPair(await tokens.refresh(refreshToken))
     await pass(2 * DAY)
     await tokens.refresh(next.refreshToken)
     await pass(3600)
@@ -136,7 +137,8 @@ describe('a socket that follows its session', () => {
     [
       'a used refresh token',
       async ({ tokens, refreshToken, clock }) => {
-        await tokens.refresh(refreshToken)
+        const next = await advance({ tokens, clock }, refreshToken)
+        await advance({ tokens, clock }, next.refreshToken)
         clock.seconds += 60
         await expect(tokens.refresh(refreshToken)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REUSED' })
       },
@@ -306,12 +308,13 @@ describe('a socket that follows its session', () => {
   })
 
   test('also with a refresh token, which rotation does not end', async () => {
-    const { tokens, refreshToken } = await open()
+    const { tokens, clock, refreshToken } = await open()
     const upgrade = await tokens.authenticateUpgrade(withBearer(refreshToken), {
       type: 'refresh',
       until: 'session',
     })
-    await tokens.refresh(refreshToken)
+    const next = await advance({ tokens, clock }, refreshToken)
+    await advance({ tokens, clock }, next.refreshToken)
     expect(await send(upgrade, tokens.refreshTokenRequired)).toBe('passed')
   })
 })

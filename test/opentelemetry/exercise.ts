@@ -6,7 +6,7 @@ import { createMemoryStore } from '../../src/stores/memory.js'
 import { replicate } from '../../src/stores/replica.js'
 import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { outcomeOf, toPair } from '../helpers/revocable.js'
 
 /** Of a user and a client, to be looked for in what is exported. */
 export const PERSONAL = { uid: 'ada-lovelace-1815', ip: '198.51.100.77', userAgent: 'AnalyticalEngine/1.0' }
@@ -50,7 +50,9 @@ export async function exercise(options: InstrumentOptions): Promise<readonly str
   for (let at = 0; at < 4; at++) await get(first.accessToken)
   await get(`${first.accessToken}forged`)
   await tokens.accessTokenOptional(new Request('http://localhost'))
-  const refreshed = await tokens.refresh(first.refreshToken, client)
+  const refreshed = toPair(await tokens.refresh(first.refreshToken, client))
+  await tokens.refresh(first.refreshToken, { ip: '203.0.113.9' })
+  await tokens.refresh(refreshed.refreshToken, client)
   await outcomeOf(tokens.refresh(first.refreshToken, client))
   const second = await tokens.createTokenPair({ uid }, client)
   await tokens.logout(await tokens.verifyToken(second.accessToken))

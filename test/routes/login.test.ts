@@ -164,15 +164,17 @@ describe('where tokens go', () => {
     expect(await readPlaces(login)).toBe(places)
     if (places === '400') return
     const isJson = [config.JWT_TOKEN_LOCATION].flat().includes('json')
-    const [refreshToken] = given
-    const sent = isJson
-      ? { body: { refresh_token: refreshToken } }
-      : { headers: refreshToken === undefined ? {} : { authorization: `Bearer ${refreshToken}` } }
-    const refresh = async (): Promise<string> => readPlaces(await browser.send('POST /auth/refresh', sent))
+    const refresh = async (): Promise<string> => {
+      const refreshToken = given.at(-1)
+      const sent = isJson
+        ? { body: { refresh_token: refreshToken } }
+        : { headers: refreshToken === undefined ? {} : { authorization: `Bearer ${refreshToken}` } }
+      return readPlaces(await browser.send('POST /auth/refresh', sent))
+    }
     // A refresh answers in the same way. Within the grace, the client keeps its refresh token.
-    expect(await refresh()).toBe(places.slice(0, 1))
     clock.seconds += 60
     expect(await refresh()).toBe(places)
+    expect(await refresh()).toBe(places.slice(0, 1))
   })
 
   test('scopes and lifetimes are those of the session, and the answer has nothing else', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TokenManager, TokenPair } from '../../src/index.js'
 import { createClock } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { outcomeOf, toPair } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
 
@@ -52,7 +52,7 @@ describeAttacks(
         const pairs = [await tokens.createTokenPair({ uid: 'ada' })]
         for (let generation = 1; generation < 5; generation++) {
           clock.seconds += 60
-          pairs.push(await tokens.refresh(pairs.at(-1)?.refreshToken ?? ''))
+          pairs.push(toPair(await tokens.refresh(pairs.at(-1)?.refreshToken ?? '')))
         }
         const accepted = await Promise.all(
           pairs.map(({ accessToken }) => outcomeOf(tokens.verifyToken(accessToken))),

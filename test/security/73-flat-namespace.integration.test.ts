@@ -4,7 +4,7 @@ import type { TokenManager } from '../../src/index.js'
 import { createClock } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { CLAIMS, forge } from './harness/forge.js'
+import { CLAIMS, forge, NOW } from './harness/forge.js'
 import { createPlace, describeStores, openManager, STORES } from './harness/stores.js'
 
 const LONG = 'x'.repeat(200)
@@ -95,7 +95,8 @@ describeAttacks('ATK-73 an id that passes for the key of something else (CVE-202
         sid.slice(0, -1),
         `s:${sid}`,
       ]) {
-        const forged = forge({ claims: { ...CLAIMS, type: 'refresh', sid: id, gen: 0 } })
+        const place = { sid: id, gen: 1, par: '', sat: NOW * 1000 }
+        const forged = forge({ claims: { ...CLAIMS, type: 'refresh', ...place } })
         expect(await outcomeOf(tokens.refresh(forged)), JSON.stringify(id)).toBe('TOKEN_REVOKED')
       }
       expect(await outcomeOf(tokens.refresh(honest.refreshToken))).toBe('ok')

@@ -1,26 +1,23 @@
 import { expect } from 'vitest'
-import type { TokenManager, TokenPair } from '../../src/index.js'
+import type { TokenManager } from '../../src/index.js'
 import { createClock, openToken } from '../helpers/manager.js'
-import { outcomeOf } from '../helpers/revocable.js'
+import { outcomeOf, toPair } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
-import { CLAIMS, forge } from './harness/forge.js'
+import { CLAIMS, forge, NOW } from './harness/forge.js'
 import { createPlace, describeStores, openManager, STORES } from './harness/stores.js'
 
 const AT_ONCE = 50
-const generationOf = ({ refreshToken }: TokenPair): unknown => openToken(refreshToken).claims['gen']
+const placeOf = (refreshToken: string) => {
+  const { jti, gen, par } = openToken(refreshToken).claims
+  return { jti, gen, par }
+}
 
-/** Fifty refreshes of one token at once, by two processes; the pairs that came of it, and the codes of the others. */
-async function race(managers: readonly TokenManager[], token: string) {
-  const attempts = Array.from({ length: AT_ONCE }, async (_, at) =>
-    managers[at % managers.length]?.refresh(token),
+/** Fifty refreshes of one token at once, by two processes. */
+async function race(managers: readonly TokenManager[], token: string): Promise<string[]> {
+  const attempts = Array.from({ length: AT_ONCE }, (_, at) =>
+    (managers[at % managers.length] as TokenManager).refresh(token),
   )
-  const settled = await Promise.allSettled(attempts)
-  return {
-    pairs: settled.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : [])),
-    codes: settled.flatMap((one) =>
-      one.status === 'rejected' ? [(one.reason as { code: string }).code] : [],
-    ),
-  }
+  return (await Promise.all(attempts)).map((made) => toPair(made).refreshToken)
 }
 
 describeAttacks(
@@ -35,84 +32,110 @@ describeAttacks(
           await openManager(kind, place, clock, options),
           await openManager(kind, place, clock, options),
         ] as const
-        return { clock, managers, tokens: managers[0] }
+        const alarms: unknown[] = []
+        for (const tokens of managers) tokens.on('reuseDetected', (event) => alarms.push(event))
+        const refresh = async (token: string, at: 0 | 1 = 0): Promise<string> =>
+          toPair(await managers[at].refresh(token)).refreshToken
+        return { clock, managers, tokens: managers[0], refresh, alarms }
       }
 
       ownAttack('fifty at once make one line of successors, however many answers there are', async () => {
-        const { managers, tokens, clock } = await open(10)
+        const { managers, tokens, clock, alarms } = await open(10)
         let { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-        for (let generation = 1; generation <= 3; generation++) {
-          const { pairs, codes } = await race(managers, refreshToken)
-          expect(codes).toEqual([])
-          expect(new Set(pairs.map(generationOf))).toEqual(new Set([generation]))
-          refreshToken = pairs.at(-generation)?.refreshToken ?? ''
+        for (let generation = 2; generation <= 4; generation++) {
           clock.seconds += 10
+          const { jti: par } = placeOf(refreshToken)
+          const successors = await race(managers, refreshToken)
+          for (const successor of successors)
+            expect(placeOf(successor)).toMatchObject({ gen: generation, par })
+          refreshToken = successors.at(-generation) as string
         }
-        expect(await tokens.listSessions('ada')).toHaveLength(1)
+        expect([await tokens.listSessions('ada'), alarms]).toEqual([[expect.anything()], []])
         clock.seconds += 60
         expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
       })
 
-      ownAttack('without a grace there is at most one winner, and the others end the session', async () => {
-        const { managers, tokens } = await open(0)
-        const control = await tokens.createTokenPair({ uid: 'ada' })
-        expect(await outcomeOf(tokens.refresh(control.refreshToken))).toBe('ok')
-        const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-        const { pairs, codes } = await race(managers, refreshToken)
-        expect(pairs.length).toBeLessThanOrEqual(1)
-        expect(codes.filter((code) => code === 'REFRESH_TOKEN_REUSED')).toHaveLength(1)
-        expect(codes.filter((code) => code !== 'REFRESH_TOKEN_REUSED' && code !== 'TOKEN_REVOKED')).toEqual(
-          [],
-        )
-        for (const pair of pairs) {
-          expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
-          expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
-        }
+      ownAttack('of the successors of one token, only one can go on, also without a grace', async () => {
+        const { managers, tokens, alarms } = await open(0)
+        const { refreshToken, accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+        const [one, other] = await race(managers, refreshToken)
+        expect(await outcomeOf(tokens.refresh(one as string))).toBe('ok')
+        expect(alarms).toEqual([])
+        expect(await outcomeOf(tokens.refresh(other as string))).toBe('REFRESH_TOKEN_REUSED')
+        expect(alarms).toHaveLength(1)
+        expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
       })
 
       ownAttack('two lines out of one token, by a thief who is as fast as the victim', async () => {
-        const { managers, clock } = await open(10)
+        const { managers, clock, refresh, alarms } = await open(10)
         const [victim, thief] = managers
-        const alarms: unknown[] = []
-        for (const tokens of managers) tokens.on('reuseDetected', (event) => alarms.push(event))
-        const stolen = await victim.createTokenPair({ uid: 'ada' })
-        const [own, copy] = await Promise.all([
-          victim.refresh(stolen.refreshToken),
-          thief.refresh(stolen.refreshToken),
-        ])
+        const { refreshToken: stolen } = await victim.createTokenPair({ uid: 'ada' })
+        clock.seconds += 600
+        const [own, copy] = await Promise.all([refresh(stolen, 0), refresh(stolen, 1)])
         expect(alarms).toEqual([])
-        // Both are of one generation: whoever goes on leaves the other behind.
+        // They are siblings: whoever goes on leaves the other behind.
         clock.seconds += 600
-        const next = await thief.refresh(copy.refreshToken)
+        const next = await thief.refresh(copy)
         clock.seconds += 600
-        expect(await outcomeOf(victim.refresh(own.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+        expect(await outcomeOf(victim.refresh(own))).toBe('REFRESH_TOKEN_REUSED')
         expect(alarms).toHaveLength(1)
         expect(await outcomeOf(thief.verifyToken(next.accessToken))).toBe('TOKEN_REVOKED')
-        expect(await outcomeOf(thief.refresh(next.refreshToken))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(thief.refresh(toPair(next).refreshToken))).toBe('TOKEN_REVOKED')
+      })
+
+      ownAttack('a thief who refreshes in the moment after each refresh of the victim', async () => {
+        const { managers, clock, refresh, alarms } = await open(10)
+        const [victim, thief] = managers
+        const { refreshToken: stolen } = await victim.createTokenPair({ uid: 'ada' })
+        clock.seconds += 600
+        const second = await refresh(stolen)
+        const copy = await refresh(stolen, 1)
+        clock.seconds += 600
+        const third = await refresh(second)
+        for (const token of [stolen, copy]) {
+          expect(await outcomeOf(thief.refresh(token))).toBe('REFRESH_SUPERSEDED')
+        }
+        expect(alarms).toEqual([])
+        clock.seconds += 600
+        await refresh(third)
+        expect(await outcomeOf(thief.refresh(copy))).toBe('REFRESH_TOKEN_REUSED')
+        expect(alarms).toHaveLength(1)
       })
 
       ownAttack('an older token than the one before, within the grace of the newest', async () => {
-        const { tokens, clock } = await open(300)
-        const first = await tokens.createTokenPair({ uid: 'ada' })
-        const second = await tokens.refresh(first.refreshToken)
+        const { tokens, clock, refresh } = await open(300)
+        const { refreshToken: first, accessToken } = await tokens.createTokenPair({ uid: 'ada' })
         clock.seconds += 300
-        const third = await tokens.refresh(second.refreshToken)
-        expect(await outcomeOf(tokens.refresh(second.refreshToken))).toBe('ok')
-        expect(await outcomeOf(tokens.refresh(first.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
-        expect(await outcomeOf(tokens.refresh(third.refreshToken))).toBe('TOKEN_REVOKED')
-        expect(await outcomeOf(tokens.verifyToken(third.accessToken))).toBe('TOKEN_REVOKED')
+        const second = await refresh(first)
+        clock.seconds += 300
+        const third = await refresh(second)
+        clock.seconds += 299
+        expect(await outcomeOf(tokens.refresh(first))).toBe('REFRESH_SUPERSEDED')
+        clock.seconds += 1
+        const fourth = await refresh(third)
+        expect(await outcomeOf(tokens.refresh(first))).toBe('REFRESH_TOKEN_REUSED')
+        expect(await outcomeOf(tokens.refresh(fourth))).toBe('TOKEN_REVOKED')
+        clock.seconds -= 600
+        expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
       })
 
       ownAttack('the grace, held open by using it again and again', async () => {
-        const { tokens, clock } = await open(10)
-        const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-        await tokens.refresh(refreshToken)
-        for (let second = 0; second < 9; second += 3) {
+        const { tokens, clock, refresh } = await open(10)
+        const { refreshToken: first } = await tokens.createTokenPair({ uid: 'ada' })
+        clock.seconds += 10
+        const second = await refresh(first)
+        for (let seconds = 0; seconds < 9; seconds += 3) {
           clock.seconds += 3
-          expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+          expect(await tokens.refresh(second)).toHaveProperty('refreshToken', null)
         }
-        clock.seconds += 3
-        expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+        clock.seconds += 1
+        await refresh(second)
+        for (let seconds = 0; seconds < 9; seconds += 3) {
+          clock.seconds += 3
+          expect(await outcomeOf(tokens.refresh(first))).toBe('REFRESH_SUPERSEDED')
+        }
+        clock.seconds += 1
+        expect(await outcomeOf(tokens.refresh(first))).toBe('REFRESH_TOKEN_REUSED')
       })
 
       ownAttack('a refresh token of no session, or of a session that the store has never seen', async () => {
@@ -121,16 +144,18 @@ describeAttacks(
           (await tokens.createTokenPair({ uid: 'ada' })).accessToken,
         )
         const mint = (claims: object): string => forge({ claims: { ...CLAIMS, type: 'refresh', ...claims } })
-        expect(await outcomeOf(tokens.refresh(mint({})))).toBe('TOKEN_INVALID')
-        expect(await outcomeOf(tokens.refresh(mint({ gen: 0 })))).toBe('TOKEN_INVALID')
-        expect(await outcomeOf(tokens.refresh(mint({ sid })))).toBe('TOKEN_INVALID')
-        expect(await outcomeOf(tokens.refresh(mint({ sid: 'unheard', gen: 0 })))).toBe('TOKEN_REVOKED')
+        const place = { gen: 1, par: '', sat: NOW * 1000 }
+        for (const claims of [{}, place, { sid }, { sid, gen: 1 }, { sid, gen: 1, par: '' }]) {
+          expect(await outcomeOf(tokens.refresh(mint(claims)))).toBe('TOKEN_INVALID')
+        }
+        expect(await outcomeOf(tokens.refresh(mint({ sid: 'unheard', ...place })))).toBe('TOKEN_REVOKED')
         for (const gen of [-1, 0.5, '0', null, 2 ** 53]) {
-          expect(await outcomeOf(tokens.refresh(mint({ sid, gen })))).toBe('TOKEN_INVALID')
+          expect(await outcomeOf(tokens.refresh(mint({ sid, ...place, gen })))).toBe('TOKEN_INVALID')
         }
         expect(await outcomeOf(tokens.refresh(tokens.createRefreshToken({ uid: 'ada' })))).toBe(
           'TOKEN_INVALID',
         )
+        expect(await tokens.listSessions('ada')).toHaveLength(1)
       })
     })
   },

@@ -64,7 +64,10 @@ async function interleave(kind: StoreKind, end: keyof typeof ENDS, stopAt: numbe
     [pair, fresh].flatMap((one) =>
       one === null
         ? []
-        : [outcomeOf(tokens.verifyToken(one.accessToken)), outcomeOf(tokens.refresh(one.refreshToken))],
+        : [
+            outcomeOf(tokens.verifyToken(one.accessToken)),
+            outcomeOf(tokens.refresh(one.refreshToken ?? pair.refreshToken)),
+          ],
     ),
   )
   return { outcomes, wasMade: fresh !== null, calls: stop.calls() }

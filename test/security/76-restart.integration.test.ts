@@ -2,7 +2,7 @@ import { expect, vi } from 'vitest'
 import { ConfigurationError, type TokenManager, type TokenPair } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
 
@@ -18,7 +18,8 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
       const clock = createClock()
       const before = await openManager(kind, place, clock)
       const used = await before.createTokenPair({ uid: 'ada' })
-      const newest = await before.refresh(used.refreshToken)
+      const next = await advance({ tokens: before, clock }, used.refreshToken)
+      const newest = await advance({ tokens: before, clock }, next.refreshToken)
       const untouched = await before.createTokenPair({ uid: 'ada' })
       clock.seconds += 60
       const after = await openManager(kind, place, clock)
@@ -62,11 +63,12 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
       const clock = createClock()
       const first = await openManager(kind, place, clock)
       const { refreshToken } = await first.createTokenPair({ uid: 'ada' })
-      await first.refresh(refreshToken)
-      clock.seconds += 9
+      const next = await advance({ tokens: first, clock }, refreshToken)
+      await advance({ tokens: first, clock }, next.refreshToken)
+      clock.seconds += 59
       const second = await openManager(kind, place, clock)
-      expect(await outcomeOf(second.refresh(refreshToken))).toBe('ok')
-      clock.seconds += 2
+      expect(await outcomeOf(second.refresh(refreshToken))).toBe('REFRESH_SUPERSEDED')
+      clock.seconds += 1
       // Counted from the rotation, not from the start of a process.
       const third = await openManager(kind, place, clock)
       expect(await outcomeOf(third.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')

@@ -4,7 +4,7 @@ import type { TokenManager, RevocationStore } from '../../src/index.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createClock, openToken } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { SECRET } from './harness/forge.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
@@ -21,7 +21,8 @@ async function live(tokens: TokenManager, clock: ReturnType<typeof createClock>)
   }
   const client = { ip: '192.0.2.7', userAgent: 'Browser' }
   const first = keep(await tokens.createTokenPair({ uid: 'ada' }, client))
-  keep(await tokens.refresh(first.refreshToken, client))
+  const next = keep(await advance({ tokens, clock }, first.refreshToken))
+  keep(await advance({ tokens, clock }, next.refreshToken))
   clock.seconds += 60
   // Found stolen, and revoked for it.
   expect(await outcomeOf(tokens.refresh(first.refreshToken, client))).toBe('REFRESH_TOKEN_REUSED')

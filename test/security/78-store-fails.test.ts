@@ -179,7 +179,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
   )
 
   ownAttack('answers to log-ins, refreshes and revocations that are none', async () => {
-    const state = { outcome: 'rotated', generation: 1, expiresAt: 2e12 }
+    const state = { outcome: 'advanced', now: 1e12, movedAt: 1e12, expiresAt: 2e12 }
     const answers: Readonly<Record<string, readonly unknown[]>> = {
       rotate: [
         undefined,
@@ -187,13 +187,24 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
         true,
         {},
         [],
-        'rotated',
-        { outcome: 'ROTATED' },
-        { outcome: 'rotated' },
-        ...[0, 2, 1.5, '1', null, Number.NaN].map((generation) => ({ ...state, generation })),
-        ...[undefined, null, '2e12', Number.NaN, Infinity, 0.5].map((expiresAt) => ({ ...state, expiresAt })),
+        'advanced',
+        { outcome: 'ADVANCED' },
+        { outcome: 'advanced' },
+        { ...state, outcome: 'current' },
+        ...['now', 'movedAt', 'expiresAt'].flatMap((name) =>
+          [undefined, null, '2e12', Number.NaN, Infinity].map((value) => ({ ...state, [name]: value })),
+        ),
       ],
-      open: [undefined, null, {}, { sid: '' }, { sid: 7 }, { sid: null }, [], 'sid'],
+      open: [
+        undefined,
+        null,
+        {},
+        { sid: '', startedAt: 1 },
+        { sid: 7, startedAt: 1 },
+        { sid: 's' },
+        [],
+        'sid',
+      ],
       revoke: [
         undefined,
         null,

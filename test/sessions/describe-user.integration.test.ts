@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { replicate } from '../../src/stores/replica.js'
 import { createClock } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 import { createPlace, describeStores, STORES } from '../security/harness/stores.js'
 
 describeStores(STORES, (kind) => {
@@ -16,7 +16,7 @@ describeStores(STORES, (kind) => {
         const store = hasReplica ? replicate(plain) : plain
         if (hasReplica) onTestFinished(() => store.close())
         const { tokens } = createRevocable(
-          {},
+          { JWT_REFRESH_GRACE: 0 },
           {
             clock,
             store,
@@ -38,7 +38,7 @@ describeStores(STORES, (kind) => {
       const first = await one.createTokenPair({ uid: 'ada' })
       expect(await enter(first.accessToken)).toBe('ok')
       roles.set('ada', 'reader')
-      const second = await other.refresh(first.refreshToken)
+      const second = toPair(await other.refresh(first.refreshToken))
       expect(await enter(second.accessToken)).toBe('INSUFFICIENT_SCOPE')
       roles.delete('ada')
       expect(await outcomeOf(other.refresh(second.refreshToken))).toBe('SUBJECT_NOT_FOUND')

@@ -15,7 +15,7 @@ test('sessions are listed with what their requests told, newest first, and only 
   clock.seconds += 10
   const desk = await tokens.createTokenPair({ uid: 'ada' }, { userAgent: 'Desk', ip: '192.0.2.2' })
   await tokens.createTokenPair({ uid: 'grace' })
-  clock.seconds += 10
+  clock.seconds += 60
   await tokens.refresh(phone.refreshToken, { request: from('Phone 2') })
   const [{ sid: phoneSid }, { sid: deskSid }] = [
     await tokens.verifyToken(phone.accessToken),
@@ -35,7 +35,8 @@ test('sessions are listed with what their requests told, newest first, and only 
       id: phoneSid,
       sub: 'ada',
       createdAt: at(0),
-      lastUsedAt: at(20),
+      // To the minute.
+      lastUsedAt: at(60),
       expiresAt: at(20 * 86_400),
       ip: '192.0.2.1',
       userAgent: 'Phone 2',

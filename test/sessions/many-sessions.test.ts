@@ -7,6 +7,7 @@ import { MAX_ENDED_AT_ONCE } from '../../src/revocation/store-rules.js'
 import { createMemoryStore } from '../../src/stores/memory.js'
 import { createSqliteStore } from '../../src/stores/sqlite.js'
 import { SECRET } from '../helpers/manager.js'
+import { firstToken } from '../../src/testing/store-fixture.js'
 import { createFolder, type DatabaseFolder } from '../stores/sqlite-fixture.js'
 
 // Stores in this process do their work between two turns of the event loop. Whatever a user has in thousands must be
@@ -127,7 +128,7 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
     const { tokens, store, sids, moveClock } = await open()
     moveClock(5 * DAY)
     const rules = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
-    await store.sessions!.rotate(sids[0]!, 0, rules)
+    await store.sessions!.rotate(sids[0]!, firstToken(sids[0]!), rules)
     moveClock(9 * DAY)
     const turns = await countTurns(async () => {
       expect((await tokens.listSessions('ada', { limit: 10 })).map(({ id }) => id)).toEqual([sids[0]])

@@ -1,14 +1,17 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { TokenConfigOptions, TokenEvents, RevocationStore } from '../../src/index.js'
 import { openToken, withBearer } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 
-/** A session whose first refresh token was used `times` times over, and what happens to it from then on. */
+/** A session that was refreshed so many times, ten seconds apart, and what happens to it from then on. */
 async function rotate(times: number, options: TokenConfigOptions = {}) {
   const { tokens, clock, store } = createRevocable({ JWT_REFRESH_GRACE: 0, ...options })
   const first = await tokens.createTokenPair({ uid: 'ada' })
   let last = first
-  for (let turn = 0; turn < times; turn++) last = await tokens.refresh(last.refreshToken)
+  for (let turn = 0; turn < times; turn++) {
+    clock.seconds += 10
+    last = toPair(await tokens.refresh(last.refreshToken))
+  }
   const reuses: TokenEvents['reuseDetected'][] = []
   const revoked: TokenEvents['revoked'][] = []
   tokens.on('reuseDetected', (event) => reuses.push(event))
@@ -39,7 +42,7 @@ describe.each(ENTRY_POINTS)('%s', (_name, present) => {
     const { tokens, first, last, reuses, revoked, sid } = await rotate(50)
     expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
     expect(reuses).toEqual([
-      expect.objectContaining({ sid, sub: 'ada', presented: 0, current: 50 }) as TokenEvents['reuseDetected'],
+      expect.objectContaining({ sid, sub: 'ada', presented: 1, current: 50 }) as TokenEvents['reuseDetected'],
     ])
     expect(revoked).toMatchObject([{ kind: 'session', id: sid, sub: 'ada', reason: 'reuse' }])
     expect(await outcomeOf(tokens.verifyToken(last.accessToken))).toBe('TOKEN_REVOKED')
@@ -48,10 +51,18 @@ describe.each(ENTRY_POINTS)('%s', (_name, present) => {
     expect(reuses).toHaveLength(1)
   })
 
-  test('takes the newest one, and the one before it within the grace', async () => {
-    const { tokens, clock, first, last, reuses } = await rotate(1, { JWT_REFRESH_GRACE: '10s' })
-    clock.seconds += 9
+  test('takes the newest one, and the one before it until the newest is used', async () => {
+    const { tokens, clock, first, last, reuses } = await rotate(1)
+    clock.seconds += 3600
     expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('ok')
+    expect(await outcomeOf(present(tokens, last.refreshToken))).toBe('ok')
+    expect(reuses).toEqual([])
+  })
+
+  test('refuses one whose successor was just used, and ends nothing', async () => {
+    const { tokens, clock, first, last, reuses } = await rotate(2, { JWT_REFRESH_GRACE: '10s' })
+    clock.seconds += 9
+    expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('REFRESH_SUPERSEDED')
     expect(await outcomeOf(present(tokens, last.refreshToken))).toBe('ok')
     expect(reuses).toEqual([])
   })
@@ -97,7 +108,7 @@ test('where the revocation check is left out, so is this', async () => {
   expect(
     await outcomeOf(tokens.verifyToken(first.refreshToken, { type: 'refresh', skipRevocation: true })),
   ).toBe('ok')
-  expect(tokens.verifyTokenWithoutRevocation(first.refreshToken, { type: 'refresh' }).gen).toBe(0)
+  expect(tokens.verifyTokenWithoutRevocation(first.refreshToken, { type: 'refresh' }).gen).toBe(1)
 })
 
 test('a refresh token of no session is no concern of the store', async () => {
@@ -128,7 +139,7 @@ describe.each(['a store that answers at once', 'a store that answers later', 'a 
   'a request that refreshes, with %s',
   (kind) => {
     async function create() {
-      const made = await rotate(1)
+      const made = await rotate(2)
       const { store } = made
       const later: RevocationStore = { ...store, lookup: async (keys) => store.lookup(keys) }
       const { tokens } = createRevocable(
@@ -150,7 +161,8 @@ describe.each(['a store that answers at once', 'a store that answers later', 'a 
     test('does not take its own refresh for a reuse', async () => {
       const { tokens, last } = await create()
       const request = withBearer(last.refreshToken)
-      const next = await tokens.refresh(request)
+      const next = toPair(await tokens.refresh(request))
+      await tokens.refresh(next.refreshToken)
       expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('ok')
       expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('ok')
       expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(last.refreshToken)))).toBe(

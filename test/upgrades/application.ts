@@ -46,7 +46,10 @@ async function createCalls(options: ApplicationOptions): Promise<Calls> {
   return {
     logIn: async (uid, pairOptions = {}) => tokens.createTokenPair({ uid, nonce: randomUUID() }, pairOptions),
     check: async (token) => (await tokens.verifyToken(token, { type: 'access' })).sub,
-    refresh: (token) => tokens.refresh(token),
+    async refresh(token) {
+      const refreshed = await tokens.refresh(token)
+      return { ...refreshed, refreshToken: refreshed.refreshToken ?? token }
+    },
     list: async (uid) => (await tokens.listSessions(uid)).map(({ id }) => id),
     sid: async (token) => String(open(token).sid),
     logout: async (token) => void (await tokens.logout(open(token))),

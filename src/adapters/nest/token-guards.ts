@@ -6,7 +6,8 @@ import {
   type Type,
   UseGuards,
 } from '@nestjs/common'
-import { isScope, type TokenPayload } from '../../claims/payload.js'
+import type { TokenPayload } from '../../claims/payload.js'
+import { isScope } from '../../claims/scopes.js'
 import { createInjector, type Dependency, type Injector } from '../../manager/dependencies.js'
 import { parsePolicy } from '../../manager/policy.js'
 import { TokenManager } from '../../manager/token-manager.js'

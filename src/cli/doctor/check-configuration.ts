@@ -1,3 +1,4 @@
+import { toGraceMs } from '../../manager/settings.js'
 import { type Duration, parseDuration } from '../../time.js'
 import { COOKIE_CHECKS } from './check-cookies.js'
 import { type Check, createFinding, type Finding, ok, runChecks } from './findings.js'
@@ -149,13 +150,34 @@ const checkRefreshLifetime: Check<ConfigurationFacts> = ({ config }) => {
 }
 
 const checkGrace: Check<ConfigurationFacts> = ({ config }) => {
-  const seconds = parseDuration(config.JWT_REFRESH_GRACE)
-  if (seconds <= 60) return ok('refresh-grace', 'A used refresh token is accepted for a minute at most.')
-  return createFinding('refresh-grace', 'warning', {
-    title: `A used refresh token is accepted again for ${toDurationText(seconds)}.`,
-    detail: 'A thief who uses it within that time is not noticed.',
-    fix: 'Set JWT_REFRESH_GRACE=10s.',
+  const configured = parseDuration(config.JWT_REFRESH_GRACE)
+  if (configured === 0) {
+    return ok('refresh-grace', 'Sessions move on at every refresh, for clients that refresh at expiry only.')
+  }
+  const seconds = toGraceMs(config) / 1000
+  const waiting = `Sessions wait ${toDurationText(seconds)} before they move on`
+  const shortener = seconds < configured ? readShortener(config, seconds) : null
+  if (seconds >= 10 && shortener === null) return ok('refresh-grace', `${waiting}.`)
+  const reason =
+    shortener === null ? '' : ` instead of ${toDurationText(configured)}, because of ${shortener}`
+  return createFinding('refresh-grace', seconds < 10 ? 'warning' : 'note', {
+    title: `${waiting}${reason}.`,
+    detail: `An answer to a refresh that takes more than ${toDurationText(seconds / 4)} may leave a browser with a dead refresh token.`,
+    fix: shortener === null ? 'Set JWT_REFRESH_GRACE=60s.' : SHORTENERS[shortener],
   })
+}
+
+const SHORTENERS = {
+  JWT_ACCESS_TOKEN_EXPIRES: 'Set JWT_ACCESS_TOKEN_EXPIRES=15m, or at least as long as JWT_REFRESH_GRACE.',
+  JWT_REFRESH_IDLE_EXPIRES: 'Set JWT_REFRESH_IDLE_EXPIRES to at least twice JWT_REFRESH_GRACE.',
+} as const
+
+// The field that makes the grace this short.
+function readShortener(
+  { JWT_ACCESS_TOKEN_EXPIRES: lifetime }: ConfigurationFacts['config'],
+  seconds: number,
+): keyof typeof SHORTENERS {
+  return toSeconds(lifetime) === seconds ? 'JWT_ACCESS_TOKEN_EXPIRES' : 'JWT_REFRESH_IDLE_EXPIRES'
 }
 
 const checkLeeway: Check<ConfigurationFacts> = ({ config }) => {

@@ -14,7 +14,7 @@ export const CHECKS = {
   algorithms: 'keys.md#algorithms',
   'access-lifetime': 'configuration.md#tokens',
   'refresh-lifetime': 'sessions.md#lifetimes',
-  'refresh-grace': 'sessions.md#the-grace',
+  'refresh-grace': 'rotation.md#limits',
   leeway: 'configuration.md#tokens',
   'issuer-audience': 'configuration.md#tokens',
   'token-in-query': 'reading-tokens.md#locations',

@@ -6,7 +6,9 @@ import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */
-export type SessionStatements = Readonly<Record<'open' | 'openLimited' | 'rotate' | 'find' | 'list', string>>
+export type SessionStatements = Readonly<
+  Record<'open' | 'openLimited' | 'rotate' | 'move' | 'find' | 'list', string>
+>
 
 /** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
 export function createSessionStatements(tables: Tables, channel: string): SessionStatements {
@@ -90,33 +92,36 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: graceMs, $11: idleMs,
-    // $12: how old last_used_at may be, $13: ip, $14: user agent. The rules are those of decideRotation, which says what
-    // became of the token, given the session as this statement has seen it.
+    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it has to be,
+    // $11: idleMs, $12: ip, $13: user agent. Moves the session on to a child of its current token, by the rules of decideRotation, and
+    // answers with the session as it was before: what else there is to do is decided there, and is for `move`.
     //
-    // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session:
-    // the caller then asks again. A revocation that commits during the wait is missed, as if it had come after: it is not
-    // acknowledged before this call began, and finds the tokens of this rotation too, since they are of the same session.
-    rotate: `with ${head}, seen as materialized (
-  select h.changes, h.now, s.*, ${isRevoked} as is_revoked, $8::bigint > s.generation + 1 as is_ahead,
-    ($8::bigint > s.generation + 1 or s.current_id = $7) and pg_catalog.abs(h.now - $9::bigint) >= $10::bigint as is_advance
-  from head h left join ${sessions} s on s.namespace = $1 and s.sid = $5
-), written as (
-  update ${sessions} s set last_used_at = o.now,
-    current_id = case when o.is_advance then $6 when o.is_ahead then $7 else o.current_id end,
-    previous_id = case when o.is_advance then $7 when not o.is_ahead then o.previous_id end,
-    generation = case when o.is_advance then $8::bigint when o.is_ahead then $8::bigint - 1 else o.generation end,
-    moved_at = case when o.is_advance then o.now when o.is_ahead then 0 else o.moved_at end,
-    ip = coalesce(case when o.is_advance then $13 end, o.ip),
-    user_agent = coalesce(case when o.is_advance then $14 end, o.user_agent)
+    // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session. A
+    // revocation that commits during the wait is missed, as if it had come after: it is not acknowledged before this call
+    // began, and finds the tokens of this rotation too, since they are of the same session.
+    rotate: `with seen as materialized (
+  select h.changes, ${nowSql('$4')} as now, s.*, ${isRevoked} as is_revoked
+  from ${heads} h left join ${sessions} s on s.namespace = $1 and s.sid = $5 where ${isKnownHead(tables, 'h')}
+), moved as (
+  update ${sessions} s set current_id = $6, previous_id = $7, generation = $8::bigint, moved_at = o.now,
+    last_used_at = o.now, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
   from seen o
-  where s.namespace = $1 and s.sid = $5 and s.current_id = o.current_id and s.generation = o.generation
-    and not o.is_revoked and o.now < o.until and o.now - greatest(o.last_used_at, $9::bigint) <= $11::bigint
-    and (o.is_advance or o.is_ahead or o.current_id in ($6, $7) and o.now - o.last_used_at > $12::bigint)
+  where s.namespace = $1 and s.sid = $5 and s.current_id = $7 and o.current_id = $7 and not o.is_revoked
+    and o.now < o.until and o.now - greatest(o.last_used_at, $9::bigint) <= $11::bigint
+    and pg_catalog.abs(o.now - $9::bigint) >= $10::bigint
   returning 1
 )
-select pg_catalog.json_build_object('changes', changes, 'now', now, 'isWritten', exists (select from written),
+select pg_catalog.json_build_object('changes', changes, 'now', now, 'isMoved', exists (select from moved),
   'session', case when sid is not null then ${toFoundJson('is_revoked')} end)::pg_catalog.text from seen`,
+
+    // $5: the sid, $6: the id of its current token, $7 to $11: its place from now on, $12: ip, $13: user agent.
+    move: `with ${head}, moved as (
+  update ${sessions} s set current_id = $7, previous_id = $8, generation = $9::bigint, moved_at = $10::bigint,
+    last_used_at = $11::bigint, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
+  from head where s.namespace = $1 and s.sid = $5 and s.current_id = $6
+  returning 1
+)
+select pg_catalog.json_build_object('changes', changes, 'isMoved', exists (select from moved))::pg_catalog.text from head`,
 
     // $5: the sid.
     find: `with ${head}

@@ -1,11 +1,9 @@
 import {
   decideRotation,
-  type PresentedToken,
+  ROOT,
   type Rotation,
   type RotationDecision,
-  type RotationRules,
   type RotationState,
-  toCoarseMs,
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
@@ -19,6 +17,7 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
+import type { SessionClient } from '../../events.js'
 import type { Clock } from '../../time.js'
 import type { Value } from './client.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
@@ -29,9 +28,8 @@ interface FindAnswer extends HistoryAnswer {
   readonly session: (FoundSession & RotationState) | null
 }
 
-interface RotateAnswer extends FindAnswer {
-  /** Whether the session, which is given as it was before, has been written. */
-  readonly isWritten: boolean
+interface MoveAnswer extends HistoryAnswer {
+  readonly isMoved: boolean
 }
 
 interface ListAnswer extends HistoryAnswer {
@@ -65,6 +63,21 @@ export function createPostgresSessions(
 ): Required<SessionStore> {
   const find = (sid: string): Promise<FindAnswer> =>
     history.query<FindAnswer>(statements.find, [readClock(clock), sid])
+
+  // Writes what was decided; false where somebody else has moved the session since it was read.
+  const move = async (
+    session: FoundSession | null,
+    decision: RotationDecision,
+    client: SessionClient,
+  ): Promise<boolean> => {
+    if (session === null || !('place' in decision) || decision.place === null) return true
+    const { current, previous, generation, movedAt, lastUsedAt } = decision.place
+    const place = [current, previous, generation, movedAt, lastUsedAt]
+    const { ip, userAgent } = decision.outcome === 'advance' ? client : NO_CLIENT
+    const values = [readClock(clock), session.sid, session.current, ...place, ip, userAgent]
+    const { isMoved } = await history.query<MoveAnswer>(statements.move, values)
+    return isMoved
+  }
 
   // A reuse stays one, because a session never goes back: a revocation in a statement of its own decides as one step would.
   const answer = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
@@ -101,28 +114,27 @@ export function createPostgresSessions(
       }
       throw new Error('Too many sessions of one user are opened at the same time')
     },
-    async rotate(sid, presented, { ip, userAgent, ...given }) {
-      const [token, rules] = [toWhole(presented), toWholeRules(given)]
-      const { id, parent, generation, issuedAt } = token
-      const { graceMs, idleMs } = rules
-      // Every time that its decision is not written, somebody else has moved the session.
-      for (let attempt = 0; attempt < MAX_TURNS; attempt++) {
-        const found = await history.query<RotateAnswer>(statements.rotate, [
+    async rotate(sid, token, options) {
+      const values = [
+        sid,
+        token.id,
+        token.parent,
+        token.generation,
+        toMilliseconds(token.issuedAt),
+        token.parent === ROOT ? 0 : toMilliseconds(options.graceMs),
+        toMilliseconds(Math.floor(options.idleMs)),
+        options.ip,
+        options.userAgent,
+      ]
+      // Every time that it has to ask again, somebody else has moved the session.
+      for (let attempt = 0; attempt < MAX_MOVES; attempt++) {
+        const found = await history.query<FindAnswer & MoveAnswer>(statements.rotate, [
           readClock(clock),
-          sid,
-          id,
-          parent,
-          generation,
-          issuedAt,
-          graceMs,
-          idleMs,
-          Math.floor(toCoarseMs(rules)),
-          ip,
-          userAgent,
+          ...values,
         ])
-        const decision = decideRotation(found.session, token, rules, found.now)
-        if (found.isWritten) afterWrite()
-        else if ('place' in decision && decision.place !== null) continue
+        const decision = decideRotation(found.session, token, options, found.now)
+        if (found.isMoved) afterWrite()
+        else if (!(await move(found.session, decision, options))) continue
         return answer(decision, found)
       }
       throw new Error('Too many rotations of one session at the same time')
@@ -161,22 +173,15 @@ export function createPostgresSessions(
   }
 }
 
+const NO_CLIENT = { ip: null, userAgent: null }
 const NEWEST = { startedAt: FOREVER, sid: '' }
 const MAX_ROWS = 1000
 const MAX_TURNS = 200
+const MAX_MOVES = 20
 
 function toValues(
   { user, nonce, expiresAt, until, ip, userAgent }: NewSession,
   clock: Clock | undefined,
 ): readonly Value[] {
   return [readClock(clock), user, nonce, toMilliseconds(expiresAt), toMilliseconds(until), ip, userAgent]
-}
-
-// As the statement has them, so that decideRotation does not differ by a fraction of a millisecond.
-function toWhole(token: PresentedToken): PresentedToken {
-  return { ...token, issuedAt: toMilliseconds(token.issuedAt) }
-}
-
-function toWholeRules({ graceMs, idleMs }: RotationRules): RotationRules {
-  return { graceMs: toMilliseconds(graceMs), idleMs: toMilliseconds(idleMs) }
 }

@@ -23,7 +23,7 @@ if isOver or isRevoked(sid, user, startedAt) then return refusal() or { 'ended' 
 local isAhead = presented > generation + 1
 if isAhead then generation, current, previous, movedAt = presented - 1, parent, false, 0 end
 local outcome
-if parent == current and math.abs(now - issuedAt) >= grace then
+if parent == current and (parent == '' or math.abs(now - issuedAt) >= grace) then
   outcome = 'advanced'
 elseif id == current then
   outcome = 'repeated'

@@ -1,12 +1,9 @@
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BrowserPage } from '../../helpers/servers/browser.js'
-import { toFigures } from '../figures.js'
 import type { Site } from '../open-site.js'
 import { openTabs } from '../tabs.js'
-import type { Scenario } from './scenario.js'
+import { openAttacker } from './attacker.js'
+import { readResult, type Scenario } from './scenario.js'
 
 const ROUTES = [
   ['POST', 'login'],
@@ -27,7 +24,8 @@ const CREDENTIALS = '{"name":"mallory","password":"correct"}'
 export const otherOrigins: Scenario = {
   title: 'Pages of other origins send requests to every route',
   stores: ['sqlite'],
-  async run({ context, site }) {
+  async run({ newContext, site }) {
+    const context = await newContext()
     const attacker = await openAttacker()
     const problems: string[] = []
     let attacks = 0
@@ -74,7 +72,7 @@ export const otherOrigins: Scenario = {
           }
         }
       }
-      const figures = toFigures(await tabs.readCounts(), await tabs.countLoggedIn(), site.readLog())
+      const { figures } = await readResult(site, [tabs])
       return { figures: { ...figures, requests: attacks }, problems, notes: [`${attacks} attacks`] }
     } finally {
       attacker.close()
@@ -97,25 +95,6 @@ function countAnswers(site: Site, route: string): number {
 
 function nameOf(origin: string): string {
   return origin.includes('localhost') ? 'another site' : 'another port'
-}
-
-/** A server whose pages submit the form that their address has. */
-async function openAttacker(): Promise<{ readonly origins: readonly string[]; close(): void }> {
-  const server: Server = createServer((request, response) => {
-    const { searchParams } = new URL(request.url ?? '', 'http://localhost')
-    response.setHeader('content-type', 'text/html')
-    response.end(`<!doctype html><title>attacker</title>${searchParams.get('form') ?? ''}`)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    // Cookies do not know ports: to the second one, the browser sends those of the application.
-    origins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
-    close() {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
 }
 
 function toInits(method: string): [kind: string, init: string][] {

@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BrowserContext, RunningBrowser } from '../../helpers/servers/browser.js'
 import { findProblems, type Figures, type ScenarioResult, toFigures } from '../figures.js'
-import type { Site, SiteParts, StoreName } from '../open-site.js'
-import { openSite } from '../open-site.js'
-import { openTabs, type Tabs } from '../tabs.js'
+import { openSite, type Site, type SiteParts, type StoreName } from '../open-site.js'
+import { ARRIVES } from '../relay.js'
+import { openTabs, readSession, type Tabs } from '../tabs.js'
 
 /** How long a scenario takes; the evidence tests are shorter than the command. */
 export interface Sizes {
   readonly tabs: number
+  /** How many sessions share these tabs, where one does not matter to another. */
+  readonly sessions: number
   /** The lifetime of access tokens. */
   readonly accessSeconds: number
   readonly graceSeconds: number
@@ -21,66 +23,103 @@ export interface Sizes {
 /** What a scenario works with. */
 export interface Stage {
   readonly browser: RunningBrowser
-  readonly context: BrowserContext
   readonly site: Site
   readonly sizes: Sizes
+  /** Closed when the scenario is over. */
+  newContext(): Promise<BrowserContext>
 }
 
 /** Something that happens to an application and its pages. */
 export interface Scenario {
   readonly title: string
   readonly stores: readonly StoreName[]
-  /** The lifetimes that it needs, if not those that were asked for. */
-  change?(sizes: Sizes): Pick<Sizes, 'accessSeconds' | 'graceSeconds'>
   run(stage: Stage): Promise<ScenarioResult>
+}
+
+/** Where a scenario is run. */
+export interface ScenarioPlace {
+  readonly browser: RunningBrowser
+  readonly parts: SiteParts
+  readonly store: StoreName
+  readonly sizes: Sizes
+  /** The rule of the store `memory`. */
+  readonly rule?: string | null
 }
 
 /** Runs a scenario in a browser, on a store and an application of its own. */
 export async function runScenario(
   scenario: Scenario,
-  {
-    browser,
-    parts,
-    store,
-    sizes,
-  }: {
-    readonly browser: RunningBrowser
-    readonly parts: SiteParts
-    readonly store: StoreName
-    readonly sizes: Sizes
-  },
+  { browser, parts, store, sizes, rule = null }: ScenarioPlace,
 ): Promise<ScenarioResult> {
-  const site = await openSite(parts, store, scenario.change?.(sizes) ?? sizes)
-  const context = await browser.newContext()
+  const site = await openSite(parts, store, { ...sizes, rule })
+  const contexts: BrowserContext[] = []
+  const newContext = async (): Promise<BrowserContext> => {
+    const context = await browser.newContext()
+    contexts.push(context)
+    return context
+  }
   try {
-    return await scenario.run({ browser, context, site, sizes })
+    return await scenario.run({ browser, site, sizes, newContext })
   } finally {
-    await context.close()
+    for (const context of contexts) await context.close()
     await site.close()
   }
 }
 
+/** Opens the tabs of several sessions; each has a cookie jar and a user of its own. */
+export function openSessions(
+  { site, newContext }: Stage,
+  { count, tabs, open = openTabs }: { readonly count: number; readonly tabs: number; open?: typeof openTabs },
+): Promise<readonly Tabs[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, at) =>
+      open(await newContext(), site, { count: tabs, user: `user${at}` }),
+    ),
+  )
+}
+
 /** A scenario during which the tabs send requests, and after which all of them must be logged in. */
-export function createUndisturbed(
-  title: string,
-  stores: readonly StoreName[],
-  disturb: (stage: Stage, tabs: Tabs) => Promise<readonly string[] | void>,
-  check: (figures: Figures) => readonly string[] = () => [],
-): Scenario {
+export interface Undisturbed {
+  readonly title: string
+  readonly stores: readonly StoreName[]
+  /** Whether the tabs are those of several sessions. */
+  readonly hasSessions?: boolean
+  readonly open?: typeof openTabs
+  /** Returns notes. */
+  disturb(stage: Stage, sessions: readonly Tabs[]): Promise<readonly string[] | void>
+  check?(figures: Figures): readonly string[]
+}
+
+/** Creates a scenario that must not be noticed by anybody who is logged in. */
+export function createUndisturbed({
+  title,
+  stores,
+  hasSessions = false,
+  open = openTabs,
+  disturb,
+  check = () => [],
+}: Undisturbed): Scenario {
   return {
     title,
     stores,
     async run(stage) {
-      const { context, site, sizes } = stage
-      const tabs = await openTabs(context, site, { count: sizes.tabs })
-      await tabs.start(sizes.intervalMs)
-      const notes = (await disturb(stage, tabs)) ?? []
+      const { site, sizes } = stage
+      const count = hasSessions ? sizes.sessions : 1
+      const sessions = await openSessions(stage, { count, tabs: Math.ceil(sizes.tabs / count), open })
+      await Promise.all(sessions.map((tabs) => tabs.start(sizes.intervalMs)))
+      const notes = (await disturb(stage, sessions)) ?? []
+      site.relay.decide(ARRIVES)
       // The next expiry after the disturbance belongs to it.
       await sleep((sizes.accessSeconds + 1) * 1000)
-      await tabs.stop()
-      const loggedIn = await tabs.countLoggedIn()
-      const figures = toFigures(await tabs.readCounts(), loggedIn, site.readLog())
-      return { figures, problems: [...findProblems(figures), ...check(figures)], notes }
+      await Promise.all(sessions.map((tabs) => tabs.stop()))
+      const result = await readResult(site, sessions)
+      return { ...result, problems: [...result.problems, ...check(result.figures)], notes }
     },
   }
+}
+
+/** What all tabs have seen, and which promises were broken. */
+export async function readResult(site: Site, sessions: readonly Tabs[]): Promise<ScenarioResult> {
+  const figures = toFigures(await Promise.all(sessions.map(readSession)), site.readLog())
+  return { figures, problems: findProblems(figures, site.relay.lost.withTokens) }
 }

@@ -44,7 +44,11 @@ const PRODUCED: readonly (readonly [id: string, level: Level, env: Environment])
     'note',
     { ...SAFE, JWT_REFRESH_TOKEN_EXPIRES: '365d', JWT_REFRESH_IDLE_EXPIRES: '30d' },
   ],
-  ['refresh-grace', 'warning', { ...SAFE, JWT_REFRESH_GRACE: '5m' }],
+  ['refresh-grace', 'warning', { ...SAFE, JWT_REFRESH_GRACE: '9s' }],
+  ['refresh-grace', 'warning', { ...SAFE, JWT_ACCESS_TOKEN_EXPIRES: '9s' }],
+  ['refresh-grace', 'warning', { ...SAFE, JWT_REFRESH_IDLE_EXPIRES: '19s' }],
+  ['refresh-grace', 'note', { ...SAFE, JWT_ACCESS_TOKEN_EXPIRES: '30s' }],
+  ['refresh-grace', 'note', { ...SAFE, JWT_REFRESH_IDLE_EXPIRES: '1m' }],
   ['leeway', 'warning', { ...SAFE, JWT_DECODE_LEEWAY: '10m' }],
   ['issuer-audience', 'note', { ...SAFE, JWT_DECODE_AUDIENCE: undefined }],
   ['token-in-query', 'warning', { ...SAFE, JWT_TOKEN_LOCATION: 'query', JWT_REFRESH_TOKEN_LOCATION: 'json' }],
@@ -104,6 +108,26 @@ describe('a configuration', () => {
   test('a misspelled name comes with the one that was meant', () => {
     const [finding] = check({ ...SAFE, JWT_SECRET_KEYS: 'x' }).filter(({ id }) => id === 'config-unknown')
     expect(finding?.title).toContain('"JWT_SECRET_KEY"')
+  })
+
+  test.each<[Environment, shown: string, fix: string]>([
+    [{ JWT_REFRESH_GRACE: '8s' }, 'wait 8 seconds before they move on.', 'JWT_REFRESH_GRACE=60s'],
+    [{ JWT_ACCESS_TOKEN_EXPIRES: '8s' }, '8 seconds before they move on instead of 1 minute', 'EXPIRES=15m'],
+    [{ JWT_REFRESH_IDLE_EXPIRES: '16s' }, 'because of JWT_REFRESH_IDLE_EXPIRES', 'at least twice'],
+  ])('with a short grace says how slow an answer may be, and what makes it short: %j', (env, shown, fix) => {
+    const [finding] = check({ ...SAFE, ...env }).filter(({ id }) => id === 'refresh-grace')
+    expect(finding?.title).toContain(shown)
+    expect(finding?.detail).toContain('2 seconds')
+    expect(finding?.fix).toContain(fix)
+  })
+
+  test.each([
+    { JWT_REFRESH_GRACE: '0' },
+    { JWT_REFRESH_GRACE: '10s' },
+    { JWT_REFRESH_GRACE: '5m' },
+    { JWT_REFRESH_GRACE: '10s', JWT_REFRESH_IDLE_EXPIRES: '20s', JWT_ACCESS_TOKEN_EXPIRES: '10s' },
+  ])('with a grace of none or long enough has nothing to say: %j', (env) => {
+    expect(levelsOf(check({ ...SAFE, ...env }), 'refresh-grace')).toEqual(['ok'])
   })
 
   test('without keys is right for an application that has them in code', () => {

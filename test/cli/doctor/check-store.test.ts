@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { POSTGRES_CHECKS } from '../../../src/cli/doctor/check-postgres.js'
+import { TABLES_VERSION } from '../../../src/stores/postgres/tables.js'
 import { REDIS_CHECKS } from '../../../src/cli/doctor/check-redis.js'
 import { notTried, REPLICA_CHECKS, type ReplicaFacts } from '../../../src/cli/doctor/check-replica.js'
 import { SQLITE_CHECKS } from '../../../src/cli/doctor/check-sqlite.js'
@@ -156,7 +157,7 @@ const POSTGRES: PostgresFacts = {
     hasAutovacuum: true,
   })),
   indexes: null,
-  tablesVersion: 2,
+  tablesVersion: TABLES_VERSION,
   refusal: null,
   history: 'whole',
   pruning: null,

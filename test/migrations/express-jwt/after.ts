@@ -1,5 +1,5 @@
 import express from 'express'
-import { TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { serveNode } from '../../../examples/server.js'
@@ -49,9 +49,10 @@ function createApp(tokens: TokenManager, { clock, acceptUntil }: AfterSettings) 
   const app = express().use(express.json())
 
   const logIn = (user: User) => tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles })
-  const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
-    refresh_token: refreshToken,
+    // Left out if the client keeps the one that it sent.
+    refresh_token: refreshToken ?? undefined,
   })
 
   app.post('/login', async (req, res) => {

@@ -1,5 +1,5 @@
 import Fastify from 'fastify'
-import { TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
@@ -32,9 +32,10 @@ function createApp(tokens: TokenManager) {
   const app = Fastify({ forceCloseConnections: true })
   app.setErrorHandler(handleErrors({ config: tokens.config }))
 
-  const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
-    refresh_token: refreshToken,
+    // Left out if the client keeps the one that it sent.
+    refresh_token: refreshToken ?? undefined,
   })
 
   app.post<{ Body: { name: string; password: string } }>('/login', async (request, reply) => {

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { decodeWithoutVerifying, TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { decodeWithoutVerifying, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/hono'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { serveFetch } from '../../../examples/server.js'
@@ -49,9 +49,10 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
 
   const logIn = (user: User) =>
     tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles, access: { fresh: true } })
-  const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
-    refresh_token: refreshToken,
+    // Left out if the client keeps the one that it sent.
+    refresh_token: refreshToken ?? undefined,
   })
 
   app.post('/login', async (c) => {

@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/hono'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { serveFetch } from '../../../examples/server.js'
@@ -36,9 +36,10 @@ function createApp(tokens: TokenManager) {
   const app = new Hono()
   app.onError(handleErrors({ config: tokens.config }))
 
-  const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
-    refresh_token: refreshToken,
+    // Left out if the client keeps the one that it sent.
+    refresh_token: refreshToken ?? undefined,
   })
 
   app.post('/login', async (c) => {

@@ -1,5 +1,5 @@
 import express from 'express'
-import { decodeWithoutVerifying, TokenConfig, TokenManager, type TokenPair } from 'tokenlib'
+import { decodeWithoutVerifying, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
 import { createMemoryStore } from 'tokenlib/stores/memory'
 import { serveNode } from '../../../examples/server.js'
@@ -39,9 +39,10 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
   const app = express().use(express.json())
 
   const logIn = (user: User) => tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles })
-  const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
-    refresh_token: refreshToken,
+    // Left out if the client keeps the one that it sent.
+    refresh_token: refreshToken ?? undefined,
   })
 
   app.post('/login', async (req, res) => {
@@ -55,7 +56,7 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
     res.json({ id: Number(sub), roles: scopes })
   })
 
-  async function refresh(token: string): Promise<TokenPair | null> {
+  async function refresh(token: string): Promise<RefreshedTokens | null> {
     // New tokens name their key. Only the choice depends on that: both kinds are verified.
     if ('kid' in decodeWithoutVerifying(token).header) return tokens.refresh(token)
     const old = await oldRefreshTokens.verifyToken(token)

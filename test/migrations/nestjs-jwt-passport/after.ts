@@ -16,6 +16,7 @@ import {
   type RequestSource,
   TokenConfig,
   TokenManager,
+  type RefreshedTokens,
   type TokenPair,
   type TokenPayload,
 } from 'tokenlib'
@@ -109,9 +110,10 @@ class AppController {
   }
 }
 
-const toAnswer = ({ accessToken, refreshToken }: TokenPair) => ({
+const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
   access_token: accessToken,
-  refresh_token: refreshToken,
+  // Left out if the client keeps the one that it sent.
+  refresh_token: refreshToken ?? undefined,
 })
 
 export async function start(settings: AfterSettings): Promise<RunningSuccessor> {

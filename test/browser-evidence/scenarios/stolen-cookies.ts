@@ -1,0 +1,213 @@
+import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BrowserCookie } from '../../helpers/servers/browser.js'
+import { toFigures } from '../figures.js'
+import type { LogLine, Site } from '../open-site.js'
+import { readSession, type Tabs } from '../tabs.js'
+import { openSessions, type Scenario, type Stage } from './scenario.js'
+
+// Another address of this machine; Linux has all of 127.0.0.0/8.
+const THIEF_IP = '127.0.0.2'
+const THIEF_AGENT = 'Thief/1.0'
+const USER_IP = '127.0.0.1'
+
+/** After this many rotations of the victim, a thief must get nothing more. */
+const MOST_ROTATIONS = 2
+/** A thief who is neither caught nor refused gives up after this many. */
+const ENOUGH_ROTATIONS = 4
+const LIMIT_MS = 180_000
+
+/** What a thief knows of the victim: more than any real one, because he reads the log of the application. */
+interface Knowledge {
+  /** How often the victim got tokens. */
+  readonly refreshes: number
+  /** How long ago it did so last. */
+  readonly sinceMs: number
+}
+
+/** When a thief strikes. */
+interface Plan {
+  readonly name: string
+  isMoment(now: Knowledge, last: Knowledge, accessMs: number): boolean
+}
+
+const PLANS: readonly Plan[] = [
+  { name: 'after each refresh of the victim', isMoment: (now, last) => now.refreshes > last.refreshes },
+  {
+    name: 'before each refresh of the victim',
+    isMoment: (now, last, accessMs) => now.refreshes > last.refreshes && now.sinceMs > accessMs - 500,
+  },
+  { name: 'all the time', isMoment: () => true },
+]
+
+/** Copies of the cookies of several browsers are used from another address, each by a thief with a plan. */
+export const stolenCookies: Scenario = {
+  title: 'Stolen cookies are used elsewhere',
+  stores: ['redis'],
+  async run(stage) {
+    const { site, sizes } = stage
+    const sessions = await openSessions(stage, { count: sizes.sessions, tabs: 1 })
+    await Promise.all(sessions.map((tabs) => tabs.start(sizes.intervalMs)))
+    const thefts = await Promise.all(sessions.map((tabs, at) => steal(stage, tabs, at)))
+    const caught = thefts.filter(({ isCaught }) => isCaught)
+    const problems = (await Promise.all(caught.map((theft) => findLeftovers(stage, theft)))).flat()
+    await Promise.all(sessions.map((tabs) => tabs.stop()))
+    const figures = toFigures(await Promise.all(sessions.map(readSession)), site.readLog())
+    return {
+      // To be logged out is right here, and is looked at above.
+      figures: { ...figures, falseLogouts: 0, endedSessions: 0 },
+      thefts: {
+        thieves: thefts.length,
+        servedLate: thefts.filter(({ servedLate }) => servedLate > 0).length,
+        caught: caught.length,
+      },
+      problems: [...thefts.flatMap(findFailures), ...problems],
+      notes: thefts.map(describe),
+    }
+  },
+}
+
+interface Theft {
+  readonly tabs: Tabs
+  readonly plan: string
+  /** What the thief has in the end. */
+  readonly jar: readonly BrowserCookie[]
+  /** How often the victim rotated after the theft, until the alarm. */
+  readonly rotations: number
+  readonly served: number
+  /** How often the thief got tokens after two rotations. */
+  readonly servedLate: number
+  readonly isCaught: boolean
+}
+
+async function steal(stage: Stage, tabs: Tabs, at: number): Promise<Theft> {
+  const { site, sizes } = stage
+  const plan = PLANS[at % PLANS.length] as Plan
+  const accessMs = sizes.accessSeconds * 1000
+  const limit = performance.now() + LIMIT_MS
+  const events = (): readonly EventLine[] => readEvents(site, tabs.user)
+  // Some steal the token of the login, and some a later one.
+  const first = at % 2
+  while (events().length < first) await sleep(20)
+  let jar = await tabs.context.cookies()
+  const before = events().length
+  let last: Knowledge = know(events())
+  for (;;) {
+    const { rotations, isCaught } = summarize(site, events().slice(before))
+    if (isCaught || rotations >= ENOUGH_ROTATIONS || performance.now() > limit) break
+    const now = know(events())
+    if (plan.isMoment(now, last, accessMs)) {
+      last = now
+      const { status, cookies } = await send(site, 'POST', '/auth/refresh', jar)
+      if (status === 200) jar = merge(jar, cookies)
+    }
+    await sleep(50)
+  }
+  return { tabs, plan: plan.name, jar, ...summarize(site, events().slice(before)) }
+}
+
+type EventLine = Extract<LogLine, { readonly sub: string }>
+
+/** The refreshes and alarms of a session, in their order. */
+function readEvents(site: Site, user: string): readonly EventLine[] {
+  return site
+    .readLog()
+    .filter((line): line is EventLine => 'sub' in line && line.sub === user)
+    .filter(({ event }) => event === 'refreshed' || event === 'reuseDetected')
+}
+
+function know(events: readonly EventLine[]): Knowledge {
+  const own = events.filter(({ event, ip }) => event === 'refreshed' && ip === USER_IP)
+  return { refreshes: own.length, sinceMs: Date.now() - (own.at(-1)?.at ?? 0) }
+}
+
+function summarize(
+  site: Site,
+  events: readonly EventLine[],
+): Pick<Theft, 'rotations' | 'served' | 'servedLate' | 'isCaught'> {
+  // Where nothing rotates, every refresh counts.
+  const rotating = site.settings.rule === 'none' ? 'kept' : 'advanced'
+  let [rotations, served, servedLate] = [0, 0, 0]
+  for (const { ip, outcome } of events) {
+    if (outcome === undefined) continue
+    if (ip === USER_IP && outcome === rotating) rotations++
+    if (ip !== THIEF_IP) continue
+    served++
+    if (rotations >= MOST_ROTATIONS) servedLate++
+  }
+  return { rotations, served, servedLate, isCaught: events.some(({ event }) => event === 'reuseDetected') }
+}
+
+function describe({ plan, served, servedLate, rotations, isCaught }: Theft): string {
+  const end = isCaught ? 'caught' : 'not caught'
+  return `a thief ${plan}: served ${served} times, ${servedLate} of them late; ${end} after ${rotations} rotations`
+}
+
+function findFailures({ plan, served, servedLate, isCaught }: Theft): readonly string[] {
+  return [
+    served === 0 && `a thief ${plan} got nothing at all`,
+    servedLate > 0 && `a thief ${plan} got tokens after ${MOST_ROTATIONS} rotations of the victim`,
+    !isCaught && `a thief ${plan} was not caught`,
+  ].filter((problem) => problem !== false)
+}
+
+/** What is wrong after an alarm: both must be out, and the event must have both addresses. */
+async function findLeftovers({ site }: Stage, { tabs, jar }: Theft): Promise<readonly string[]> {
+  const problems: string[] = []
+  const limit = performance.now() + LIMIT_MS
+  const countLogouts = async (): Promise<number> => (await tabs.readCounts())[0]?.loggedOut ?? 0
+  while ((await countLogouts()) === 0 && performance.now() < limit) await sleep(100)
+  const logouts = await countLogouts()
+  if (logouts !== 1) problems.push(`the page of ${tabs.user} was told ${logouts} times that it is logged out`)
+  if ((await tabs.countLoggedIn()) > 0) problems.push(`the page of ${tabs.user} is still logged in`)
+  for (const [method, path] of [
+    ['GET', '/api/me'],
+    ['POST', '/api/notes'],
+    ['POST', '/auth/refresh'],
+  ] as const) {
+    const { status } = await send(site, method, path, jar)
+    if (status !== 401) problems.push(`${method} ${path} of the thief was answered with ${status}`)
+  }
+  const alarms = readEvents(site, tabs.user).filter(({ event }) => event === 'reuseDetected')
+  const addresses = alarms.map(({ ip, previous }) => [ip, previous?.ip].toSorted().join(' and '))
+  if (addresses.join() !== `${USER_IP} and ${THIEF_IP}`) problems.push(`alarms have ${addresses.join()}`)
+  return problems
+}
+
+function merge(jar: readonly BrowserCookie[], added: readonly BrowserCookie[]): readonly BrowserCookie[] {
+  return [...jar.filter(({ name }) => added.every((cookie) => cookie.name !== name)), ...added]
+}
+
+interface Answer {
+  readonly status: number
+  readonly cookies: readonly BrowserCookie[]
+}
+
+/** A request from another address, with all cookies of a jar and the CSRF value that fits. */
+function send(site: Site, method: string, path: string, jar: readonly BrowserCookie[]): Promise<Answer> {
+  const csrfName = path === '/auth/refresh' ? 'csrf_refresh_token' : 'csrf_access_token'
+  const headers = {
+    cookie: jar.map(({ name, value }) => `${name}=${value}`).join('; '),
+    'user-agent': THIEF_AGENT,
+    'x-csrf-token': jar.find(({ name }) => name === csrfName)?.value ?? '',
+  }
+  const url = site.application.url + path
+  return new Promise((resolve, reject) => {
+    request(url, { method, headers, localAddress: THIEF_IP, agent: false }, (response) => {
+      response.resume()
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode ?? 0,
+          cookies: (response.headers['set-cookie'] ?? []).map(toCookie),
+        }),
+      )
+    })
+      .on('error', reject)
+      .end()
+  })
+}
+
+function toCookie(header: string): BrowserCookie {
+  const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? []
+  return { name, value, path: '/' }
+}
