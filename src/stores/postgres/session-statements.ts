@@ -92,9 +92,9 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it has to be,
-    // $11: idleMs, $12: ip, $13: user agent. Moves the session on to a child of its current token, by the rules of decideRotation, and
-    // answers with the session as it was before: what else there is to do is decided there, and is for `move`.
+    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: the age from which it moves
+    // its session on, $11: idleMs, $12: ip, $13: user agent. Does that where decideRotation says so, and answers with the
+    // session as it was before, so that decideRotation says everything else; `move` writes what is left.
     //
     // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session. A
     // revocation that commits during the wait is missed, as if it had come after: it is not acknowledged before this call

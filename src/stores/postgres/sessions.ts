@@ -80,7 +80,7 @@ export function createPostgresSessions(
   }
 
   // A reuse stays one, because a session never goes back: a revocation in a statement of its own decides as one step would.
-  const answer = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
+  const settle = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
     if (session !== null && decision.outcome === 'reuse') {
       const { sid, until } = session
       // Of several who find a reuse, the one that removes the session tells of it.
@@ -135,13 +135,13 @@ export function createPostgresSessions(
         const decision = decideRotation(found.session, token, options, found.now)
         if (found.isMoved) afterWrite()
         else if (!(await move(found.session, decision, options))) continue
-        return answer(decision, found)
+        return settle(decision, found)
       }
       throw new Error('Too many rotations of one session at the same time')
     },
     async present(sid, token, rules) {
       const found = await find(sid)
-      return toPresentation(await answer(decideRotation(found.session, token, rules, found.now), found))
+      return toPresentation(await settle(decideRotation(found.session, token, rules, found.now), found))
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
