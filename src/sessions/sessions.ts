@@ -286,9 +286,11 @@ function toRefusal(
 }
 
 function isAnotherClient(known: SessionClient, { ip, userAgent }: SessionClient): boolean {
-  const differs = (one: string | null, other: string | null): boolean =>
-    one !== null && other !== null && one !== other
-  return differs(known.ip, ip) || differs(known.userAgent, userAgent)
+  return isAnother(known.ip, ip) || isAnother(known.userAgent, userAgent)
+}
+
+function isAnother(known: string | null, given: string | null): boolean {
+  return known !== null && given !== null && known !== given
 }
 
 function toSeconds(milliseconds: number): number | null {

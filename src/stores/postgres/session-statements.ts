@@ -106,7 +106,7 @@ where t.count is null or t.count = 0 or m.changes is not null`,
   update ${sessions} s set current_id = $6, previous_id = $7, generation = $8::bigint, moved_at = o.now,
     last_used_at = o.now, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
   from seen o
-  where s.namespace = $1 and s.sid = $5 and s.current_id = $7 and o.current_id = $7 and not o.is_revoked
+  where s.namespace = $1 and s.sid = $5 and s.current_id = $7 and not o.is_revoked
     and o.now < o.until and o.now - greatest(o.last_used_at, $9::bigint) <= $11::bigint
     and pg_catalog.abs(o.now - $9::bigint) >= $10::bigint
   returning 1

@@ -80,7 +80,7 @@ export function createPostgresSessions(
   }
 
   // A reuse stays a reuse, because a session never moves back: revoking in a separate statement is as good as in one step.
-  const answer = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
+  const settle = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
     if (session !== null && decision.outcome === 'reuse') {
       const { sid, until } = session
       // If several calls find the reuse, only the one that removes the session reports it.
@@ -135,13 +135,13 @@ export function createPostgresSessions(
         const decision = decideRotation(found.session, token, options, found.now)
         if (found.isMoved) afterWrite()
         else if (!(await move(found.session, decision, options))) continue
-        return answer(decision, found)
+        return settle(decision, found)
       }
       throw new Error('Too many rotations of one session at the same time')
     },
     async present(sid, token, rules) {
       const found = await find(sid)
-      return toPresentation(await answer(decideRotation(found.session, token, rules, found.now), found))
+      return toPresentation(await settle(decideRotation(found.session, token, rules, found.now), found))
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)
