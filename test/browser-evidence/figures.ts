@@ -110,6 +110,18 @@ function mergeReasons(tabs: readonly TabCounts[]): Record<string, number> {
   return merged
 }
 
+/** For each alarm, what led to it: the last refreshes of its session. */
+export function describeAlarms(log: readonly LogLine[]): string[] {
+  return log.flatMap((line, at) => {
+    if (!('sub' in line) || line.event !== 'reuseDetected') return []
+    const before = log.slice(0, at).flatMap((one) => ('outcome' in one && one.sub === line.sub ? [one] : []))
+    const steps = before
+      .slice(-5)
+      .map(({ at, outcome, ip }) => `${outcome} ${line.at - at} ms before (${ip})`)
+    return [`alarm of ${line.sub} (${line.ip}): ${steps.join(', ')}`]
+  })
+}
+
 /** What is promised of every scenario in which nobody logs out and no token is stolen; `lost` refreshes are repeated. */
 export function findProblems(figures: Figures, lost: number): string[] {
   const { requests, refused, falseLogouts, sessions, tabs, mostRefreshes } = figures

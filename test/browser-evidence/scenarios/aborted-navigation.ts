@@ -22,11 +22,15 @@ export const abortedNavigation: Scenario = {
       const sessions = await openSessions(stage, { count: sizes.sessions, tabs: 1, open: openVisits })
       const [origin] = attacker.origins
       await Promise.all(sessions.map((tabs) => visitAttacker(stage, tabs, origin, arrived)))
-      const { figures, problems } = await readResult(site, sessions)
+      const { figures, problems, notes } = await readResult(site, sessions)
       const expected = sizes.rounds * sizes.sessions
       const { withTokens } = site.relay.lost
       const missing = withTokens === expected ? [] : [`${withTokens} of ${expected} had new tokens`]
-      return { figures, problems: [...problems, ...missing], notes: [`${withTokens} refreshes aborted`] }
+      return {
+        figures,
+        problems: [...problems, ...missing],
+        notes: [`${withTokens} refreshes aborted`, ...notes],
+      }
     } finally {
       attacker.close()
     }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BrowserContext, RunningBrowser } from '../../helpers/servers/browser.js'
-import { findProblems, type Figures, type ScenarioResult, toFigures } from '../figures.js'
+import { describeAlarms, findProblems, type Figures, type ScenarioResult, toFigures } from '../figures.js'
 import { openSite, type Site, type SiteParts, type StoreName } from '../open-site.js'
 import { ARRIVES } from '../relay.js'
 import { openTabs, readSession, type Tabs } from '../tabs.js'
@@ -114,14 +114,19 @@ export function createUndisturbed({
       // The next expiry after the disturbance belongs to it.
       await sleep((sizes.accessSeconds + 1) * 1000)
       await Promise.all(sessions.map((tabs) => tabs.stop()))
-      const result = await readResult(site, sessions)
-      return { ...result, problems: [...result.problems, ...check(result.figures)], notes }
+      const { figures, problems, notes: alarms } = await readResult(site, sessions)
+      return { figures, problems: [...problems, ...check(figures)], notes: [...notes, ...alarms] }
     },
   }
 }
 
 /** What all tabs have seen, and which promises were broken. */
-export async function readResult(site: Site, sessions: readonly Tabs[]): Promise<ScenarioResult> {
-  const figures = toFigures(await Promise.all(sessions.map(readSession)), site.readLog())
-  return { figures, problems: findProblems(figures, site.relay.lost.withTokens) }
+export async function readResult(
+  site: Site,
+  sessions: readonly Tabs[],
+): Promise<Required<Omit<ScenarioResult, 'thefts'>>> {
+  const counts = await Promise.all(sessions.map(readSession))
+  const log = site.readLog()
+  const figures = toFigures(counts, log)
+  return { figures, problems: findProblems(figures, site.relay.lost.withTokens), notes: describeAlarms(log) }
 }
