@@ -142,12 +142,6 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
     title: 'Idle limits',
     limits: [
       limit(
-        'An idle limit to the second',
-        'A use that does not advance the session is written at most once a minute, or once per quarter of the idle limit if that is shorter. The session may end that much earlier.',
-        KEPT,
-        HONEST,
-      ),
-      limit(
         'An idle limit, and a lost write',
         'If the lost write was a time of use, the session may end earlier by up to the grace.',
         { ...KEPT, lostWrites: 1 },

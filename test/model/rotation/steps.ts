@@ -236,7 +236,7 @@ function serve(world: World, bounds: Bounds, design: Design, token: Token, by: S
   const after = {
     ...world,
     row: row ?? world.row,
-    earlier: row === null ? world.earlier : [world.row, ...world.earlier],
+    earlier: row === null ? world.earlier : [world.row, ...world.earlier].slice(0, world.lostWritesLeft),
     movedBy: outcome === 'advance' && isOwn ? (world.movedBy ?? by) : world.movedBy,
     advancedAgo: outcome === 'advance' ? 0 : world.advancedAgo,
   }
