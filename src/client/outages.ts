@@ -18,7 +18,7 @@ export interface Delivery {
   readonly mayGoOn: () => boolean
 }
 
-/** Sends a request; again when a 503 or a 409 says when, if it can do no harm twice. */
+/** Sends a request; again when a 503 says when, if it can do no harm twice. */
 export async function deliver(
   first: Request,
   { fetch, mayRepeat, authorize, mayGoOn }: Delivery,
@@ -27,8 +27,7 @@ export async function deliver(
     const response = await fetch(authorize(mayRepeat ? first.clone() : first))
     const seconds = readRetryAfter(response)
     const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
-    const { status } = response
-    if (!mayWait || (status !== 503 && status !== SUPERSEDED)) return response
+    if (response.status !== 503 || !mayWait) return response
     await pause(seconds * 1000, first.signal)
     if (!mayGoOn()) return response
   }
@@ -45,7 +44,7 @@ export async function untilAvailable<Value>(
       return await unlessAborted(ask(), signal)
     } catch (error) {
       const { code, status, retryAfter = 0 } = error as TokenClientError
-      if (signal.aborted || (code !== 'UNAVAILABLE' && status !== 429 && status !== SUPERSEDED)) throw error
+      if (signal.aborted || (code !== 'UNAVAILABLE' && code !== SUPERSEDED && status !== 429)) throw error
       tell(error as TokenClientError)
       // Added, and not the greater of both: everyone who was refused would come back at the same moment.
       await pause(Math.min(retryAfter, MAX_PAUSE_SECONDS) * 1000 + createDelay(failures), signal)

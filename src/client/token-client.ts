@@ -1,7 +1,14 @@
 import { isRefusal, parseAnswer, TokenClientError } from './errors.js'
 import { addDefaults, assertOption, globals, openChannel, parseOptions } from './options.js'
 import type { TokenClientOptions } from './options.js'
-import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
+import {
+  COOKIES_MISSING,
+  FINAL_CODE,
+  MAX_ATTEMPTS,
+  SAFE_METHOD,
+  SUPERSEDED,
+  SUPERSEDED_PAUSE_MS,
+} from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, untilAvailable } from './outages.js'
 import { authorize, createRouteRequest } from './requests.js'
@@ -164,17 +171,23 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const started = epoch
     const known = refreshes
     await changing
-    // After a log-in or a step-up the tokens are new, and after a log-out there are none.
-    if (epoch !== started || refreshes !== known) return
-    try {
-      const answer = await call('POST', 'refresh', 'session', {})
-      // Whoever has logged out or in meanwhile must not get the old session back.
-      if (epoch === started) accept(answer, 'refreshed')
-    } catch (error) {
-      if (epoch !== started) return
-      if (isRefusal(error)) return endEverywhere()
-      tellOffline(error as TokenClientError)
-      throw error
+    for (let attempt = 1; ; attempt++) {
+      // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
+      if (epoch !== started || refreshes !== known) return
+      try {
+        const answer = await call('POST', 'refresh', 'session', {})
+        // Whoever has logged out or in meanwhile must not get the old session back.
+        if (epoch === started) accept(answer, 'refreshed')
+        return
+      } catch (error) {
+        if (epoch !== started) return
+        if (isRefusal(error)) return endEverywhere()
+        if ((error as TokenClientError).code !== SUPERSEDED || attempt === MAX_ATTEMPTS) {
+          tellOffline(error as TokenClientError)
+          throw error
+        }
+        await new Promise((resolve) => setTimeout(resolve, SUPERSEDED_PAUSE_MS))
+      }
     }
   }
 

@@ -11,7 +11,6 @@ import { systemClock } from '../../src/time.js'
 import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { runCommand, type TestOutside } from './test-terminal.js'
-import { toPair } from '../helpers/revocable.js'
 
 // One real store, in this process. test/cli/main.long.test.ts has the others, and the built program.
 const path = join(mkdtempSync(join(tmpdir(), 'tokenlib-cli-')), 'tokens.db')

@@ -3,7 +3,7 @@ import { TokenConfig, type TokenConfigOptions } from '../../src/manager/config.j
 import { resolveSettings, type Settings } from '../../src/manager/settings.js'
 import { FOREVER } from '../../src/revocation/revocation.js'
 
-const resolveStore = (fields: TokenConfigOptions): Settings['store'] =>
+const resolve = (fields: TokenConfigOptions): Settings =>
   resolveSettings(
     new TokenConfig({
       JWT_SECRET_KEY: '0f1e2d3c4b5a69788796a5b4c3d2e1f0',
@@ -12,7 +12,8 @@ const resolveStore = (fields: TokenConfigOptions): Settings['store'] =>
       ...fields,
     }),
     { schema: null, issuers: [], emit: () => undefined },
-  ).store
+  )
+const resolveStore = (fields: TokenConfigOptions): Settings['store'] => resolve(fields).store
 
 test('revocations are kept for the leeway after the expiry of a token, five minutes at least', () => {
   for (const [leeway, retentionMs] of [
@@ -38,4 +39,19 @@ test('durations become milliseconds, and those that never end the largest number
     longestLifetime: FOREVER,
     idleMs: FOREVER,
   })
+})
+
+test.each<[TokenConfigOptions, graceMs: number, sendWithinMs: number]>([
+  [{}, 60_000, 15_000],
+  [{ JWT_REFRESH_GRACE: '5m' }, 300_000, 75_000],
+  [{ JWT_ACCESS_TOKEN_EXPIRES: 20 }, 20_000, 5000],
+  [{ JWT_ACCESS_TOKEN_EXPIRES: false }, 60_000, 15_000],
+  [{ JWT_REFRESH_IDLE_EXPIRES: 60 }, 30_000, 7500],
+  [{ JWT_REFRESH_IDLE_EXPIRES: 60, JWT_ACCESS_TOKEN_EXPIRES: 20 }, 20_000, 5000],
+  // Without a grace, new tokens may be sent for a quarter of the time until the next refresh.
+  [{ JWT_REFRESH_GRACE: 0 }, 0, 225_000],
+  [{ JWT_REFRESH_GRACE: 0, JWT_ACCESS_TOKEN_EXPIRES: false }, 0, FOREVER / 4],
+])('%j: a grace of %d ms, and new tokens are late after %d ms', (fields, graceMs, sendWithinMs) => {
+  const settings = resolve(fields)
+  expect([settings.store.graceMs, settings.sendWithinMs]).toEqual([graceMs, sendWithinMs])
 })

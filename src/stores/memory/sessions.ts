@@ -6,6 +6,7 @@ import {
   type PresentedToken,
   type RotationDecision,
   type RotationRules,
+  type RotationState,
   toFirstPlace,
   toPresentation,
   toRotation,
@@ -112,8 +113,7 @@ export function createMemorySessions({
   ): readonly [RotationDecision, Session | null] => {
     assertOpen()
     const session = sessions.get(sid) ?? null
-    const state = session && { ...session, isRevoked: isRevoked(session) }
-    const decision = decideRotation(state, token, rules, at)
+    const decision = decideRotation(session && toState(session, isRevoked(session)), token, rules, at)
     if (session !== null && decision.outcome === 'reuse') revoke(session)
     return [decision, session]
   }
@@ -231,6 +231,12 @@ export function createMemorySessions({
       order.clear()
     },
   }
+}
+
+// Field by field: a spread takes V8 several times as long.
+function toState(session: Session, isRevoked: boolean): RotationState {
+  const { current, previous, generation, movedAt, lastUsedAt, until } = session
+  return { current, previous, generation, movedAt, lastUsedAt, until, isRevoked }
 }
 
 function mergeClient(known: SessionClient, { ip, userAgent }: SessionClient): SessionClient {

@@ -92,13 +92,13 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: the age from which it moves
-    // its session on, $11: idleMs, $12: ip, $13: user agent. Does that where decideRotation says so, and answers with the
-    // session as it was before, so that decideRotation says everything else; `move` writes what is left.
+    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it must be,
+    // $11: idleMs, $12: ip, $13: user agent. Advances the session to a successor of its current token, by the rules of
+    // decideRotation, and returns the session as it was before. The caller decides all other outcomes; `move` writes them.
     //
-    // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session. A
-    // revocation that commits during the wait is missed, as if it had come after: it is not acknowledged before this call
-    // began, and finds the tokens of this rotation too, since they are of the same session.
+    // Waits only for another rotation of the same session, and writes nothing if that one has moved the session. A
+    // revocation that commits during the wait is missed, as if it had come later: it was not acknowledged before this call
+    // began, and it covers the tokens of this rotation too, since they belong to the same session.
     rotate: `with seen as materialized (
   select h.changes, ${nowSql('$4')} as now, s.*, ${isRevoked} as is_revoked
   from ${heads} h left join ${sessions} s on s.namespace = $1 and s.sid = $5 where ${isKnownHead(tables, 'h')}
@@ -114,7 +114,7 @@ where t.count is null or t.count = 0 or m.changes is not null`,
 select pg_catalog.json_build_object('changes', changes, 'now', now, 'isMoved', exists (select from moved),
   'session', case when sid is not null then ${toFoundJson('is_revoked')} end)::pg_catalog.text from seen`,
 
-    // $5: the sid, $6: the id of its current token, $7 to $11: its place from now on, $12: ip, $13: user agent.
+    // $5: the sid, $6: the id of its current token, $7 to $11: its new place, $12: ip, $13: user agent.
     move: `with ${head}, moved as (
   update ${sessions} s set current_id = $7, previous_id = $8, generation = $9::bigint, moved_at = $10::bigint,
     last_used_at = $11::bigint, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)

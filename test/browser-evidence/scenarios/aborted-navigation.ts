@@ -3,7 +3,6 @@ import { openVisits, type Tabs } from '../tabs.js'
 import { openAttacker } from './attacker.js'
 import { openSessions, readResult, type Scenario, type Stage } from './scenario.js'
 
-const ABORTED_EACH = 5
 const STOP_AFTER_MS = 500
 
 /** A page of another site navigates to one that refreshes implicitly, and aborts that; the user comes back after the grace. */
@@ -24,7 +23,7 @@ export const abortedNavigation: Scenario = {
       const [origin] = attacker.origins
       await Promise.all(sessions.map((tabs) => visitAttacker(stage, tabs, origin, arrived)))
       const { figures, problems } = await readResult(site, sessions)
-      const expected = ABORTED_EACH * sizes.sessions
+      const expected = sizes.rounds * sizes.sessions
       const { withTokens } = site.relay.lost
       const missing = withTokens === expected ? [] : [`${withTokens} of ${expected} had new tokens`]
       return { figures, problems: [...problems, ...missing], notes: [`${withTokens} refreshes aborted`] }
@@ -43,7 +42,7 @@ async function visitAttacker(
   const page = await context.newPage()
   await page.goto(`${attacker}/`)
   let [attempts, aborted] = [0, 0]
-  while (aborted < ABORTED_EACH) {
+  while (aborted < sizes.rounds) {
     await sleep(sizes.accessSeconds * 1000)
     const path = `/account?aborted=${user}-${attempts++}`
     // Nothing can be asked of the page before the navigation is over.

@@ -12,6 +12,8 @@ import { stolenCookies } from './stolen-cookies.js'
 export const FULL: Sizes = {
   tabs: 20,
   sessions: 10,
+  rounds: 5,
+  // A quarter of the grace is what a request or a response may take, on a machine that is busy.
   accessSeconds: 5,
   graceSeconds: 4,
   seconds: 60,
@@ -21,17 +23,16 @@ export const FULL: Sizes = {
 
 /** As the evidence tests run them. */
 export const SHORT: Sizes = {
+  ...FULL,
   tabs: 4,
   sessions: 3,
-  accessSeconds: 3,
-  graceSeconds: 2,
-  seconds: 6,
-  outageSeconds: 3,
+  rounds: 2,
+  seconds: 8,
+  outageSeconds: 4,
   intervalMs: 300,
 }
 
 const HOUR_MS = 3_600_000
-const KILLS = 5
 
 /** What happens to the application and its pages, by name. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -117,7 +118,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     title: 'The application is killed while it answers a refresh',
     stores: ['redis', 'sqlite'],
     async disturb({ site, sizes }) {
-      for (let kill = 0; kill < KILLS; kill++) {
+      for (let kill = 0; kill < sizes.rounds; kill++) {
         // The first refresh after a start, or the second.
         site.change({ diesAtRefresh: 1 + (kill % 2) })
         await site.application.restart()
@@ -126,7 +127,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       site.change({ diesAtRefresh: null })
       await sleep((sizes.outageSeconds * 1000) / 2)
       await site.application.restart()
-      return [`killed ${KILLS} times`]
+      return [`killed ${sizes.rounds} times`]
     },
   }),
   'keys-rotated': createUndisturbed({

@@ -10,6 +10,8 @@ export interface Sizes {
   readonly tabs: number
   /** How many sessions share these tabs, where one does not matter to another. */
   readonly sessions: number
+  /** How often something happens to each of them. */
+  readonly rounds: number
   /** The lifetime of access tokens. */
   readonly accessSeconds: number
   readonly graceSeconds: number

@@ -19,25 +19,33 @@ const LIMIT_MS = 180_000
 
 /** What a thief knows of the victim: more than any real one, because he reads the log of the application. */
 interface Knowledge {
-  /** How often the victim got tokens. */
-  readonly refreshes: number
-  /** How long ago it did so last. */
-  readonly sinceMs: number
+  /** How often the victim got tokens, its login included. */
+  readonly answers: number
+  /** When it refreshes again at the earliest; epoch milliseconds. */
+  readonly nextAt: number
 }
 
 /** When a thief strikes. */
 interface Plan {
   readonly name: string
-  isMoment(now: Knowledge, last: Knowledge, accessMs: number): boolean
+  /** Whether the victim refreshes first. */
+  readonly isSecond: boolean
+  /** `struckAt` is how often the victim had got tokens when the thief struck last. */
+  isMoment(victim: Knowledge, struckAt: number): boolean
 }
 
 const PLANS: readonly Plan[] = [
-  { name: 'after each refresh of the victim', isMoment: (now, last) => now.refreshes > last.refreshes },
   {
-    name: 'before each refresh of the victim',
-    isMoment: (now, last, accessMs) => now.refreshes > last.refreshes && now.sinceMs > accessMs - 500,
+    name: 'right after the victim',
+    isSecond: true,
+    isMoment: ({ answers }, struckAt) => answers > struckAt,
   },
-  { name: 'all the time', isMoment: () => true },
+  {
+    name: 'right before the victim',
+    isSecond: false,
+    isMoment: ({ answers, nextAt }, struckAt) => answers > struckAt && Date.now() > nextAt - 300,
+  },
+  { name: 'all the time', isSecond: false, isMoment: () => true },
 ]
 
 /** Copies of the cookies of several browsers are used from another address, each by a thief with a plan. */
@@ -71,7 +79,7 @@ interface Theft {
   readonly tabs: Tabs
   readonly plan: string
   /** What the thief has in the end. */
-  readonly jar: readonly BrowserCookie[]
+  readonly jar: Jar
   /** How often the victim rotated after the theft, until the alarm. */
   readonly rotations: number
   readonly served: number
@@ -80,45 +88,56 @@ interface Theft {
   readonly isCaught: boolean
 }
 
-async function steal(stage: Stage, tabs: Tabs, at: number): Promise<Theft> {
-  const { site, sizes } = stage
-  const plan = PLANS[at % PLANS.length] as Plan
-  const accessMs = sizes.accessSeconds * 1000
+async function steal({ site, sizes }: Stage, tabs: Tabs, at: number): Promise<Theft> {
+  const { name, isSecond, isMoment } = PLANS[at % PLANS.length] as Plan
   const limit = performance.now() + LIMIT_MS
   const events = (): readonly EventLine[] => readEvents(site, tabs.user)
-  // Some steal the token of the login, and some a later one.
-  const first = at % 2
-  while (events().length < first) await sleep(20)
+  const know = (): Knowledge => toKnowledge(events(), sizes.accessSeconds)
   let jar = await tabs.context.cookies()
+  // Some steal the token of the login, and some a later one.
+  if (at % 2 === 1) jar = await waitForOther(tabs, jar)
   const before = events().length
-  let last: Knowledge = know(events())
+  let struckAt = isSecond ? know().answers : 0
   for (;;) {
     const { rotations, isCaught } = summarize(site, events().slice(before))
     if (isCaught || rotations >= ENOUGH_ROTATIONS || performance.now() > limit) break
-    const now = know(events())
-    if (plan.isMoment(now, last, accessMs)) {
-      last = now
+    const victim = know()
+    if (isMoment(victim, struckAt)) {
+      struckAt = victim.answers
       const { status, cookies } = await send(site, 'POST', '/auth/refresh', jar)
       if (status === 200) jar = merge(jar, cookies)
     }
     await sleep(50)
   }
-  return { tabs, plan: plan.name, jar, ...summarize(site, events().slice(before)) }
+  return { tabs, plan: name, jar, ...summarize(site, events().slice(before)) }
 }
+
+async function waitForOther({ context }: Tabs, jar: Jar): Promise<Jar> {
+  const readToken = (cookies: Jar): string | undefined =>
+    cookies.find(({ name }) => name === 'refresh_token_cookie')?.value
+  for (;;) {
+    const next = await context.cookies()
+    if (readToken(next) !== readToken(jar)) return next
+    await sleep(20)
+  }
+}
+
+type Jar = readonly BrowserCookie[]
 
 type EventLine = Extract<LogLine, { readonly sub: string }>
 
-/** The refreshes and alarms of a session, in their order. */
+/** The login, the refreshes and the alarms of a session, in their order. */
 function readEvents(site: Site, user: string): readonly EventLine[] {
   return site
     .readLog()
     .filter((line): line is EventLine => 'sub' in line && line.sub === user)
-    .filter(({ event }) => event === 'refreshed' || event === 'reuseDetected')
+    .filter(({ event }) => event !== 'loggedOut')
 }
 
-function know(events: readonly EventLine[]): Knowledge {
-  const own = events.filter(({ event, ip }) => event === 'refreshed' && ip === USER_IP)
-  return { refreshes: own.length, sinceMs: Date.now() - (own.at(-1)?.at ?? 0) }
+function toKnowledge(events: readonly EventLine[], accessSeconds: number): Knowledge {
+  const own = events.filter(({ event, ip }) => event !== 'reuseDetected' && ip === USER_IP)
+  // What is left of the last second of an access token is not used.
+  return { answers: own.length, nextAt: (own.at(-1)?.at ?? 0) + (accessSeconds - 1) * 1000 }
 }
 
 function summarize(
@@ -140,7 +159,7 @@ function summarize(
 
 function describe({ plan, served, servedLate, rotations, isCaught }: Theft): string {
   const end = isCaught ? 'caught' : 'not caught'
-  return `a thief ${plan}: served ${served} times, ${servedLate} of them late; ${end} after ${rotations} rotations`
+  return `thief ${plan}: served ${served} times, ${servedLate} of them late; ${end} after ${rotations} rotations`
 }
 
 function findFailures({ plan, served, servedLate, isCaught }: Theft): readonly string[] {
@@ -180,11 +199,11 @@ function merge(jar: readonly BrowserCookie[], added: readonly BrowserCookie[]): 
 
 interface Answer {
   readonly status: number
-  readonly cookies: readonly BrowserCookie[]
+  readonly cookies: Jar
 }
 
 /** A request from another address, with all cookies of a jar and the CSRF value that fits. */
-function send(site: Site, method: string, path: string, jar: readonly BrowserCookie[]): Promise<Answer> {
+function send(site: Site, method: string, path: string, jar: Jar): Promise<Answer> {
   const csrfName = path === '/auth/refresh' ? 'csrf_refresh_token' : 'csrf_access_token'
   const headers = {
     cookie: jar.map(({ name, value }) => `${name}=${value}`).join('; '),

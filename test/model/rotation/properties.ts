@@ -62,11 +62,11 @@ export const NO_HASTY_ALARM: Property = {
 export const NO_RIDING_ALONG: Property = {
   name: 'NO_RIDING_ALONG',
   promise:
-    'Once the victim has moved the session on with a token that was not stolen, the thief gets nothing',
+    'Once the victim has advanced the session with a token that was not stolen, the thief gets nothing',
   needsDeadTokens: false,
   findViolation: ({ before, step: { refresh } }) =>
     refresh?.by === 'thief' && isServed(refresh.outcome) && before.movedBy === 'browser'
-      ? 'The thief gets tokens, although the victim moved the session on without him.'
+      ? 'The thief gets tokens, although the victim has advanced the session.'
       : null,
 }
 
@@ -95,7 +95,7 @@ export const NO_REVIVAL: Property = {
 export const ALARM: Property = {
   name: 'ALARM',
   promise:
-    'Once one side has moved the session on without the other, the other side gets nothing, and ends the session if it comes after the grace',
+    'Once one side has advanced the session without the other, the other side gets nothing, and ends the session if it comes after the grace',
   needsDeadTokens: true,
   findViolation({ before, step: { refresh }, bounds }) {
     if (refresh === null || before.movedBy === null || refresh.by === before.movedBy) return null
