@@ -1,5 +1,12 @@
 import type { TokenClientError } from './errors.js'
-import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PAUSE_SECONDS, MAX_WAIT_SECONDS, SUPERSEDED } from './limits.js'
+import {
+  MAX_ATTEMPTS,
+  MAX_DELAY_MS,
+  MAX_PAUSE_SECONDS,
+  MAX_WAIT_SECONDS,
+  SUPERSEDED,
+  SUPERSEDED_PAUSE_MS,
+} from './limits.js'
 import type { FetchFunction } from './options.js'
 import { readRetryAfter, unlessAborted } from './responses.js'
 
@@ -31,6 +38,22 @@ export async function deliver(
     await pause(seconds * 1000, first.signal)
     if (!mayGoOn()) return response
   }
+}
+
+/** Refreshes as long as that is needed, and again if another tab was first: its cookies are here by then. */
+export async function unlessSuperseded<Value>(
+  refresh: () => Promise<Value>,
+  isNeeded: () => boolean,
+): Promise<Value | null> {
+  for (let attempt = 1; isNeeded(); attempt++) {
+    try {
+      return await refresh()
+    } catch (error) {
+      if ((error as TokenClientError).code !== SUPERSEDED || attempt === MAX_ATTEMPTS) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, SUPERSEDED_PAUSE_MS))
+  }
+  return null
 }
 
 /** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */

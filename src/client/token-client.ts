@@ -1,16 +1,9 @@
 import { isRefusal, parseAnswer, TokenClientError } from './errors.js'
 import { addDefaults, assertOption, globals, openChannel, parseOptions } from './options.js'
 import type { TokenClientOptions } from './options.js'
-import {
-  COOKIES_MISSING,
-  FINAL_CODE,
-  MAX_ATTEMPTS,
-  SAFE_METHOD,
-  SUPERSEDED,
-  SUPERSEDED_PAUSE_MS,
-} from './limits.js'
+import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { deliver as deliverAnew, untilAvailable } from './outages.js'
+import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'
 import { authorize, createRouteRequest } from './requests.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
@@ -171,23 +164,17 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const started = epoch
     const known = refreshes
     await changing
-    for (let attempt = 1; ; attempt++) {
-      // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
-      if (epoch !== started || refreshes !== known) return
-      try {
-        const answer = await call('POST', 'refresh', 'session', {})
-        // Whoever has logged out or in meanwhile must not get the old session back.
-        if (epoch === started) accept(answer, 'refreshed')
-        return
-      } catch (error) {
-        if (epoch !== started) return
-        if (isRefusal(error)) return endEverywhere()
-        if ((error as TokenClientError).code !== SUPERSEDED || attempt === MAX_ATTEMPTS) {
-          tellOffline(error as TokenClientError)
-          throw error
-        }
-        await new Promise((resolve) => setTimeout(resolve, SUPERSEDED_PAUSE_MS))
-      }
+    // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
+    const isNeeded = (): boolean => epoch === started && refreshes === known
+    try {
+      const answer = await unlessSuperseded(() => call('POST', 'refresh', 'session', {}), isNeeded)
+      // Whoever has logged out or in meanwhile must not get the old session back.
+      if (answer && epoch === started) accept(answer, 'refreshed')
+    } catch (error) {
+      if (epoch !== started) return
+      if (isRefusal(error)) return endEverywhere()
+      tellOffline(error as TokenClientError)
+      throw error
     }
   }
 

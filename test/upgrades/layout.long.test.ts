@@ -62,7 +62,7 @@ function layoutTests(own: number, create: () => Promise<MarkedStore>): void {
 describeWithRedis('versions of the data in Redis', (url) => {
   const redis = new Redis(url, { lazyConnect: true })
   afterAll(() => redis.disconnect())
-  layoutTests(2, async () => {
+  layoutTests(1, async () => {
     const namespace = randomUUID()
     const meta = `{tokenlib:${namespace}}:meta`
     return {

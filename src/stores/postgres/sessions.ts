@@ -76,6 +76,7 @@ export function createPostgresSessions(
     const { ip, userAgent } = decision.outcome === 'advance' ? client : NO_CLIENT
     const values = [readClock(clock), session.sid, session.current, ...place, ip, userAgent]
     const { isMoved } = await history.query<MoveAnswer>(statements.move, values)
+    if (isMoved) afterWrite()
     return isMoved
   }
 
