@@ -92,11 +92,7 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-<<<<<<< HEAD
-    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it has to be,
-=======
     // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it must be,
->>>>>>> postgres
     // $11: idleMs, $12: ip, $13: user agent. Advances the session to a successor of its current token, by the rules of
     // decideRotation, and returns the session as it was before. The caller decides all other outcomes; `move` writes them.
     //
