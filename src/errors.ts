@@ -223,7 +223,7 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   override readonly code = 'REFRESH_TOKEN_REUSED'
 
   constructor(payload: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>) {
-    super(payload, header, 'Refresh token was used before')
+    super(payload, header, 'Refresh token is used up: another token of its session was used')
   }
 }
 

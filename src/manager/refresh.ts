@@ -58,6 +58,11 @@ async function rotatePair(
   refreshOptions: RefreshOptions,
 ): Promise<RefreshedTokens> {
   assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
+  if (source === null) {
+    throw new TypeError(
+      'refresh() takes a request or a refresh token. After a refresh with refreshToken: null, use the token sent before',
+    )
+  }
   const { access, ...client } = refreshOptions
   const { settings } = authenticator
   const policy = {

@@ -101,5 +101,8 @@ const ERRORS: Readonly<Record<string, readonly [name: string, message: string]>>
   TOKEN_INVALID: ['TokenDecodeError', 'Token header is malformed'],
   ACCESS_TOKEN_REQUIRED: ['AccessTokenRequiredError', 'An access token is required'],
   REFRESH_TOKEN_REQUIRED: ['RefreshTokenRequiredError', 'A refresh token is required'],
-  REFRESH_TOKEN_REUSED: ['RefreshTokenReusedError', 'Refresh token was used before'],
+  REFRESH_TOKEN_REUSED: [
+    'RefreshTokenReusedError',
+    'Refresh token is used up: another token of its session was used',
+  ],
 }

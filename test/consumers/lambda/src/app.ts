@@ -1,12 +1,12 @@
 import { Hono } from 'hono'
-import { setAccessCookies, setRefreshCookies, type TokenPair, unsetCookies } from 'tokenlib'
+import { setAccessCookies, setRefreshCookies, type RefreshedTokens, unsetCookies } from 'tokenlib'
 import { handleErrors, inject, sendCookies } from 'tokenlib/hono'
 import { tokens } from './tokens.js'
 
 export const app = new Hono()
 app.onError(handleErrors({ config: tokens.config }))
 
-const toCookies = ({ accessToken, refreshToken }: TokenPair) => [
+const toCookies = ({ accessToken, refreshToken }: RefreshedTokens) => [
   ...setAccessCookies(tokens, accessToken),
   ...setRefreshCookies(tokens, refreshToken),
 ]

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { TokenConfig, TokenManager, setAccessCookies, setRefreshCookies, type TokenPair } from 'tokenlib'
+import { TokenConfig, TokenManager, setAccessCookies, setRefreshCookies, type RefreshedTokens } from 'tokenlib'
 import { handleErrors } from 'tokenlib/fetch'
 import { createSqliteStore } from 'tokenlib/stores/sqlite'
 
@@ -14,6 +14,6 @@ export const tokens = new TokenManager({
 export const answerErrors = handleErrors({ config: tokens.config })
 
 /** The `Set-Cookie` values of both tokens. */
-export function toCookies({ accessToken, refreshToken }: TokenPair): string[] {
+export function toCookies({ accessToken, refreshToken }: RefreshedTokens): string[] {
   return [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
 }
