@@ -227,7 +227,7 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   }
 }
 
-/** Another refresh token of the session was used just now. Nothing has ended: the client repeats its request with that one. */
+/** A newer refresh token of the session has just been used. The session goes on: the client retries with the newest token. */
 export class RefreshSupersededError extends TokenError {
   override readonly name = 'RefreshSupersededError'
   readonly code = 'REFRESH_SUPERSEDED'

@@ -78,24 +78,24 @@ export interface TokenEvents {
   readonly refreshed: SessionClient & {
     readonly sid: string
     readonly sub: string
-    /** How often the session has moved on. */
+    /** How often the session has advanced. */
     readonly generation: number
     /**
-     * `advanced`: the session moved on. `repeated`: the refresh token had been exchanged before, and none of those that
-     * it was exchanged for has been used. `kept`: it is new and stays as it is, and there is only a new access token.
+     * `advanced`: the session advanced. `repeated`: the refresh token had been exchanged before, and none of its successors
+     * has been used. `kept`: the refresh token is too young to be replaced, and only the access token is new.
      */
     readonly outcome: 'advanced' | 'repeated' | 'kept'
-    /** Where the session was opened or had last moved on from before this; `null` if the store does not tell. */
+    /** The client that opened or last advanced the session before this; `null` if the store does not report it. */
     readonly previous: SessionClient | null
   }
-  /** A refresh token was exchanged again, from elsewhere or long after the session had moved on to it. */
+  /** A refresh token was exchanged again, from elsewhere or after the grace. */
   readonly refreshRepeated: SessionClient & {
     readonly sid: string
     readonly sub: string
     readonly generation: number
-    /** When the session moved on to this token; epoch milliseconds by the store's clock. */
+    /** When the session advanced to this token, by the store's clock; epoch milliseconds. */
     readonly movedAt: number
-    /** Whether the ip or the user agent is another one than when the session moved on. */
+    /** Whether the ip or the user agent differs from the client that last advanced the session. */
     readonly isElsewhere: boolean
     readonly previous: SessionClient | null
   }

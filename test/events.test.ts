@@ -167,13 +167,13 @@ test('every event is on its diagnostics channel too', async () => {
   expect(heard).toEqual([
     'tokenlib:issued',
     'tokenlib:issued',
+    'tokenlib:issued',
+    'tokenlib:issued',
     'tokenlib:refreshed',
     'tokenlib:issued',
     'tokenlib:issued',
     'tokenlib:refreshed',
     'tokenlib:refreshRepeated',
-    'tokenlib:issued',
-    'tokenlib:issued',
     'tokenlib:revoked',
     'tokenlib:rejected',
   ])

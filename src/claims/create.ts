@@ -95,7 +95,7 @@ export interface Lineage {
   readonly generation: number
   /** The `jti` of the token it was exchanged for; `ROOT` for the first. */
   readonly parent: string
-  /** By the clock of the store; epoch milliseconds. */
+  /** By the store's clock; epoch milliseconds. */
   readonly issuedAt: number
 }
 

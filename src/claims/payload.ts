@@ -35,11 +35,11 @@ export interface StandardClaims {
   readonly scopes?: readonly string[]
   /** The id of the session the token belongs to. */
   readonly sid?: string
-  /** Which refresh token of its line this is: 1 for that of the log-in. */
+  /** The generation of this refresh token: one more than its parent's, 1 for the first of a session. */
   readonly gen?: number
-  /** The `jti` of the refresh token that this one was exchanged for; empty for that of the log-in. */
+  /** The `jti` of the refresh token that this one was exchanged for; empty for the first of a session. */
   readonly par?: string
-  /** When this refresh token was made by the clock of the session store; epoch milliseconds. */
+  /** When this refresh token was created, by the store's clock; epoch milliseconds. */
   readonly sat?: number
   /** Whether cookies of the session outlive the browser session; without it, the configuration says so. */
   readonly remember?: boolean

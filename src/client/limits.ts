@@ -19,8 +19,11 @@ export const MAX_PAUSE_SECONDS = 300
 /** RFC 9110 §9.2.1: these change nothing. They need no CSRF value, and may be repeated whatever became of the first. */
 export const SAFE_METHOD: RegExp = /^(GET|HEAD)$/
 
-/** Another tab has refreshed just now (`REFRESH_SUPERSEDED`): with the newest tokens, the next attempt succeeds. */
-export const SUPERSEDED = 409
+/** What a refresh is answered with if another tab has just refreshed: the next attempt, with the newest tokens, succeeds. */
+export const SUPERSEDED = 'REFRESH_SUPERSEDED'
+
+/** How long to wait for the cookies of the other tab. A page on another origin cannot read `Retry-After`. */
+export const SUPERSEDED_PAUSE_MS = 1000
 
 /** No refresh changes these answers, and none of them ends a session. */
 export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/

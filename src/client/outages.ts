@@ -1,5 +1,12 @@
 import type { TokenClientError } from './errors.js'
-import { MAX_ATTEMPTS, MAX_DELAY_MS, MAX_PAUSE_SECONDS, MAX_WAIT_SECONDS, SUPERSEDED } from './limits.js'
+import {
+  MAX_ATTEMPTS,
+  MAX_DELAY_MS,
+  MAX_PAUSE_SECONDS,
+  MAX_WAIT_SECONDS,
+  SUPERSEDED,
+  SUPERSEDED_PAUSE_MS,
+} from './limits.js'
 import type { FetchFunction } from './options.js'
 import { readRetryAfter, unlessAborted } from './responses.js'
 
@@ -18,7 +25,7 @@ export interface Delivery {
   readonly mayGoOn: () => boolean
 }
 
-/** Sends a request; again when a 503 or a 409 says when, if it can do no harm twice. */
+/** Sends a request; again when a 503 says when, if it can do no harm twice. */
 export async function deliver(
   first: Request,
   { fetch, mayRepeat, authorize, mayGoOn }: Delivery,
@@ -27,11 +34,26 @@ export async function deliver(
     const response = await fetch(authorize(mayRepeat ? first.clone() : first))
     const seconds = readRetryAfter(response)
     const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
-    const { status } = response
-    if (!mayWait || (status !== 503 && status !== SUPERSEDED)) return response
+    if (response.status !== 503 || !mayWait) return response
     await pause(seconds * 1000, first.signal)
     if (!mayGoOn()) return response
   }
+}
+
+/** Refreshes as long as that is needed, and again if another tab was first: its cookies are here by then. */
+export async function unlessSuperseded<Value>(
+  refresh: () => Promise<Value>,
+  isNeeded: () => boolean,
+): Promise<Value | null> {
+  for (let attempt = 1; isNeeded(); attempt++) {
+    try {
+      return await refresh()
+    } catch (error) {
+      if ((error as TokenClientError).code !== SUPERSEDED || attempt === MAX_ATTEMPTS) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, SUPERSEDED_PAUSE_MS))
+  }
+  return null
 }
 
 /** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */
@@ -45,7 +67,7 @@ export async function untilAvailable<Value>(
       return await unlessAborted(ask(), signal)
     } catch (error) {
       const { code, status, retryAfter = 0 } = error as TokenClientError
-      if (signal.aborted || (code !== 'UNAVAILABLE' && status !== 429 && status !== SUPERSEDED)) throw error
+      if (signal.aborted || (code !== 'UNAVAILABLE' && code !== SUPERSEDED && status !== 429)) throw error
       tell(error as TokenClientError)
       // Added, and not the greater of both: everyone who was refused would come back at the same moment.
       await pause(Math.min(retryAfter, MAX_PAUSE_SECONDS) * 1000 + createDelay(failures), signal)

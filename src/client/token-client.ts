@@ -3,7 +3,7 @@ import { addDefaults, assertOption, globals, openChannel, parseOptions } from '.
 import type { TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { deliver as deliverAnew, untilAvailable } from './outages.js'
+import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'
 import { authorize, createRouteRequest } from './requests.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
@@ -164,12 +164,12 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const started = epoch
     const known = refreshes
     await changing
-    // After a log-in or a step-up the tokens are new, and after a log-out there are none.
-    if (epoch !== started || refreshes !== known) return
+    // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
+    const isNeeded = (): boolean => epoch === started && refreshes === known
     try {
-      const answer = await call('POST', 'refresh', 'session', {})
+      const answer = await unlessSuperseded(() => call('POST', 'refresh', 'session', {}), isNeeded)
       // Whoever has logged out or in meanwhile must not get the old session back.
-      if (epoch === started) accept(answer, 'refreshed')
+      if (answer && epoch === started) accept(answer, 'refreshed')
     } catch (error) {
       if (epoch !== started) return
       if (isRefusal(error)) return endEverywhere()

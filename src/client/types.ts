@@ -21,7 +21,7 @@ export interface TokenSession<Claims = Record<string, unknown>> {
 export interface TokenAnswer<Claims> extends SessionPage {
   readonly session: TokenSession<Claims>
   readonly accessToken?: string
-  /** Left out if the refresh token that was sent stays as it is. */
+  /** Left out if the client keeps the refresh token it sent. */
   readonly refreshToken?: string
   /** How many sessions were ended. */
   readonly ended?: number

@@ -102,7 +102,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   PROOF_REQUIRED: INVALID_TOKEN,
   TOKEN_REVOKED: INVALID_TOKEN,
   REFRESH_TOKEN_REUSED: INVALID_TOKEN,
-  // Not 401: a client must not throw its session away because another of its requests was first.
+  // Not 401: a client must not drop its session because another of its requests was first.
   REFRESH_SUPERSEDED: { status: 409 },
   SESSION_MISMATCH: INVALID_TOKEN,
   SUBJECT_NOT_FOUND: INVALID_TOKEN,

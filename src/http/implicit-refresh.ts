@@ -25,7 +25,7 @@ export interface RefreshingManager {
  *
  * A session that is over, or whose user `describeUser` refuses, is not refreshed: the request goes on without it, and
  * the headers delete what is left of it. A request whose refresh token was just superseded goes on without the session
- * too, but the cookies stay: the browser has newer ones by now, or gets them soon. A request whose refresh token is
+ * too, but its cookies stay: the browser has newer ones, or gets them soon. A request whose refresh token is
  * refused for another reason, a missing CSRF value for example, goes on as it came. Rejects when the store or the signer
  * is unavailable, or `describeUser` throws: a request must not count as logged out for that.
  */
@@ -137,7 +137,7 @@ function isOver(code: string): boolean {
   return (OVER as readonly string[]).includes(code)
 }
 
-// Changes the cookies of a request as `Set-Cookie` values would, and returns its new header.
+// Applies `Set-Cookie` values to the cookies of a request, and returns its new `Cookie` header.
 function replace(view: RequestView, header: string, cookies: readonly string[]): string {
   const cookieHeader = toCookieHeader(header, cookies)
   replaceCookies(view, cookieHeader)

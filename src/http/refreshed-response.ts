@@ -1,8 +1,8 @@
 /** What an implicit refresh has changed. */
 export interface ImplicitRefresh {
   /**
-   * Every header that the response must have if it is sent now: `set-cookie` once for each cookie (deletions if the session
-   * is over), and `cache-control`. `applyTo` sets them. A late response sets no new tokens.
+   * Every header that the response must have if it is sent now: one `set-cookie` per cookie (deletions if the session is
+   * over), and `cache-control`. `applyTo` sets them. If it is too late to send the new tokens, there are no cookies.
    */
   readonly headers: readonly HeaderPair[]
   /** The `Cookie` header with the new tokens, to pass on to the next handler; dependencies find them by themselves. */

@@ -21,8 +21,8 @@ export function setAccessCookies(tokens: Configured, token: string): string[] {
 }
 
 /**
- * The `Set-Cookie` values that give a browser a refresh token, and its CSRF value where that is on. None for the `null` of
- * a refresh: the browser keeps the cookies that it has.
+ * The `Set-Cookie` values that give a browser a refresh token, and its CSRF value if that is on. Empty for `null`, which a
+ * refresh returns if the browser keeps the cookies it has.
  */
 export function setRefreshCookies(tokens: Configured, token: string | null): string[] {
   return token === null ? [] : createCookies(tokens.config, 'refresh', token)

@@ -101,10 +101,30 @@ export function toForeignPayload(
 }
 
 // What these mean in our tokens, they do not mean in those of others.
-const OWN_CLAIMS = new Set(['type', 'fresh', 'csrf', 'scopes', 'sid', 'gen', 'remember', 'jti', 'aud'])
+const OWN_CLAIMS = new Set([
+  'type',
+  'fresh',
+  'csrf',
+  'scopes',
+  'sid',
+  'gen',
+  'par',
+  'sat',
+  'remember',
+  'jti',
+  'aud',
+])
 
 /** Claims of payloads that say nothing about what is in a token of an issuer, unless that uses this library. */
-export const NOT_IN_FOREIGN_TOKENS: readonly string[] = ['type', 'fresh', 'csrf', 'gen', 'remember']
+export const NOT_IN_FOREIGN_TOKENS: readonly string[] = [
+  'type',
+  'fresh',
+  'csrf',
+  'gen',
+  'par',
+  'sat',
+  'remember',
+]
 
 /**
  * The claims that do not mean something else in our tokens. Not a copy of all from which some are deleted: V8 keeps such an

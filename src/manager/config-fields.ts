@@ -97,8 +97,8 @@ export interface TokenConfigFields {
   /** How long a revocation check may take. */
   JWT_REVOCATION_TIMEOUT: Duration
   /**
-   * How long a session waits for answers that are under way before it moves on to a new refresh token. At most the lifetime
-   * of access tokens, and half of what a session may go unused.
+   * How long a session waits for responses in flight before it advances to a new refresh token. Capped at the access token
+   * lifetime and at half of `JWT_REFRESH_IDLE_EXPIRES`.
    */
   JWT_REFRESH_GRACE: Duration
   /** How long a session may go without a refresh; `false` for as long as it lasts. Needs a store. */

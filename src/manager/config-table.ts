@@ -160,7 +160,7 @@ const timeout = duration(
   (seconds) => seconds > 0 && seconds <= 3600,
 )
 const atLeastOneSecond = duration('a duration of at least one second', (seconds) => seconds >= 1)
-// Within the grace a dead token raises no alarm: minutes are for answers under way, not hours.
+// Within the grace a dead token raises no alarm, so it must not be longer than responses can be in flight.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
 const secret = key(SECRET_FORMS)
 const asymmetric = key(KEY_FORMS)

@@ -43,8 +43,8 @@ export function refreshPair(
 }
 
 /**
- * Whether it is too late to send new tokens: the client may have newer ones by now, which these would replace. If it gets
- * none, its refresh token is still good.
+ * Whether it is too late to send new tokens: the client may have newer ones by now, and these would replace them. If they
+ * are not sent, the client's refresh token still works.
  */
 export function isTooLate(made: RefreshedTokens): boolean {
   return monotonicNow() > (deadlines.get(made) ?? Number.POSITIVE_INFINITY)
@@ -78,7 +78,7 @@ async function rotatePair(
   const from = { ...(view && { request: view }), ...client }
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
-  // Whatever fails here costs nothing, before the session has moved on or after: the token can be sent again.
+  // A failure in here costs nothing, whether or not the session has advanced: the token can be sent again.
   const rotate = async (): Promise<RefreshedTokens> => {
     await presented
     const { input, options } = await describe()
@@ -90,6 +90,7 @@ async function rotatePair(
       session.lineage === undefined
         ? await maker.signAccess(input, options, session, carried)
         : await maker.signPair(input, options, session, carried)
+    session.report()
     deadlines.set(made, sendBy)
     return made
   }
@@ -107,7 +108,7 @@ async function rotatePair(
       throw error
     }
   }
-  // Other dependencies of the request get the outcome of the rotation.
+  // Other dependencies of the request share the outcome of the rotation.
   const tokens = rotate()
   findings.presented = settleQuietly(tokens.then(() => undefined))
   try {

@@ -25,7 +25,7 @@ export interface Settings extends ResolvedKeys {
   readonly identityClaim: string
   readonly maxTokenLength: number
   readonly store: Omit<ConnectionRules, 'now' | 'random' | 'clients' | 'emit' | 'observers'>
-  /** How long after a refresh its tokens may still be sent, in milliseconds. */
+  /** How long after a refresh its tokens may be sent, in milliseconds. */
   readonly sendWithinMs: number
   readonly verifiedCacheSize: number
 }
@@ -143,11 +143,11 @@ export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['s
   }
 }
 
-/** How long a session waits before it moves on, in milliseconds: what is configured, or less. */
+/** The grace in milliseconds: `JWT_REFRESH_GRACE`, or less if lifetimes are short. */
 export function toGraceMs(config: TokenConfig): number {
   return Math.min(
     toMilliseconds(config.JWT_REFRESH_GRACE),
-    // A longer one would keep a client that refreshes at expiry from ever moving on, or end its session as unused.
+    // With a longer grace, a client that refreshes at expiry would never advance, or its session would end as idle.
     toMilliseconds(config.JWT_ACCESS_TOKEN_EXPIRES),
     toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES) / 2,
   )

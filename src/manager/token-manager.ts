@@ -275,7 +275,7 @@ export class TokenManager<
     return createTokenPair(parts, claims, options)
   }
 
-  /** New tokens for the refresh token in a request, or for a token itself, which is used up once its successor is used. */
+  /** Exchanges the refresh token in a request, or a given one, for new tokens. It is used up once its successor is used. */
   async refresh(source: RequestSource | string, options: RefreshOptions = {}): Promise<RefreshedTokens> {
     const sessions = this.#requireSessions('refresh')
     const parts = { authenticator: this.#authenticator, maker: this.#maker, users: this.#users }

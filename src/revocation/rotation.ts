@@ -1,92 +1,93 @@
 import type { SessionClient } from '../events.js'
+import { FOREVER } from './revocation.js'
 
-/** The refresh token that a session moved on to last. */
+/** Where the rotation of a session stands. */
 export interface RotationPlace {
-  /** Its id; `ROOT` until the token of the log-in has been used. */
+  /** The id of the refresh token that last advanced the session; `ROOT` until the first one has been used. */
   readonly current: string
-  /** The id of the token it was exchanged for; `null` where that is not known. */
+  /** The id of the parent of `current`; `null` if it is not known. */
   readonly previous: string | null
-  /** How often the session has moved on. */
+  /** How often the session has advanced. */
   readonly generation: number
-  /** When it moved on to `current`, by the store's clock; epoch milliseconds. */
+  /** When it advanced to `current`, by the store's clock; epoch milliseconds. */
   readonly movedAt: number
-  /** When one of its tokens was last used, to within a minute; epoch milliseconds by the store's clock. */
+  /** When one of its refresh tokens was last used, to within a minute, by the store's clock; epoch milliseconds. */
   readonly lastUsedAt: number
 }
 
-/** What a rotation is decided by. */
+/** The session state that a rotation depends on. */
 export interface RotationState extends RotationPlace {
   /** Epoch milliseconds, or `FOREVER`. */
   readonly until: number
   readonly isRevoked: boolean
 }
 
-/** What a refresh token says of itself, vouched for by its signature. */
+/** The claims of a refresh token that place it in its session. Its signature has been verified. */
 export interface PresentedToken {
   readonly id: string
-  /** The id of the token it was exchanged for; `ROOT` for the one of the log-in. */
+  /** The id of the token it was exchanged for; `ROOT` for the first token of a session. */
   readonly parent: string
-  /** That of its parent, and one more. */
+  /** One more than its parent's; 1 for the first token of a session. */
   readonly generation: number
-  /** When it was made, by the store's clock; epoch milliseconds. */
+  /** When it was created, by the store's clock; epoch milliseconds. */
   readonly issuedAt: number
 }
 
-/** The rules for a refresh token that is presented. */
+/** The time limits that apply to a presented refresh token. */
 export interface RotationRules {
-  /** How long a session waits for answers that are under way before it moves on, in milliseconds. */
+  /** How long a session waits for responses in flight before it advances, in milliseconds. */
   readonly graceMs: number
-  /** A session that was not used for longer than this has ended, in milliseconds; `FOREVER` for no limit. */
+  /** A session that has not been used for longer than this has ended, in milliseconds; `FOREVER` for no limit. */
   readonly idleMs: number
 }
 
-/** The rules of a rotation, and what to remember of the request. */
+/** The rules of a rotation, and the client to remember. */
 export interface RotationOptions extends RotationRules, SessionClient {}
 
-/** What a store does about a presented token. */
+/** What a store must do with a presented token. */
 export type RotationDecision =
   | {
       /**
-       * `repeat`: the token is `current`, and gets another child. `keep`: it is too young to move the session on, and stays
-       * as it is. `advance`: it becomes `current`, and gets its first child.
+       * `repeat`: the token is `current`, and gets another successor. `keep`: it is too young to advance the session, and
+       * the client keeps it. `advance`: it becomes `current`, and gets its first successor.
        */
       readonly outcome: 'repeat' | 'keep' | 'advance'
-      /** What is written; `null` for nothing. */
+      /** What to write; `null` for nothing. */
       readonly place: RotationPlace | null
     }
-  /** `superseded`: one of its siblings was used just now. `reuse`: the session is to be revoked. */
+  /** `superseded`: a sibling or a successor of the token was used within the grace. `reuse`: the session must be revoked. */
   | { readonly outcome: 'superseded' | 'reuse' | 'end' }
 
-/** An old token was presented: the session is revoked now. */
+/** A dead token was presented, and the session has been revoked. */
 export interface Reuse {
   readonly outcome: 'reused'
-  /** How often the session had moved on. */
+  /** How often the session had advanced. */
   readonly generation: number
-  /** Where the session was opened or last moved on from; left out by a store that does not tell. */
+  /** The client that opened or last advanced the session; left out if the store does not report it. */
   readonly client?: SessionClient
 }
 
-/** What became of a refresh token that was presented. */
+/** The result of presenting a refresh token. */
 export type Rotation =
   | {
       /** What `decideRotation` calls `repeat`, `keep` and `advance`. */
       readonly outcome: 'repeated' | 'kept' | 'advanced'
-      /** The store's time of this step, which the token's child is stamped with; epoch milliseconds. */
+      /** The store's time at this step, which the token's successor is stamped with; epoch milliseconds. */
       readonly now: number
-      /** When the session had moved on last before this step; epoch milliseconds by the store's clock. */
+      /** When the session had last advanced before this step, by the store's clock; epoch milliseconds. */
       readonly movedAt: number
       /** Epoch milliseconds, or `FOREVER`. */
       readonly expiresAt: number
-      /** Where the session was opened or had last moved on from before this step; left out by a store that does not tell. */
+      /** The client that opened or last advanced the session before this step; left out if the store does not report it. */
       readonly client?: SessionClient
     }
-  /** A sibling or the child of the token was used within the grace: no new tokens, and nothing is revoked. */
+  /** A sibling or a successor of the token was used within the grace: no new tokens, and nothing is revoked. */
   | { readonly outcome: 'superseded' }
   | Reuse
-  /** The session is not known, over, unused for too long, or revoked. */
+  /** The session is unknown, over, idle for too long, or revoked. */
   | { readonly outcome: 'ended' }
 
-/** Where a presented refresh token stands, when its session does not move on. */
+/** The result of presenting a refresh token without advancing its session. */
 export type Presentation =
   /** A refresh with it would succeed. */
   { readonly outcome: 'current' } | Exclude<Rotation, { readonly outcome: 'repeated' | 'kept' | 'advanced' }>
@@ -94,12 +95,12 @@ export type Presentation =
 /** The parent of the first refresh token of a session. */
 export const ROOT = ''
 
-// How old `lastUsedAt` may be before a use that does not move the session on is written down.
+// How old `lastUsedAt` may get before a use that does not advance the session is written, where nothing depends on it.
 const COARSE_MS = 60_000
 
 /**
- * A refresh token is used up when its successor is used. Stores that decide in JavaScript call this; those that decide
- * elsewhere follow the same table.
+ * The rule of rotation: a refresh token is used up when its successor is used. Stores that decide in JavaScript call
+ * this; the others implement the same table.
  */
 export function decideRotation(
   session: RotationState | null,
@@ -107,17 +108,17 @@ export function decideRotation(
   rules: RotationRules,
   now: number,
 ): RotationDecision {
-  // A session that is not known is over: a store that lost its memory must not accept what it cannot check.
+  // An unknown session is over: a store that lost its data must not accept what it cannot check.
   if (session === null || session.isRevoked || now >= session.until) return { outcome: 'end' }
-  // The row may be older than the token: not every use is written down, and a store may lose a write.
+  // The row may be older than the token: not every use is written, and a store may lose a write.
   if (now - Math.max(session.lastUsedAt, token.issuedAt) > rules.idleMs) return { outcome: 'end' }
-  // A clock that was set back must not forgive for as long as it lags.
+  // Absolute: a clock that was set back must not make the grace longer.
   const isWithinGrace = (moment: number): boolean => Math.abs(now - moment) < rules.graceMs
-  // Signed, and further ahead than the session can be: the store lost a write, and the token's parent was `current`.
+  // The token is signed, yet further ahead than the row allows: the store lost a write, and its parent was `current`.
   const isAhead = token.generation > session.generation + 1
   const place = isAhead ? { current: token.parent, previous: null, movedAt: 0 } : session
 
-  // Siblings of a young token may be under way to the client; that of the log-in has none.
+  // Siblings of a young token may still be in flight to the client. The first token of a session has none.
   const mayHaveSiblings = token.parent !== ROOT && isWithinGrace(token.issuedAt)
   if (token.parent === place.current && !mayHaveSiblings) {
     const { id, parent, generation } = token
@@ -135,23 +136,26 @@ export function decideRotation(
   return { outcome: isOfPrevious && isWithinGrace(place.movedAt) ? 'superseded' : 'reuse' }
 }
 
-/** How old a session's `lastUsedAt` may get before a use is written down that does not move the session on; milliseconds. */
+/**
+ * How old `lastUsedAt` may get before a use that does not advance the session is written, in milliseconds. With an idle
+ * limit, every use is.
+ */
 export function toCoarseMs({ idleMs }: RotationRules): number {
-  return Math.min(COARSE_MS, idleMs / 4)
+  return idleMs === FOREVER ? COARSE_MS : 0
 }
 
-/** Where the rotation of a new session stands. */
+/** The rotation place of a new session. */
 export function toFirstPlace(startedAt: number): RotationPlace {
   return { current: ROOT, previous: null, generation: 0, movedAt: startedAt, lastUsedAt: startedAt }
 }
 
-/** The session that a rotation was decided for, as it was before. */
+/** A session as it was before a rotation. */
 export interface RotatedSession extends SessionClient, Pick<RotationPlace, 'generation' | 'movedAt'> {
   /** Epoch milliseconds, or `FOREVER`. */
   readonly expiresAt: number
 }
 
-/** What a store answers once it has done what was decided at `now`; `null` for a session that is not known. */
+/** The result that a store returns once it has carried out a decision made at `now`; `session` is `null` if unknown. */
 export function toRotation(
   { outcome }: RotationDecision,
   session: RotatedSession | null,
@@ -167,7 +171,7 @@ export function toRotation(
 
 const GRANTED = { repeat: 'repeated', keep: 'kept', advance: 'advanced' } as const
 
-/** The answer to a token that was only presented. */
+/** Turns the result of a rotation into the result of `present`. */
 export function toPresentation(rotation: Rotation): Presentation {
   return 'now' in rotation ? { outcome: 'current' } : rotation
 }

@@ -62,11 +62,11 @@ export interface StoredSession extends SessionClient {
   readonly user: string
   /** Epoch milliseconds. */
   readonly startedAt: number
-  /** When it was opened or one of its refresh tokens was used, to within a minute; epoch milliseconds. */
+  /** When it was opened or one of its refresh tokens was last used, to within a minute; epoch milliseconds. */
   readonly lastUsedAt: number
   /** Epoch milliseconds, or `FOREVER`. */
   readonly expiresAt: number
-  /** How often it has moved on. */
+  /** How often it has advanced. */
   readonly generation: number
 }
 
@@ -96,12 +96,12 @@ export interface SessionStore {
    */
   openLimited?(session: NewSession, limit: SessionLimit, options?: OpeningOptions): Promise<LimitedOpening>
   /**
-   * Presents a refresh token and moves the session on where it must, in one atomic step; `decideRotation` has the rules. A
-   * reuse revokes the session in that same step. The client is remembered when the session moves on; a `null` of it
-   * leaves what is remembered as it is.
+   * Presents a refresh token and advances the session if the rules say so, in one atomic step; `decideRotation` has the
+   * rules. A reuse revokes the session in the same step. The client is stored when the session advances; where it is
+   * `null`, the stored value stays.
    */
   rotate(sid: string, token: PresentedToken, options: RotationOptions): Promise<Rotation>
-  /** The same rules without a new token: nothing changes, unless it is a reuse, which revokes the session. */
+  /** Applies the same rules without advancing the session. Only a reuse writes: it revokes the session. */
   present(sid: string, token: PresentedToken, rules: RotationRules): Promise<Presentation>
   /**
    * The live, unrevoked sessions of a user, newest first (by start, then by `sid`). A page that is shorter than its

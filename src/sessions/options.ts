@@ -148,7 +148,7 @@ export interface TokenPair {
 /** What a refresh returns. */
 export interface RefreshedTokens {
   readonly accessToken: string
-  /** `null` if the refresh token that was sent stays as it is: the client keeps it. */
+  /** `null` if the client should keep the refresh token it sent. */
   readonly refreshToken: string | null
   readonly tokenType: 'bearer'
 }

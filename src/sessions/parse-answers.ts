@@ -82,7 +82,7 @@ export function parseRotation(answer: Rotation): Rotation {
   )
 }
 
-/** Where a session was used from before. Anything else than a client is left out: the event must be reported. */
+/** The client that last advanced a session. `null` if the answer is malformed: the event must be reported anyway. */
 export function readClient({ client }: { readonly client?: SessionClient }): SessionClient | null {
   if (client === undefined || !isKnownOrNull(client?.ip) || !isKnownOrNull(client.userAgent)) return null
   return { ip: client.ip, userAgent: client.userAgent }

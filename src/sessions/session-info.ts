@@ -9,7 +9,7 @@ export interface SessionInfo extends SessionClient {
   /** The user; `null` where the store keeps only a digest of an id that is long or not plain ASCII. */
   readonly sub: string | null
   readonly createdAt: Date
-  /** When its tokens were issued or last refreshed, to the minute: a thief must not read here when to strike. */
+  /** When its tokens were issued or last refreshed, rounded down to the minute, so that it does not tell a thief when to strike. */
   readonly lastUsedAt: Date
   /** `null` for a session that never ends. */
   readonly expiresAt: Date | null

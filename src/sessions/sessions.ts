@@ -59,11 +59,11 @@ export interface Sessions {
   ): Promise<SessionClaims>
   /** Ends a session that nobody has tokens of: it would be listed, and count for a limit. Never rejects. */
   discard(sid: string, endsAt: number | null): Promise<void>
-  /** What the next tokens of a verified refresh token share, without a lineage if it stays as it is; or the error that ends it. */
-  rotate(token: CheckedToken, from: SessionClientOptions): Promise<SessionClaims>
-  /** Throws unless a verified refresh token could be refreshed now. */
+  /** What the new tokens for a verified refresh token share, without a lineage if the client keeps it. Rejects if it is refused. */
+  rotate(token: CheckedToken, from: SessionClientOptions): Promise<RotatedClaims>
+  /** Rejects unless a verified refresh token could be exchanged now. */
   assertCurrent(token: CheckedToken, from: SessionClientOptions): Promise<void>
-  /** The same, but only reads: a used token ends nothing. */
+  /** The same, but read-only: a used token does not end the session. */
   assertUnused(token: CheckedToken): Promise<void>
   /** The live sessions of a user, newest first. */
   listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
@@ -75,11 +75,17 @@ export interface Sessions {
   revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
 }
 
+/** What the next tokens of a session share. */
+export interface RotatedClaims extends SessionClaims {
+  /** Emits the events of the refresh; to be called once the new tokens are signed. */
+  report(): void
+}
+
 /** What sessions are kept by. */
 export interface SessionRules extends RevokerOptions {
   readonly random: RandomBytes
   readonly clients: ClientReader
-  /** How long a session waits for answers that are under way before it moves on, in milliseconds. */
+  /** How long a session waits for responses in flight before it advances, in milliseconds. */
   readonly graceMs: number
   /** How long a session may go unused; milliseconds, or `FOREVER`. */
   readonly idleMs: number
@@ -117,8 +123,8 @@ export function createSessions(
   const toClaims = (sid: string, endsAt: number | null, lineage?: Lineage): SessionClaims => ({
     sid,
     ...(lineage && { lineage }),
-    // No token outlives its session, and no access token the time that the session may go unused. For a refresh token, only
-    // the store knows whether the session was used since.
+    // No token outlives its session, and no access token outlives the idle limit. Refresh tokens ignore that limit: only
+    // the store knows whether the session has been used since.
     limitExpiry(type, iat, own) {
       const limits = type === 'access' ? [own, idle === null ? null : iat + idle, endsAt] : [endsAt]
       const nearest = Math.min(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY))
@@ -140,16 +146,19 @@ export function createSessions(
     const isKept = outcome === 'kept'
     const facts = { sid, sub: payload.sub, generation: token.generation - (isKept ? 1 : 0) }
     const previous = readClient(rotation)
-    emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
-    if (outcome === 'repeated') {
-      const isElsewhere = previous !== null && isAnotherClient(previous, used)
-      // A client that drops its cookies, or whose answers never arrive, repeats the same token for ever.
-      if (isElsewhere || issuedAt - movedAt > graceMs) {
-        emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
-      }
+    const lineage = { generation: token.generation + 1, parent: payload.jti as string, issuedAt }
+    return {
+      ...toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage),
+      report() {
+        emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
+        if (outcome !== 'repeated') return
+        const isElsewhere = previous !== null && isAnotherClient(previous, used)
+        // A client that drops its cookies, or never gets a response, repeats the same token forever.
+        if (isElsewhere || issuedAt - movedAt > graceMs) {
+          emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
+        }
+      },
     }
-    const lineage = { generation: token.generation + 1, parent: token.id, issuedAt }
-    return toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage)
   }
 
   return {
@@ -247,7 +256,7 @@ export function createSessions(
   }
 }
 
-// What a verified refresh token says of its place in its session, or `TokenDecodeError`.
+// The place of a verified refresh token in its session, or `TokenDecodeError`.
 function parsePresented({ jti, sid, gen, par, sat }: TokenPayload): {
   readonly sid: string
   readonly token: PresentedToken
@@ -277,9 +286,11 @@ function toRefusal(
 }
 
 function isAnotherClient(known: SessionClient, { ip, userAgent }: SessionClient): boolean {
-  const differs = (one: string | null, other: string | null): boolean =>
-    one !== null && other !== null && one !== other
-  return differs(known.ip, ip) || differs(known.userAgent, userAgent)
+  return isAnother(known.ip, ip) || isAnother(known.userAgent, userAgent)
+}
+
+function isAnother(known: string | null, given: string | null): boolean {
+  return known !== null && given !== null && known !== given
 }
 
 function toSeconds(milliseconds: number): number | null {

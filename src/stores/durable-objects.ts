@@ -141,8 +141,9 @@ export function createDurableObjectStore(
   })
 }
 
-// Done twice, they do the same as once: a refresh token may be repeated. A log-in does not: each time, it opens a session
-// and makes room for one more. A claim finds itself the second time.
+// Safe to send twice: a refresh token may be repeated. (A reuse whose answer is lost is not reported, as with any store.) A
+// login is not: each call opens a session and makes room for it. A
+// claim finds itself the second time.
 const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
   'prepare',
   'revoke',

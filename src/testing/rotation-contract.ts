@@ -24,7 +24,7 @@ const ENDED = { outcome: 'ended' }
 const CLIENT = { ip: '192.0.2.1', userAgent: 'first' }
 const OTHER_CLIENT = { ip: '2001:db8::2', userAgent: '' }
 
-// What becomes of each token of a session that has moved on three times, within the grace of the last time and after it.
+// The outcome for each token of a session that has advanced three times, within the grace of the last time and after it.
 const TABLE = [
   ['current', 'repeated', 'repeated'],
   ['child', 'kept', 'advanced'],
@@ -133,7 +133,7 @@ export function rotationContract(tests: StoreTests): void {
   })
 }
 
-/** What a store promises of refresh tokens that are presented while their session does not move on. */
+/** What a store promises about refresh tokens that are presented without advancing their session. */
 export function presentContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
 
@@ -148,7 +148,7 @@ export function presentContract(tests: StoreTests): void {
   }
 }
 
-// The same rules apply whether the session is to move on or not.
+// The same rules apply whether or not the session is to advance.
 function tableContract(tests: StoreTests, method: 'rotate' | 'present'): void {
   const withSessions = testSessions(tests)
 
@@ -249,7 +249,7 @@ async function assertOutcome(
   deepEqual(after, outcome === 'advanced' ? advanced : isAhead ? adopted : before)
 }
 
-// A session that has moved on three times, the last time just now, and tokens of it.
+// A session that has advanced three times, the last time just now, and its tokens.
 async function openFamily(
   sessions: SessionStore,
   { now, advance }: StoreFixture,

@@ -288,21 +288,18 @@ function createFlapping(fields: TokenConfigOptions = {}) {
 }
 
 describe('a refresh with a signer that may fail', () => {
-  test.each([0, 3000])(
-    'can be repeated %s seconds later, as after a failure of the store',
-    async (seconds) => {
-      const { tokens, kms, clock } = createServed()
-      const { refreshToken } = await tokens.createTokenPair(ada)
-      clock.seconds += 60
-      kms.behave('fail')
-      expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('KEYS_UNAVAILABLE')
-      clock.seconds += seconds
-      kms.behave('der')
-      const pair = toPair(await tokens.refresh(refreshToken))
-      expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
-      expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
-    },
-  )
+  test.each([0, 30])('can be repeated %s seconds later, as after a failure of the store', async (seconds) => {
+    const { tokens, kms, clock } = createServed()
+    const { refreshToken } = await tokens.createTokenPair(ada)
+    clock.seconds += 60
+    kms.behave('fail')
+    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('KEYS_UNAVAILABLE')
+    clock.seconds += seconds
+    kms.behave('der')
+    const pair = toPair(await tokens.refresh(refreshToken))
+    expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
+  })
 
   test.each([
     ['with a grace', {}],

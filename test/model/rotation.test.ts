@@ -29,7 +29,7 @@ const CAUGHT_BY: ReadonlyMap<string, readonly [scenario: string, property: strin
   ['moves on with any token after a lost write', ['a lost write', 'NO_FALSE_LOGOUT']],
   ['believes a stranger', ['a thief and a lost write', 'NO_RIDING_ALONG']],
   ['counts generations', ['refresh at expiry', 'NO_FALSE_LOGOUT']],
-  ['takes a session for idle by its row', ['an idle limit', 'NO_FALSE_LOGOUT']],
+  ['takes a session for idle by its row', ['an idle limit and a lost write', 'NO_FALSE_LOGOUT']],
   ['notes no use without moving on', ['an idle limit, mostly kept', 'NO_FALSE_LOGOUT']],
   ['forgives as long as a clock lags', ['a thief and a clock that is set back', 'FEW_ANSWERS']],
   ['stamps tokens by the clock of a process', ['around the end of the grace', 'NO_FALSE_LOGOUT']],

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { decideRotation, type PresentedToken } from 'tokenlib/store-kit'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
 import { toTimedId } from '../../src/claims/ids.js'
-import { childOf, firstToken } from '../../src/testing/store-fixture.js'
+import { childOf, firstToken, revocationOf } from '../../src/testing/store-fixture.js'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000
@@ -12,7 +12,7 @@ const NOW = Date.UTC(2030, 0, 1)
 const END = NOW + HOUR
 const PATIENTLY = { timeout: 20_000 }
 const GRACE = 10_000
-const IDLE = 100_002
+const IDLE = 100_000
 const RULES = { graceMs: GRACE, idleMs: IDLE }
 const FIRST_CLIENT = { ip: '192.0.2.1', userAgent: 'First' }
 const SECOND_CLIENT = { ip: '192.0.2.2', userAgent: null }
@@ -56,7 +56,7 @@ describeWithPostgres('a rotation in PostgreSQL', (url) => {
   afterAll(() => pool.end())
 
   test('writes what decideRotation says, at each of its limits', async () => {
-    const ages = [0, IDLE / 4 - 0.5, IDLE / 4 + 0.5, IDLE, IDLE + 1]
+    const ages = [0, 1, IDLE, IDLE + 1]
     const cases = [0, GRACE - 1, GRACE, 1 - GRACE, -GRACE, IDLE, IDLE + 1].flatMap((tokenAge) =>
       ['token', 'parent', 'other'].flatMap((current) =>
         ['parent', null].flatMap((previous) =>
@@ -115,6 +115,55 @@ describeWithPostgres('a rotation in PostgreSQL', (url) => {
   })
 
   test.each([
+    ['over', () => void (now = END)],
+    ['revoked with its user', () => store.revoke([revocationOf('user')])],
+    ['revoked with all others', () => store.revoke([revocationOf('all')])],
+  ])('does not touch a session that is %s', async (_, end) => {
+    const sid = await openSession()
+    const read = async (): Promise<unknown> =>
+      (await pool.query('select ctid, * from tokenlib_sessions where sid = $1', [sid])).rows
+    const before = await read()
+    now += GRACE
+    await end()
+    expect(await rotate(sid, { ...firstToken(sid), issuedAt: now - GRACE })).toEqual({ outcome: 'ended' })
+    expect(await read()).toEqual(before)
+  })
+
+  test('takes one statement, and another one for a time of use, a reuse or a write that was lost', async () => {
+    let statements = 0
+    const counting = createPostgresStore(
+      {
+        query(statement, values) {
+          statements++
+          return pool.query(statement as string, values)
+        },
+      },
+      { namespace, clock: () => now },
+    )
+    await counting.prepare({ longestLifetime: HOUR })
+    const sid = await openSession()
+    const present = async (token: PresentedToken): Promise<readonly [string, number]> => {
+      statements = 0
+      return [(await rotate(sid, token, counting)).outcome, statements]
+    }
+    const first = firstToken(sid)
+    expect(await present(first)).toEqual(['advanced', 1])
+    expect(await present(first)).toEqual(['repeated', 1])
+    const [child, sibling] = [childOf(first, now), childOf(first, now)]
+    expect(await present(child)).toEqual(['kept', 1])
+    now += IDLE / 2
+    expect(await present(first)).toEqual(['repeated', 2])
+    expect(await present(child)).toEqual(['advanced', 1])
+    expect(await present(sibling)).toEqual(['superseded', 1])
+    const ahead = childOf(childOf(child, now), now)
+    expect(await present(ahead)).toEqual(['kept', 2])
+    expect(await present(ahead)).toEqual(['kept', 1])
+    now += GRACE
+    expect(await present(sibling)).toEqual(['reused', 2])
+    expect(await present(ahead)).toEqual(['ended', 1])
+  })
+
+  test.each([
     ['commit', { outcome: 'superseded' }, 'held'],
     ['rollback', { outcome: 'advanced', movedAt: NOW + GRACE }, 'waiting'],
   ] as const)(
@@ -169,6 +218,21 @@ describeWithPostgres('a rotation in PostgreSQL', (url) => {
     await waitForWaiter()
     await inTransaction.query('commit')
     expect(await answer).toMatchObject({ outcome: 'advanced', movedAt: NOW + GRACE })
+    expect(await find(sid)).toMatchObject({ current: child.id, previous: first.id, generation: 2 })
+  })
+
+  test('notes no use of a token whose child has moved the session on in the meantime', async () => {
+    const sid = await openSession()
+    const first = firstToken(sid)
+    await rotate(sid, first)
+    const child = childOf(first, now)
+    now += IDLE / 2
+    await inTransaction.query('begin')
+    expect(await rotate(sid, child, holder)).toMatchObject({ outcome: 'advanced' })
+    const answer = rotate(sid, first)
+    await waitForWaiter()
+    await inTransaction.query('commit')
+    expect(await answer).toEqual({ outcome: 'superseded' })
     expect(await find(sid)).toMatchObject({ current: child.id, previous: first.id, generation: 2 })
   })
 

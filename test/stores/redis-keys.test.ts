@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createRedisStore } from 'tokenlib/stores/redis'
-import { createNonce, systemRandom } from '../../src/claims/ids.js'
 import type { RevocationStore } from '../../src/revocation/store.js'
 import { FOREVER, type RevocationKind } from '../../src/revocation/revocation.js'
 import { childOf, firstToken } from '../../src/testing/store-fixture.js'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import { describeWithOwnServer, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import { HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 
-const HOUR = 3_600_000
-/** Rules of rotation that forgive nothing. */
-const RULES = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
-const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 // How long the store keeps what has ended.
 const MARGIN = 60_000
 
@@ -37,13 +33,10 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
   }
 
   const all = (kind: RevocationKind, id: string, until: number) => ({ kind, id, notBefore: FOREVER, until })
-  const session = (until: number, given = {}) => ({
-    user: 'ada',
-    nonce: createNonce(systemRandom),
+  const sessionUntil = (until: number, given = {}) => ({
+    ...session(),
     expiresAt: until,
     until,
-    ip: null,
-    userAgent: null,
     ...given,
   })
   const until = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 20_000, interval: 50 })
@@ -89,9 +82,9 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const soon = now + HOUR
     const sessions = store.sessions
     await store.revoke([all('token', 'a', soon), all('key', 'k', FOREVER)])
-    await sessions?.open(session(soon))
-    await sessions?.open(session(soon, { user: 'grace' }))
-    await sessions?.open(session(FOREVER, { user: 'grace' }))
+    await sessions?.open(sessionUntil(soon))
+    await sessions?.open(sessionUntil(soon, { user: 'grace' }))
+    await sessions?.open(sessionUntil(FOREVER, { user: 'grace' }))
     expect((await names()).filter((name) => /^[rsu]:/.test(name)).length).toBe(7)
     // As if that time had passed.
     for (const name of await names()) {
@@ -107,18 +100,18 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
 
   test('the list of a user lives as long as the longest session', async () => {
     const { store, key, now } = await open()
-    await store.sessions?.open(session(now + 2 * HOUR))
-    await store.sessions?.open(session(now + HOUR))
+    await store.sessions?.open(sessionUntil(now + 2 * HOUR))
+    await store.sessions?.open(sessionUntil(now + HOUR))
     expect(await client.pttl(key('u:ada'))).toBeGreaterThan(HOUR + MARGIN)
-    await store.sessions?.open(session(FOREVER))
-    await store.sessions?.open(session(now + HOUR))
+    await store.sessions?.open(sessionUntil(FOREVER))
+    await store.sessions?.open(sessionUntil(now + HOUR))
     expect(await client.pttl(key('u:ada'))).toBe(-1)
     expect((await store.sessions?.list('ada', LIST))?.length).toBe(4)
   })
 
   test('a rotation does not lengthen the life of a session', async () => {
     const { store, key, now } = await open()
-    const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
+    const { sid } = (await store.sessions?.open(sessionUntil(now + HOUR))) ?? { sid: '' }
     const expiry = await client.call('PEXPIRETIME', key(`s:${sid}`))
     expect(Number(expiry)).toBeGreaterThanOrEqual(now + HOUR + MARGIN)
     expect((await store.sessions?.rotate(sid, firstToken(sid), RULES))?.outcome).toBe('advanced')
@@ -154,7 +147,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
   test('the list of a user does not grow with log-ins that have ended', async () => {
     const { store, key, now } = await open()
     for (let at = 0; at < 100; at++) {
-      const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
+      const { sid } = (await store.sessions?.open(sessionUntil(now + HOUR))) ?? { sid: '' }
       // As the server drops it when it has ended.
       await client.del(key(`s:${sid}`))
     }
@@ -167,7 +160,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const { store, key, names, now } = await open()
     const sids: string[] = []
     for (let at = 0; at < 4; at++) {
-      const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
+      const { sid } = (await store.sessions?.open(sessionUntil(now + HOUR))) ?? { sid: '' }
       await store.sessions?.rotate(sid, firstToken(sid), RULES)
       sids.push(sid)
     }
@@ -188,7 +181,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
   test('of very many sessions the newest are listed', async () => {
     const { store, now } = await open()
     const opened = await Promise.all(
-      Array.from({ length: 1005 }, async () => store.sessions?.open(session(now + HOUR))),
+      Array.from({ length: 1005 }, async () => store.sessions?.open(sessionUntil(now + HOUR))),
     )
     const listed = (await store.sessions?.list('ada', LIST)) ?? []
     expect(listed.length).toBe(1000)
@@ -199,7 +192,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
   test('namespaces do not see each other', async () => {
     const [one, other] = [await open(), await open()]
     await one.store.revoke([all('token', 'a', FOREVER), all('all', '', FOREVER)])
-    await one.store.sessions?.open(session(one.now + HOUR))
+    await one.store.sessions?.open(sessionUntil(one.now + HOUR))
     const keys = [
       { kind: 'token' as const, id: 'a' },
       { kind: 'all' as const, id: '' },
@@ -213,7 +206,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     const { store, names, now } = await open()
     const ids = ['a', ':a', 's:a', '}:r:s:a', '{a}', 'meta', '', 'a:', '\\', ' ']
     for (const id of ids) await store.revoke([all('token', id, now + HOUR)])
-    for (const id of ids) await store.sessions?.open(session(now + HOUR, { user: id }))
+    for (const id of ids) await store.sessions?.open(sessionUntil(now + HOUR, { user: id }))
     for (const kind of ['session', 'user', 'key', 'all'] as const) {
       const found = await store.lookup(ids.map((id) => ({ kind, id })))
       expect(found).toEqual(ids.map(() => undefined))
@@ -224,7 +217,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
 
   test('a revocation keeps nothing of the client that was signed in', async () => {
     const { store, key, names, now } = await open()
-    const given = session(now + HOUR, { ip: '192.0.2.99', userAgent: 'Secret/1.0' })
+    const given = sessionUntil(now + HOUR, { ip: '192.0.2.99', userAgent: 'Secret/1.0' })
     const { sid } = (await store.sessions?.open(given)) ?? { sid: '' }
     const first = firstToken(sid)
     const [second, third] = [
@@ -241,28 +234,26 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
       )
     }
   })
+})
 
-  test('reading writes nothing', async () => {
-    const { store, key, now } = await open()
-    await store.revoke([all('token', 'a', now + HOUR)])
-    const { sid } = (await store.sessions?.open(session(now + HOUR))) ?? { sid: '' }
-    const monitor = await new Redis(url).monitor()
-    onTestFinished(() => monitor.disconnect())
-    const seen: string[] = []
-    // Other tests use the server too.
-    monitor.on('monitor', (_time: string, [command = '', name = '']: string[]) => {
-      if (name.startsWith(key(''))) seen.push(command.toUpperCase())
-    })
-    await store.lookup([{ kind: 'token', id: 'a' }])
-    await store.feed(null, { waitMs: 0 })
-    await store.sessions?.list('ada', LIST)
+describeWithOwnServer('redis', 'A Redis store', () => {
+  test('writes nothing when it reads', async () => {
+    const { client } = await start()
+    const store = await prepared(client)
+    await store.revoke([token('a')])
+    const { sid, startedAt } = await store.sessions.open(session())
+    const first = firstToken(sid)
     const rules = { ...RULES, graceMs: HOUR, ip: '192.0.2.99' }
-    expect((await store.sessions?.rotate(sid, firstToken(sid), rules))?.outcome).toBe('kept')
-    expect((await store.sessions?.present(sid, firstToken(sid), rules))?.outcome).toBe('current')
-    await store.sessions?.get(sid, rules)
-    await client.echo(key('done'))
-    await until(async () => expect(seen).toContain('ECHO'))
-    const writes = ['SET', 'HSET', 'ZADD', 'ZREM', 'RPUSH', 'LTRIM', 'DEL', 'PEXPIRE']
-    expect(seen.filter((command) => writes.includes(command))).toEqual([])
+    await store.sessions.rotate(sid, first, rules)
+    const changes = async () => /rdb_changes_since_last_save:\d+/.exec(await client.info('persistence'))?.[0]
+    const before = await changes()
+    await store.lookup([token('a')])
+    await store.feed(null, { waitMs: 0 })
+    await store.sessions.list('ada', LIST)
+    await store.sessions.get(sid, rules)
+    expect((await store.sessions.rotate(sid, first, rules)).outcome).toBe('repeated')
+    expect((await store.sessions.rotate(sid, childOf(first, startedAt), rules)).outcome).toBe('kept')
+    expect((await store.sessions.present(sid, first, rules)).outcome).toBe('current')
+    expect(await changes()).toBe(before)
   })
 })

@@ -233,7 +233,7 @@ export function createMemorySessions({
   }
 }
 
-// Field by field: V8 takes several times as long for a spread.
+// Field by field: a spread takes V8 several times as long.
 function toState(session: Session, isRevoked: boolean): RotationState {
   const { current, previous, generation, movedAt, lastUsedAt, until } = session
   return { current, previous, generation, movedAt, lastUsedAt, until, isRevoked }

@@ -7,8 +7,10 @@ function epochSql(time: string, perSecond: number): string {
   return `pg_catalog.floor(extract(epoch from ${time})::numeric * ${perSecond}::numeric)::bigint`
 }
 
-/** The answer of a standby, for the end of every statement that does not write; others fail there by themselves. */
-export const OR_STANDBY = `union all select '{"isStandby":true}' where pg_catalog.pg_is_in_recovery()`
+/** A statement that does not write, with an answer of its own on a standby; others fail there by themselves. */
+export function unlessStandby(statement: string): string {
+  return `select case when pg_catalog.pg_is_in_recovery() then '{"isStandby":true}' else (${statement}) end`
+}
 
 /**
  * The timeline of the write-ahead log, and when the server started.

@@ -1,7 +1,7 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import { notifySql } from './notify.js'
-import { nowSql, OR_STANDBY } from './server-sql.js'
+import { nowSql, unlessStandby } from './server-sql.js'
 import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
@@ -92,13 +92,13 @@ select pg_catalog.json_build_object('changes', coalesce(m.changes, h.changes),
 from head h, decision d left join step t on true left join moved m on true left join opened o on true
 where t.count is null or t.count = 0 or m.changes is not null`,
 
-    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it has to be,
-    // $11: idleMs, $12: ip, $13: user agent. Moves the session on to a child of its current token, by the rules of decideRotation, and
-    // answers with the session as it was before: what else there is to do is decided there, and is for `move`.
+    // $5: the sid, $6: the token's id, $7: its parent, $8: its generation, $9: issuedAt, $10: how old it must be,
+    // $11: idleMs, $12: ip, $13: user agent. Advances the session to a successor of its current token, by the rules of
+    // decideRotation, and returns the session as it was before. The caller decides all other outcomes; `move` writes them.
     //
-    // Waits for nobody but another rotation of the same session, and writes nothing if that one has moved the session. A
-    // revocation that commits during the wait is missed, as if it had come after: it is not acknowledged before this call
-    // began, and finds the tokens of this rotation too, since they are of the same session.
+    // Waits only for another rotation of the same session, and writes nothing if that one has moved the session. A
+    // revocation that commits during the wait is missed, as if it had come later: it was not acknowledged before this call
+    // began, and it covers the tokens of this rotation too, since they belong to the same session.
     rotate: `with seen as materialized (
   select h.changes, ${nowSql('$4')} as now, s.*, ${isRevoked} as is_revoked
   from ${heads} h left join ${sessions} s on s.namespace = $1 and s.sid = $5 where ${isKnownHead(tables, 'h')}
@@ -106,7 +106,7 @@ where t.count is null or t.count = 0 or m.changes is not null`,
   update ${sessions} s set current_id = $6, previous_id = $7, generation = $8::bigint, moved_at = o.now,
     last_used_at = o.now, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
   from seen o
-  where s.namespace = $1 and s.sid = $5 and s.current_id = $7 and o.current_id = $7 and not o.is_revoked
+  where s.namespace = $1 and s.sid = $5 and s.current_id = $7 and not o.is_revoked
     and o.now < o.until and o.now - greatest(o.last_used_at, $9::bigint) <= $11::bigint
     and pg_catalog.abs(o.now - $9::bigint) >= $10::bigint
   returning 1
@@ -114,7 +114,7 @@ where t.count is null or t.count = 0 or m.changes is not null`,
 select pg_catalog.json_build_object('changes', changes, 'now', now, 'isMoved', exists (select from moved),
   'session', case when sid is not null then ${toFoundJson('is_revoked')} end)::pg_catalog.text from seen`,
 
-    // $5: the sid, $6: the id of its current token, $7 to $11: its place from now on, $12: ip, $13: user agent.
+    // $5: the sid, $6: the id of its current token, $7 to $11: its new place, $12: ip, $13: user agent.
     move: `with ${head}, moved as (
   update ${sessions} s set current_id = $7, previous_id = $8, generation = $9::bigint, moved_at = $10::bigint,
     last_used_at = $11::bigint, ip = coalesce($12, s.ip), user_agent = coalesce($13, s.user_agent)
@@ -124,14 +124,14 @@ select pg_catalog.json_build_object('changes', changes, 'now', now, 'isMoved', e
 select pg_catalog.json_build_object('changes', changes, 'isMoved', exists (select from moved))::pg_catalog.text from head`,
 
     // $5: the sid.
-    find: `with ${head}
+    find: unlessStandby(`with ${head}
 select pg_catalog.json_build_object('changes', changes, 'now', now, 'session', (
   select ${toFoundJson(isRevoked)} from ${sessions} s where s.namespace = $1 and s.sid = $5))::pg_catalog.text
-from head ${OR_STANDBY}`,
+from head`),
 
     // $5: the user, $6 and $7: the start and the sid to go on after, $8: how many rows to read, $9: idleMs.
     // A process of the release before leaves the row of a session that it revokes: hence the look at its entry.
-    list: `with ${head}, page as materialized (
+    list: unlessStandby(`with ${head}, page as materialized (
   select s.* from head h, lateral (
     select * from ${sessions} s
     where (${leadSql('user', 's.namespace')}, s.user_id, s.started_at, s.sid)
@@ -147,7 +147,7 @@ select pg_catalog.json_build_object('changes', changes, 'rows', (select pg_catal
     select coalesce(pg_catalog.json_agg(${toJson()} order by started_at desc, sid desc), '[]') from page s
     where head.now < s.until and head.now - s.last_used_at <= $9::bigint
       and ${revoked('session', 's.sid')} is null))::pg_catalog.text
-from head ${OR_STANDBY}`,
+from head`),
   }
 }
 

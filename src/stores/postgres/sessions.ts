@@ -64,7 +64,7 @@ export function createPostgresSessions(
   const find = (sid: string): Promise<FindAnswer> =>
     history.query<FindAnswer>(statements.find, [readClock(clock), sid])
 
-  // Writes what was decided; false where somebody else has moved the session since it was read.
+  // Writes what was decided; false if another rotation has moved the session since it was read.
   const move = async (
     session: FoundSession | null,
     decision: RotationDecision,
@@ -76,14 +76,15 @@ export function createPostgresSessions(
     const { ip, userAgent } = decision.outcome === 'advance' ? client : NO_CLIENT
     const values = [readClock(clock), session.sid, session.current, ...place, ip, userAgent]
     const { isMoved } = await history.query<MoveAnswer>(statements.move, values)
+    if (isMoved) afterWrite()
     return isMoved
   }
 
-  // A reuse stays one, because a session never goes back: a revocation in a statement of its own decides as one step would.
-  const answer = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
+  // A reuse stays a reuse, because a session never moves back: revoking in a separate statement is as good as in one step.
+  const settle = async (decision: RotationDecision, { session, now }: FindAnswer): Promise<Rotation> => {
     if (session !== null && decision.outcome === 'reuse') {
       const { sid, until } = session
-      // Of several who find a reuse, the one that removes the session tells of it.
+      // If several calls find the reuse, only the one that removes the session reports it.
       const removed = await revoke([{ kind: 'session', id: sid, notBefore: FOREVER, until }])
       if (removed === 0) return { outcome: 'ended' }
     }
@@ -126,7 +127,7 @@ export function createPostgresSessions(
         options.ip,
         options.userAgent,
       ]
-      // Every time that it has to ask again, somebody else has moved the session.
+      // Each retry means that another rotation has moved the session.
       for (let attempt = 0; attempt < MAX_MOVES; attempt++) {
         const found = await history.query<FindAnswer & MoveAnswer>(statements.rotate, [
           readClock(clock),
@@ -135,13 +136,13 @@ export function createPostgresSessions(
         const decision = decideRotation(found.session, token, options, found.now)
         if (found.isMoved) afterWrite()
         else if (!(await move(found.session, decision, options))) continue
-        return answer(decision, found)
+        return settle(decision, found)
       }
       throw new Error('Too many rotations of one session at the same time')
     },
     async present(sid, token, rules) {
       const found = await find(sid)
-      return toPresentation(await answer(decideRotation(found.session, token, rules, found.now), found))
+      return toPresentation(await settle(decideRotation(found.session, token, rules, found.now), found))
     },
     async list(user, options) {
       const { limit, idleMs, before } = parseListOptions(options)

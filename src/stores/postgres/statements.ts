@@ -1,7 +1,7 @@
 import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 import { notifySql } from './notify.js'
 import { leadSql, type Tables } from './tables.js'
-import { nowSql, OR_STANDBY, TIMELINE } from './server-sql.js'
+import { nowSql, TIMELINE, unlessStandby } from './server-sql.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
 //
@@ -77,21 +77,21 @@ select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExten
 select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
 
     // $4: the keys, as pairs. One look at the index for each, whatever the planner believes of the table.
-    lookup: `select pg_catalog.json_build_object('changes', h.changes, 'found', (
+    lookup: unlessStandby(`select pg_catalog.json_build_object('changes', h.changes, 'found', (
   select pg_catalog.json_agg((select r.not_before from ${revocations} r
     where r.namespace = $1 and r.kind = k.pair->>0 and r.id = k.pair->>1) order by k.at)
   from pg_catalog.json_array_elements($4::pg_catalog.text::pg_catalog.json) with ordinality as k(pair, at)))::pg_catalog.text
-from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
+from ${heads} h where ${isKnownHead(tables, 'h')}`),
 
     // $4: the change to go on after.
-    feed: `select pg_catalog.json_build_object('changes', h.changes, 'timeline', ${TIMELINE}, 'entries', (
+    feed: unlessStandby(`select pg_catalog.json_build_object('changes', h.changes, 'timeline', ${TIMELINE}, 'entries', (
   select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('kind', kind, 'id', id, 'notBefore', not_before, 'until', until,
     'change', change) order by change), '[]')
   from (select r.* from ${revocations} r
     where (${leadSql('change', 'r.namespace')}, r.change) > (${leadSql('change', 'h.namespace')}, $4::bigint)
       and ${leadSql('change', 'r.namespace')} <= ${leadSql('change', 'h.namespace')}
     order by ${leadSql('change', 'r.namespace')}, r.change limit ${PAGE_SIZE}) page))::pg_catalog.text
-from ${heads} h where ${isKnownHead(tables, 'h')} ${OR_STANDBY}`,
+from ${heads} h where ${isKnownHead(tables, 'h')}`),
 
     // $2: a clock, $3: a time that dropping must not run ahead of, $4: how many, $5: the name of the lock, which
     // lets only one process drop at a time. Rows that somebody holds are left for later: waiting for them while
@@ -255,7 +255,7 @@ export const BATCH_COLUMNS =
 
 /** The condition of a row of heads that this process may go on with. */
 export function isKnownHead({ revocations }: Tables, head: string): string {
-  return `not pg_catalog.pg_is_in_recovery() and ${head}.namespace = $1 and ${head}.epoch = $2
+  return `${head}.namespace = $1 and ${head}.epoch = $2
     and ${head}.changes >= $3::bigint and exists (
       select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = $2)`
 }

@@ -3,12 +3,12 @@ import { BEGIN } from './lua.js'
 import { UNMARK } from './open-scripts.js'
 
 /**
- * ARGV: the epoch, the time, a nonce, the sid, the id and the parent of the token, and five numbers in one text, because
- * clients take their time for each argument: its generation and issuedAt, the grace, the longest time unused, and how old
- * a time of use may get.
+ * ARGV: the epoch, the time, a nonce, the sid, the id and the parent of the token, and five numbers in one string, because
+ * each argument costs clients time: the token's generation and issuedAt, the grace, the idle limit, and how old
+ * `lastUsedAt` may get.
  *
- * The rules are those of `decideRotation`. What comes after this is for tokens that can be refreshed: the outcome, and
- * where the session stands, which is the parent of a token that is further ahead than the session can be.
+ * The rules are those of `decideRotation`. The code after this runs only for tokens that can be exchanged, with `outcome`
+ * and the session's place. For a token ahead of the row, `current` is the token's parent.
  */
 const DECIDE = `
 local sid, id, parent = ARGV[4], ARGV[5], ARGV[6]
@@ -41,7 +41,7 @@ end
 /**
  * ARGV: those of `DECIDE`, then the ip and the user agent.
  *
- * Answers with the outcome, the time, and when and from where the session had moved on before this step.
+ * Returns the outcome, the time, and when and by which client the session had last advanced before this step.
  */
 export const ROTATE: Script = createScript(
   BEGIN,

@@ -23,7 +23,7 @@ import { PRESENT, ROTATE } from './rotation-scripts.js'
 /** How many sessions one script looks at, at most. */
 const MAX_STEPS = 1000
 
-/** The answer of a script that has no lists in it. */
+/** A script's reply without nested lists. */
 type Texts = readonly (string | null)[]
 
 /** Sessions in the keys of a namespace. */

@@ -29,7 +29,7 @@ export interface Connection {
 
 // By the text of SQLite itself: every client passes it on, and each has its own codes.
 
-/** Whether a table or a column is missing: it is gone, or the data is a copy that an earlier release has made. */
+/** Whether a table or a column is missing: it was dropped, or the data is a copy made by an earlier release. */
 export function isLayoutIncomplete(error: unknown): boolean {
   return error instanceof Error && /no such (table|column)/.test(error.message)
 }

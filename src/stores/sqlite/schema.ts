@@ -85,7 +85,7 @@ export function createTables(database: Connection, { meta, revocations, sessions
 }
 
 // Where the rotation of a session stands. Not part of the version: releases without these columns can use the tables, and
-// the rows they insert are sessions that have not moved on. Without `moved_at`, `last_used_at` stands for it.
+// the rows they insert are sessions that have not advanced. If `moved_at` is null, `last_used_at` stands in for it.
 const PLACE_COLUMNS = ["current_id TEXT NOT NULL DEFAULT ''", 'previous_id TEXT', 'moved_at INTEGER']
 
 function addPlaceColumns(database: Connection, sessions: string): void {

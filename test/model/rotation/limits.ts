@@ -38,7 +38,7 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
     limits: [
       limit(
         'Delays close to the grace, refresh at any time',
-        'A late answer puts a dead token into the jar. If tabs refresh whenever they like, two round trips must be shorter than the grace.',
+        'A late answer puts a dead token into the jar. If tabs refresh at any time, two round trips must be shorter than the grace.',
         { ...ANY_TIME, requestDelay: 3, answerDelay: 3, ...LOSS },
         HONEST,
       ),
@@ -50,7 +50,7 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
       ),
       limit(
         'Delays close to the access lifetime, refresh at expiry',
-        'If tabs refresh at expiry only, a request and two answers must take less time than an access token lives, whatever the grace.',
+        'If tabs refresh at expiry only, a request and two answers together must take less than an access token lifetime, whatever the grace.',
         { ...TWO_TABS, accessLifetime: 5, requestDelay: 3, answerDelay: 3 },
         HONEST,
       ),
@@ -74,7 +74,7 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
       ),
       limit(
         'A request that its tab gave up on, refresh at expiry',
-        'If tabs refresh at expiry only, such a request does no harm until it is older than an access lifetime and the grace together.',
+        'If tabs refresh at expiry only, such a request does no harm until it is older than an access token lifetime plus the grace.',
         { tabs: 2, orphanDelay: 6 },
         HONEST,
       ),
@@ -97,7 +97,7 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
     limits: [
       limit(
         'Cookies that are not on disk for as long as the grace',
-        'Chromium writes its cookies to disk every 30 seconds. If tabs refresh whenever they like, the grace must be longer than that and a round trip.',
+        'Chromium writes its cookies to disk every 30 seconds. If tabs refresh at any time, the grace must be longer than that plus a round trip.',
         { ...ANY_TIME, flushDelay: 4 },
         HONEST,
       ),
@@ -120,13 +120,13 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
     limits: [
       limit(
         "The store's clock is set forward by most of the grace",
-        'Young tokens look old, and the session moves on while their siblings are under way. What the clock is set by counts like a delay. It does no harm to clients that refresh at expiry only.',
+        'Young tokens look old, and the session advances while their siblings are in flight. The change counts like a delay. It does no harm to clients that refresh at expiry only.',
         { ...ANY_TIME, ...LEGS, ...LOSS, grace: 6, clockChanges: [2] },
         HONEST,
       ),
       limit(
         "The store's clock is set back by more than the grace",
-        'A token from the future is not taken for young, since that could last for hours. So the effect is the same.',
+        'A token from the future does not count as young, since that could last for hours. So the effect is the same.',
         { ...ANY_TIME, ...LEGS, ...LOSS, grace: 6, clockChanges: [-9] },
         HONEST,
       ),
@@ -141,12 +141,6 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
   {
     title: 'Idle limits',
     limits: [
-      limit(
-        'An idle limit to the second',
-        'A use that does not move the session on is written down once a minute, or once in a quarter of the idle limit if that is shorter. The session may end that much earlier.',
-        KEPT,
-        HONEST,
-      ),
       limit(
         'An idle limit, and a lost write',
         'If the lost write was a time of use, the session may end earlier by up to the grace.',
@@ -178,7 +172,7 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
       ),
       limit(
         'A theft, and two lost writes',
-        'The thief is further ahead than the victim, so the store believes him. The next refresh of the victim ends the session.',
+        'The thief is further ahead than the victim, so the store trusts the thief. The next refresh of the victim ends the session.',
         { ...THIEF, lostWrites: 2 },
         [NO_RIDING_ALONG],
       ),
@@ -190,7 +184,7 @@ export const NOT_PROMISED: readonly LimitGroup[] = [
       ),
       limit(
         'A token that was exchanged',
-        'It stays valid until one of its children is used, even if the browser has the child. That can take as long as the client is idle: set an idle limit, and keep tokens out of logs.',
+        'It stays valid until one of its children is used, even if the browser already has that child. That can take as long as the client is idle: set an idle limit, and keep tokens out of logs.',
         { thief: 'exchanged' },
         [NO_REVIVAL],
       ),

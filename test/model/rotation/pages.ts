@@ -1,4 +1,5 @@
 import type { LimitGroup } from './limits.js'
+import type { Property } from './properties.js'
 import type { Finding, Scenario, Violation } from './search.js'
 import type { Bounds } from './world.js'
 
@@ -22,8 +23,8 @@ export function toLimitsPage(groups: readonly LimitGroup[], find: (scenario: Sce
   const parts = [
     '# Where rotation ends',
     WRITTEN_BY,
-    'The rule of rotation is [searched exhaustively](../README.md#a-model-of-rotation) in small worlds. This page lists what the rule does *not* promise. Each entry has its shortest history, as the search found it.',
-    'The jar is the cookie storage of a browser, which all of its tabs share. R1, R2 and so on are refresh tokens, in the order in which they are issued. Times are ticks since the login: with a grace of 4 ticks and `JWT_REFRESH_GRACE` at 60 seconds, a tick is 15 seconds.',
+    'The rule of rotation is [searched exhaustively](../README.md#a-model-of-rotation) in small worlds. This page lists what the rule does _not_ promise. Each entry has its shortest history, as the search found it.',
+    'The jar is the cookie storage of a browser, which all of its tabs share. R1, R2 and so on are refresh tokens, in the order in which they are issued. After each token that the server gets is the outcome of the rule: `repeat` and `advance` issue a child, `keep` issues an access token only, `superseded` issues nothing, and `reuse` ends the session. A token is dead if it cannot yield anything any more. Times are ticks since the login: with a grace of 4 ticks and `JWT_REFRESH_GRACE` at 60 seconds, a tick is 15 seconds.',
     'Two things need no search. A thief who uses a token once and never again may go unnoticed. A thief whose victim never comes back keeps the session until it ends.',
   ]
   for (const { title, limits } of groups) {
@@ -47,14 +48,14 @@ export function toCheckedPage(results: readonly Result[], catches: readonly Catc
   const rows = results.map(({ scenario: { name, bounds, properties }, finding: { worlds, steps } }) => [
     name,
     describeBounds(bounds),
-    properties.map((property) => `\`${property.name}\``).join(', '),
+    properties.map(describeProperty).join(', '),
     worlds.size.toLocaleString('en'),
     steps.toLocaleString('en'),
   ])
   const parts = [
     '# Rotation, as it was checked',
     WRITTEN_BY,
-    'Every scenario holds in all of its histories. [The model](../README.md#a-model-of-rotation) explains the properties.',
+    'Every scenario holds in all of its histories. [The model](../README.md#a-model-of-rotation) explains the properties. Times are in ticks.',
     toTable(['Scenario', 'World', 'Properties', 'Worlds', 'Steps'], rows),
     '## Variants',
     'Each variant has one mistake. These scenarios catch it:',
@@ -66,12 +67,16 @@ export function toCheckedPage(results: readonly Result[], catches: readonly Catc
   return `${parts.join('\n\n')}\n`
 }
 
+function describeProperty({ name, bound }: Property): string {
+  return bound === undefined ? `\`${name}\`` : `\`${name}\` (${bound})`
+}
+
 function describeBounds(bounds: Bounds): string {
   const { tabs, requestDelay, answerDelay, orphanDelay, duplicates, lostWrites, clockChanges, flushDelay } =
     bounds
   const facts: readonly (string | false)[] = [
     tabs === 1 ? 'one tab' : `${tabs} tabs`,
-    bounds.isEager ? 'refresh at any time' : `refresh at expiry, after ${bounds.accessLifetime}`,
+    bounds.isEager ? 'refresh at any time' : `access lifetime ${bounds.accessLifetime}, refresh at expiry`,
     `grace ${bounds.grace}`,
     bounds.idle !== null && `idle limit ${bounds.idle}`,
     requestDelay > 0 && `requests take up to ${describeDelay(requestDelay)}`,

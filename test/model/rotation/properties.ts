@@ -12,20 +12,22 @@ export interface Observation {
 /** Something that must hold in every history. */
 export interface Property {
   readonly name: string
-  readonly promise: string
   /** Whether a thief tries tokens that cannot yield anything any more. */
   readonly needsDeadTokens: boolean
-  /** After how many answers to the victim a thief must not be served, where that is what is promised. */
-  readonly maxAnswers?: number
+  /** The number that the property is stated with, if it has one. */
+  readonly bound?: number
   /** What is wrong about a step; `null` for nothing. */
   readonly findViolation: (observation: Observation) => string | null
 }
 
-/** `slack` is how much earlier than its limit an idle session may end, in ticks. */
-export function noFalseLogout({ slack = 0 } = {}): Property {
+/**
+ * No honest browser ends its own session, is left with a dead token, or is taken for idle too early. `slack` is how much
+ * earlier than its limit an idle session may end, in ticks.
+ */
+export function noFalseLogout({ slack }: { readonly slack?: number } = {}): Property {
   return {
     name: 'NO_FALSE_LOGOUT',
-    promise: 'No honest browser ends its session, is left with a dead token, or is taken for idle too early',
+    ...(slack !== undefined && { bound: slack }),
     needsDeadTokens: false,
     findViolation({ before, step, bounds, rule }) {
       const { by, outcome } = step.refresh ?? {}
@@ -33,7 +35,7 @@ export function noFalseLogout({ slack = 0 } = {}): Property {
       if (by === 'browser' && outcome === 'end') {
         const { answeredAgo } = before
         // The server's time of an answer is as much earlier as the answer was under way.
-        const isEarly = answeredAgo <= (bounds.idle ?? Infinity) - bounds.answerDelay - slack
+        const isEarly = answeredAgo <= (bounds.idle ?? Infinity) - bounds.answerDelay - (slack ?? 0)
         return isEarly ? `The session ended as idle, although an answer arrived ${answeredAgo} ago.` : null
       }
       const { world } = step
@@ -45,11 +47,9 @@ export function noFalseLogout({ slack = 0 } = {}): Property {
   }
 }
 
-/** What is left of it when messages are slower than promised. */
+/** A request that took less than the grace does not end the session, if its token was alive when it was sent. */
 export const NO_HASTY_ALARM: Property = {
   name: 'NO_HASTY_ALARM',
-  promise:
-    'A request that took less than the grace does not end the session, if its token was alive when it was sent',
   needsDeadTokens: false,
   findViolation({ step: { refresh }, bounds }) {
     if (!refresh?.request || refresh.outcome !== 'reuse') return null
@@ -58,11 +58,9 @@ export const NO_HASTY_ALARM: Property = {
   },
 }
 
-/** Promise 2 of the documentation, in its own words. */
+/** Once the victim has moved the session on with a token that was not stolen, the thief gets nothing. */
 export const NO_RIDING_ALONG: Property = {
   name: 'NO_RIDING_ALONG',
-  promise:
-    'Once the victim has moved the session on with a token that was not stolen, the thief gets nothing',
   needsDeadTokens: false,
   findViolation: ({ before, step: { refresh } }) =>
     refresh?.by === 'thief' && isServed(refresh.outcome) && before.movedBy === 'browser'
@@ -70,13 +68,12 @@ export const NO_RIDING_ALONG: Property = {
       : null,
 }
 
-/** The same by a count that a victim can see. */
+/** The thief gets nothing after so many answers to the victim since the theft. */
 export function fewAnswers(most: number): Property {
   return {
     name: 'FEW_ANSWERS',
-    promise: `The thief gets nothing after ${most} answers to the victim since the theft`,
     needsDeadTokens: false,
-    maxAnswers: most,
+    bound: most,
     findViolation: ({ before, step: { refresh } }) =>
       refresh?.by === 'thief' && isServed(refresh.outcome) && before.arrivals >= most
         ? `The thief gets tokens after ${before.arrivals} answers to the victim.`
@@ -84,18 +81,20 @@ export function fewAnswers(most: number): Property {
   }
 }
 
+/** A token that was dead once never yields tokens again. */
 export const NO_REVIVAL: Property = {
   name: 'NO_REVIVAL',
-  promise: 'A token that was dead once never yields tokens again',
   needsDeadTokens: true,
   findViolation: ({ step: { refresh } }) =>
     refresh?.by === 'thief' && isServed(refresh.outcome) ? 'An old token yields tokens.' : null,
 }
 
+/**
+ * Once one side has moved the session on without the other, the other side gets nothing, and ends the session if it comes
+ * after the grace.
+ */
 export const ALARM: Property = {
   name: 'ALARM',
-  promise:
-    'Once one side has moved the session on without the other, the other side gets nothing, and ends the session if it comes after the grace',
   needsDeadTokens: true,
   findViolation({ before, step: { refresh }, bounds }) {
     if (refresh === null || before.movedBy === null || refresh.by === before.movedBy) return null

@@ -1,4 +1,3 @@
-import { toCoarseMs } from '../../../src/revocation/rotation.js'
 import {
   ALARM,
   fewAnswers,
@@ -38,7 +37,6 @@ const IDLE = { idle: 8, ...LOSS }
 // An access token that lives for half of the grace: most answers are a `keep`, which leaves the refresh token as it is.
 const KEPT = { grace: 4, accessLifetime: 2 }
 const THIEF = { thief: 'jar' } as const
-const COARSE = toCoarseMs({ graceMs: 0, idleMs: IDLE.idle })
 
 /** What must hold: small searches, for every day. */
 export const PROMISED: readonly Scenario[] = [
@@ -61,7 +59,7 @@ export const PROMISED: readonly Scenario[] = [
   define('an idle limit', IDLE, HONEST),
   define('an idle limit, with delays', { ...IDLE, grace: 3, ...LEGS }, HONEST),
   define('an idle limit and a lost write', { ...IDLE, lostWrites: 1 }, HONEST),
-  define('an idle limit, mostly kept', { ...IDLE, ...KEPT }, [noFalseLogout({ slack: COARSE })]),
+  define('an idle limit, mostly kept', { ...IDLE, ...KEPT }, HONEST),
   define('a thief', THIEF, [NO_RIDING_ALONG, fewAnswers(2)]),
   define('a thief, and answers are lost', { ...THIEF, accessLifetime: 5, ...LOSS }, [
     NO_RIDING_ALONG,
@@ -102,7 +100,7 @@ export const PROMISED_AT_LENGTH: readonly Scenario[] = [
   define('an idle limit, mostly kept, and a lost write', { ...IDLE, ...KEPT, lostWrites: 1 }, [
     noFalseLogout({ slack: KEPT.grace - 1 }),
   ]),
-  define('an idle limit, refresh at any time', { ...ANY_TIME, ...IDLE }, [noFalseLogout({ slack: COARSE })]),
+  define('an idle limit, refresh at any time', { ...ANY_TIME, ...IDLE }, HONEST),
   define('a thief and two tabs, refresh at any time', { ...THIEF, ...ANY_TIME, grace: 3 }, [NO_RIDING_ALONG]),
   define('a thief and a crash of the browser', { ...THIEF, flushDelay: 3 }, [NO_RIDING_ALONG]),
   define('a thief and a duplicated request', { ...THIEF, ...LEGS, grace: 3, duplicates: 1 }, [

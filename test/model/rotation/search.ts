@@ -94,7 +94,8 @@ function findBroken(
   return null
 }
 
-function isEnd({ refresh }: Step): boolean {
+/** Whether the session ends with a step. */
+export function isEnd({ refresh }: Step): boolean {
   return refresh?.outcome === 'reuse' || refresh?.outcome === 'end'
 }
 

@@ -55,7 +55,7 @@ function tidy(world: World, options: SettleOptions): World {
     return { ...message, token: token && toToken(token), age: isEndless ? Math.min(age, most) : age }
   }
   const isFormerNeeded = world.bag === null && (thief === 'exchanged' || thief === 'dead')
-  const earlier = world.earlier.slice(0, world.lostWritesLeft).map(toRow)
+  const earlier = world.earlier.map(toRow)
   const jar = toToken(world.jar)
   const tidied = {
     ...world,
@@ -75,29 +75,35 @@ function tidy(world: World, options: SettleOptions): World {
   return world.bag === null ? tidied : { ...tidied, bag: toBag(tidied, world.bag.map(toToken), options) }
 }
 
-// Of tokens that are alike, the thief needs one. A dead token stays dead: NO_REVIVAL shows it, with thieves who keep them.
+// Of tokens that are alike and that nobody else has, the thief needs one: whatever he gets for two of them, he also gets if he
+// presents the same one each time. A dead token stays dead: NO_REVIVAL shows it, with thieves who keep them.
 function toBag(
   { row, earlier, jar, disk, stolen }: World,
   bag: readonly Token[],
   { bounds, rule, keepsDead }: SettleOptions,
 ): readonly Token[] {
   const places = [row, ...earlier]
-  const known = new Set([
-    jar.id,
-    disk.id,
-    stolen,
-    ...places.flatMap((place) => [place.current, place.previous]),
-  ])
-  const kept = new Map<string, Token>()
-  for (const token of bag) {
+  const isAlive = (token: Token): boolean =>
+    places.some((place) => isServed(decide(rule, bounds, place, token).outcome))
+  const shared = new Set([jar.id, disk.id, stolen])
+  const stored = new Set(places.flatMap((place) => [place.current, place.previous]))
+  const parents = new Set(bag.map(({ parent }) => parent))
+  // Once the session has moved past both, it does not matter whose child a token is.
+  const isAncient = ({ parent, generation }: Token): boolean =>
+    generation < row.generation && !stored.has(parent)
+  const hasPlace = (token: Token): boolean =>
+    stored.has(token.id) || (parents.has(token.id) && !isAncient(token))
+  const seen = new Set<string>()
+  const isNeeded = (token: Token): boolean => {
     const { id, parent, generation, age } = token
-    if (!keepsDead && !places.some((place) => isServed(decide(rule, bounds, place, token).outcome))) continue
-    const isAncient = generation < row.generation && !known.has(parent)
-    const place = `${known.has(id) ? id : ''}/${isAncient ? '' : parent}`
-    const alike = `${place}/${Math.max(generation, row.generation - 1)}/${age}`
-    if (!kept.has(alike)) kept.set(alike, token)
+    const origin = isAncient(token) ? 'ancient' : `${parent}/${generation}`
+    const alike = `${shared.has(id) ? id : ''}/${origin}/${age}`
+    const isNew = !seen.has(alike)
+    seen.add(alike)
+    return isNew || hasPlace(token)
   }
-  return [...kept.values()]
+  const kept = keepsDead ? bag : bag.filter(isAlive)
+  return [...kept.filter(hasPlace), ...kept.filter((token) => !hasPlace(token))].filter(isNeeded)
 }
 
 function rename(world: World, { lostWrites }: Bounds): Settled {

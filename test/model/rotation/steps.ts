@@ -204,7 +204,7 @@ function listFaults(world: World, { clockChanges }: Bounds): readonly Step[] {
   const [lost, ...earlier] = world.earlier
   if (lost !== undefined) {
     steps.push({
-      // Whoever moved the session on may have to do it again.
+      // The side that moved the session on may have to do it again.
       world: { ...world, row: lost, earlier, lostWritesLeft: world.lostWritesLeft - 1, movedBy: null },
       refresh: null,
       tell: (name) => `The store loses its last write: ${name(lost.current)} is current again.`,
@@ -236,7 +236,7 @@ function serve(world: World, bounds: Bounds, design: Design, token: Token, by: S
   const after = {
     ...world,
     row: row ?? world.row,
-    earlier: row === null ? world.earlier : [world.row, ...world.earlier],
+    earlier: row === null ? world.earlier : [world.row, ...world.earlier].slice(0, world.lostWritesLeft),
     movedBy: outcome === 'advance' && isOwn ? (world.movedBy ?? by) : world.movedBy,
     advancedAgo: outcome === 'advance' ? 0 : world.advancedAgo,
   }
