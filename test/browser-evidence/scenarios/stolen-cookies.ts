@@ -95,7 +95,7 @@ async function steal({ site, sizes }: Stage, tabs: Tabs, at: number): Promise<Th
   const know = (): Knowledge => toKnowledge(events(), sizes.accessSeconds)
   let jar = await tabs.context.cookies()
   // Some steal the token of the login, and some a later one.
-  if (at % 2 === 1) jar = await waitForOther(tabs, jar)
+  if (at % 2 === 1) jar = await waitForRefresh(tabs, jar)
   const before = events().length
   let struckAt = isSecond ? know().answers : 0
   for (;;) {
@@ -112,12 +112,14 @@ async function steal({ site, sizes }: Stage, tabs: Tabs, at: number): Promise<Th
   return { tabs, plan: name, jar, ...summarize(site, events().slice(before)) }
 }
 
-async function waitForOther({ context }: Tabs, jar: Jar): Promise<Jar> {
-  const readToken = (cookies: Jar): string | undefined =>
-    cookies.find(({ name }) => name === 'refresh_token_cookie')?.value
+/** The cookies once the victim has refreshed. */
+async function waitForRefresh({ context }: Tabs, before: Jar): Promise<Jar> {
+  const readToken = (jar: Jar): string | undefined =>
+    jar.find(({ name }) => name === 'access_token_cookie')?.value
   for (;;) {
-    const next = await context.cookies()
-    if (readToken(next) !== readToken(jar)) return next
+    const jar = await context.cookies()
+    // In between, the cookie has expired and is gone.
+    if (![undefined, readToken(before)].includes(readToken(jar))) return jar
     await sleep(20)
   }
 }
