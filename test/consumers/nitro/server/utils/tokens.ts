@@ -1,5 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
-import { setAccessCookies, setRefreshCookies, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import {
+  setAccessCookies,
+  setRefreshCookies,
+  TokenConfig,
+  TokenManager,
+  type RefreshedTokens,
+} from 'tokenlib'
 import { createSqliteStore } from 'tokenlib/stores/sqlite'
 
 const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')

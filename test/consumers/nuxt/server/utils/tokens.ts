@@ -1,5 +1,11 @@
 import { DatabaseSync } from 'node:sqlite'
-import { TokenConfig, TokenManager, setAccessCookies, setRefreshCookies, type RefreshedTokens } from 'tokenlib'
+import {
+  TokenConfig,
+  TokenManager,
+  setAccessCookies,
+  setRefreshCookies,
+  type RefreshedTokens,
+} from 'tokenlib'
 import { handleErrors } from 'tokenlib/fetch'
 import { createSqliteStore } from 'tokenlib/stores/sqlite'
 
