@@ -88,6 +88,8 @@ function twoProcesses(store: () => string): void {
     const first = await a.client.login()
     const second = await b.client.refresh(first)
     await expectGood(a, second)
+    // Its successor is used, at a third process.
+    await strict.client.refresh(second)
     const reuse = await strict.client.json('POST /refresh', first.refresh_token)
     await strict.kill()
     expect(reuse).toMatchObject({ code: 'REFRESH_TOKEN_REUSED' })
