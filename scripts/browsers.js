@@ -21,7 +21,7 @@ if (given === '') {
   writeFileSync(join(ROOT, 'test/browser-evidence/results.json'), `${JSON.stringify(record, null, 2)}\n`)
   writePage('docs/browser-evidence.md', toPage)
 }
-if (given === '--rules') writePage('docs/rotation-compared.md', toRulesPage)
+if (/^--rules( --quick)?$/.test(given)) writePage('docs/rotation-compared.md', toRulesPage)
 
 // The other rules break what ours promises.
 const broken = record.runs.filter(({ isOurs, problems }) => isOurs && problems.length > 0).length
@@ -30,5 +30,5 @@ process.exit(broken === 0 ? 0 : 1)
 
 function writePage(path, toText) {
   const page = join(ROOT, path)
-  writeFileSync(page, toText(readFileSync(page, 'utf8'), record))
+  writeFileSync(page, toText(readFileSync(page, 'utf8'), record, given))
 }

@@ -49,21 +49,21 @@ export function toPage(page, record) {
   return `${page.slice(0, page.indexOf(START))}${START}\n\n${toTables(record)}\n`
 }
 
-/** The page that compares rules of rotation, with the table of a run. */
-export function toRulesPage(page, record) {
+/** The page that compares rules of rotation, with the table of a run with these arguments. */
+export function toRulesPage(page, record, given) {
   const [start, end] = [page.indexOf(RULES_START), page.indexOf(RULES_END)]
   if (start === -1 || end < start) throw new Error(`The page needs the lines ${RULES_START} and ${RULES_END}`)
-  return `${page.slice(0, start)}${RULES_START}\n\n${toRulesTable(record)}\n\n${page.slice(end)}`
+  return `${page.slice(0, start)}${RULES_START}\n\n${toRulesTable(record, given)}\n\n${page.slice(end)}`
 }
 
-function toRulesTable({ date, versions, runs }) {
+function toRulesTable({ date, versions, runs }, given) {
   const rules = [...new Set(runs.map(({ rule }) => rule.title))]
   const rows = rules.map((title) => {
     const own = runs.filter(({ rule }) => rule.title === title)
     const cells = COMPARED.map(([, scenario, read]) => toShare(own, scenario, read))
     return [own[0].isOurs ? `**${title}**` : title, ...cells]
   })
-  const intro = `Written by \`npm run test:browsers -- --rules\` on ${date}, with ${toBrowsers(versions)}.`
+  const intro = `Written by \`npm run test:browsers -- ${given}\` on ${date}, with ${toBrowsers(versions)}.`
   return `${intro}\n\n${toTable(['Rule', ...COMPARED.map(([title]) => title)], rows)}`
 }
 
