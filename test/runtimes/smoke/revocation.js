@@ -204,6 +204,11 @@ async function tryRotation() {
   const first = await tokens.createTokenPair({ uid: 'ada' })
   const second = await tokens.refresh(first.refreshToken)
   strictEqual((await tokens.verifyToken(second.accessToken)).sub, 'ada')
+  // The first token is used up when the second is used, and not before.
+  clock.milliseconds += 60_000
+  await tokens.refresh(first.refreshToken)
+  await tokens.refresh(second.refreshToken)
+  await refuses(tokens.refresh(first.refreshToken), 'REFRESH_SUPERSEDED')
   clock.milliseconds += 60_000
   await refuses(tokens.refresh(first.refreshToken), 'REFRESH_TOKEN_REUSED')
   await refuses(tokens.refresh(second.refreshToken), 'TOKEN_REVOKED')
