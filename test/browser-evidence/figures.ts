@@ -35,7 +35,7 @@ export interface Figures {
 /** What thieves got. */
 export interface Thefts {
   readonly thieves: number
-  /** Those who got tokens after two rotations of the victim. */
+  /** Those who got tokens after two refreshes of the victim. */
   readonly servedLate: number
   /** Those who ended the session, or made the victim end it, with an alarm. */
   readonly caught: number

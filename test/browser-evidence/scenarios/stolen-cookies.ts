@@ -11,10 +11,10 @@ const THIEF_IP = '127.0.0.2'
 const THIEF_AGENT = 'Thief/1.0'
 const USER_IP = '127.0.0.1'
 
-/** After this many rotations of the victim, a thief must get nothing more. */
-const MOST_ROTATIONS = 2
+/** After this many refreshes of the victim, a thief must get nothing more. */
+const MOST_REFRESHES = 2
 /** A thief who is neither caught nor refused gives up after this many. */
-const ENOUGH_ROTATIONS = 4
+const ENOUGH_REFRESHES = 4
 const LIMIT_MS = 180_000
 
 /** What a thief knows of the victim: more than any real one, because he reads the log of the application. */
@@ -80,10 +80,11 @@ interface Theft {
   readonly plan: string
   /** What the thief has in the end. */
   readonly jar: Jar
-  /** How often the victim rotated after the theft, until the alarm. */
-  readonly rotations: number
+  /** How often the victim got tokens after the theft. Not every refresh is a rotation: what is promised here is stricter. */
+  readonly refreshes: number
+  /** How often the thief did. */
   readonly served: number
-  /** How often the thief got tokens after two rotations. */
+  /** How often the thief did after two refreshes of the victim. */
   readonly servedLate: number
   readonly isCaught: boolean
 }
@@ -99,8 +100,8 @@ async function steal({ site, sizes }: Stage, tabs: Tabs, at: number): Promise<Th
   const before = events().length
   let struckAt = isSecond ? know().answers : 0
   for (;;) {
-    const { rotations, isCaught } = summarize(site, events().slice(before))
-    if (isCaught || rotations >= ENOUGH_ROTATIONS || performance.now() > limit) break
+    const { refreshes, isCaught } = summarize(events().slice(before))
+    if (isCaught || refreshes >= ENOUGH_REFRESHES || performance.now() > limit) break
     const victim = know()
     if (isMoment(victim, struckAt)) {
       struckAt = victim.answers
@@ -109,7 +110,7 @@ async function steal({ site, sizes }: Stage, tabs: Tabs, at: number): Promise<Th
     }
     await sleep(50)
   }
-  return { tabs, plan: name, jar, ...summarize(site, events().slice(before)) }
+  return { tabs, plan: name, jar, ...summarize(events().slice(before)) }
 }
 
 /** The cookies once the victim has refreshed. */
@@ -143,31 +144,27 @@ function toKnowledge(events: readonly EventLine[], accessSeconds: number): Knowl
 }
 
 function summarize(
-  site: Site,
   events: readonly EventLine[],
-): Pick<Theft, 'rotations' | 'served' | 'servedLate' | 'isCaught'> {
-  // Where nothing rotates, every refresh counts.
-  const rotating = site.settings.rule === 'none' ? 'kept' : 'advanced'
-  let [rotations, served, servedLate] = [0, 0, 0]
-  for (const { ip, outcome } of events) {
-    if (outcome === undefined) continue
-    if (ip === USER_IP && outcome === rotating) rotations++
-    if (ip !== THIEF_IP) continue
-    served++
-    if (rotations >= MOST_ROTATIONS) servedLate++
+): Pick<Theft, 'refreshes' | 'served' | 'servedLate' | 'isCaught'> {
+  let [refreshes, served, servedLate] = [0, 0, 0]
+  for (const { event, ip } of events) {
+    if (event !== 'refreshed') continue
+    if (ip === USER_IP) refreshes++
+    else served++
+    if (ip === THIEF_IP && refreshes >= MOST_REFRESHES) servedLate++
   }
-  return { rotations, served, servedLate, isCaught: events.some(({ event }) => event === 'reuseDetected') }
+  return { refreshes, served, servedLate, isCaught: events.some(({ event }) => event === 'reuseDetected') }
 }
 
-function describe({ plan, served, servedLate, rotations, isCaught }: Theft): string {
+function describe({ plan, served, servedLate, refreshes, isCaught }: Theft): string {
   const end = isCaught ? 'caught' : 'not caught'
-  return `thief ${plan}: served ${served} times, ${servedLate} of them late; ${end} after ${rotations} rotations`
+  return `thief ${plan}: served ${served} times, ${servedLate} of them late; ${end} after ${refreshes} refreshes`
 }
 
 function findFailures({ plan, served, servedLate, isCaught }: Theft): readonly string[] {
   return [
     served === 0 && `a thief ${plan} got nothing at all`,
-    servedLate > 0 && `a thief ${plan} got tokens after ${MOST_ROTATIONS} rotations of the victim`,
+    servedLate > 0 && `a thief ${plan} got tokens after ${MOST_REFRESHES} refreshes of the victim`,
     !isCaught && `a thief ${plan} was not caught`,
   ].filter((problem) => problem !== false)
 }
