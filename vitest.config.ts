@@ -1,25 +1,17 @@
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 
 const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`, import.meta.url))
 
-const source = [
-  { find: /^tokenlib$/, replacement: path('src/index.ts') },
-  {
-    find: /^tokenlib\/(store-kit|adapter-kit|errors|opentelemetry|providers)$/,
-    replacement: path('src/$1.ts'),
-  },
-  { find: /^tokenlib\/client$/, replacement: path('src/client/index.ts') },
-  {
-    find: /^tokenlib\/(console|oauth-routes|security-events|session-routes)$/,
-    replacement: path('src/routes/$1.ts'),
-  },
-  { find: /^tokenlib\/testing$/, replacement: path('src/testing/index.ts') },
-  { find: /^tokenlib\/nest$/, replacement: path('src/adapters/nest/index.ts') },
-  { find: /^tokenlib\/stores\/([\w-]+)$/, replacement: path('src/stores/$1.ts') },
-  { find: /^tokenlib\/(\w+)$/, replacement: path('src/adapters/$1.ts') },
-]
+// The packages by their public names, as TypeScript sees them.
+const { compilerOptions } = JSON.parse(readFileSync(path('tsconfig.json'), 'utf8')) as {
+  compilerOptions: { paths: Record<string, [string]> }
+}
+const source = Object.entries(compilerOptions.paths)
+  .filter(([name]) => /^@?tokenlib/.test(name))
+  .map(([name, [file]]) => ({ find: new RegExp(`^${name}$`), replacement: path(file) }))
 const nest11 = [{ find: /^@nestjs\/(.+)$/, replacement: path('test/nest-11/node_modules/@nestjs/$1') }]
 
 // The path of a test file says which project runs it: a folder, or the ending of its name. All others are unit tests.

@@ -1,5 +1,5 @@
 import type { RevocationStore, TokenConfigOptions, TokenManager } from 'tokenlib'
-import { replicate } from 'tokenlib/stores/replica'
+import { replicate } from 'tokenlib/replica'
 import { type Application, createApplication } from './application.js'
 import type { StoreChoice } from './options.js'
 import type { PageOptions } from './page.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The files of the page by their path below it; `client.js` is `tokenlib/client`. */
+/** The files of the page by their path below it; `client.js` is `@tokenlib/client`. */
 export function readPageFiles(): ReadonlyMap<string, () => Response> {
   const page = new URL('page/', import.meta.url)
   return new Map([
@@ -8,7 +8,7 @@ export function readPageFiles(): ReadonlyMap<string, () => Response> {
     ...['style.css', 'page.js', 'view.js'].map(
       (name) => [`/${name}`, createFile(new URL(name, page))] as const,
     ),
-    ['/client.js', createFile(new URL(import.meta.resolve('tokenlib/client/bundle')))],
+    ['/client.js', createFile(new URL(import.meta.resolve('@tokenlib/client/bundle')))],
   ])
 }
 

@@ -1,5 +1,5 @@
 import { TokenConfig, type TokenConfigOptions, TokenManager } from 'tokenlib'
-import { createConsole } from 'tokenlib/console'
+import { createConsole } from '@tokenlib/console'
 import { type FetchHandler, handleErrors, implicitRefresh, inject } from 'tokenlib/fetch'
 import { createSessionRoutes, type MountableRoutes } from 'tokenlib/session-routes'
 import { PAGE_PATH } from './options.js'

@@ -37,7 +37,7 @@ await build({
   platform: 'browser',
   format: 'esm',
   target: 'es2022',
-  banner: { js: '// tokenlib/client in one file, MIT licence' },
+  banner: { js: '// @tokenlib/client in one file, MIT licence' },
   logLevel: 'error',
 })
 

@@ -1,7 +1,7 @@
-// Makes the TypeScript files with the page of the console from src/routes/console/browser: npm run console-assets
+// Makes the TypeScript files with the page of the console from packages/console/src/browser: npm run console-assets
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const folder = new URL('../src/routes/console/', import.meta.url)
+const folder = new URL('../packages/console/src/', import.meta.url)
 
 // What the browser loads, by the name of the TypeScript file and its export.
 const ASSETS = [
@@ -17,7 +17,7 @@ const ASSETS = [
   ['script-tools', 'tools.js', 'CONSOLE_TOOLS', 'What the other modules share'],
 ]
 
-/** The TypeScript files by their path below src/routes/console, as they must be. */
+/** The TypeScript files by their path below packages/console/src, as they must be. */
 export function createAssets() {
   return new Map(
     ASSETS.map(([name, source, constant, description]) => {

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Hono } from 'hono'
 import * as tokenlib from 'tokenlib'
 import { enforce } from 'tokenlib/hono'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import { listExportedNames } from './gates/exported-names.js'
 
 const WARM_UP_REQUESTS = 20

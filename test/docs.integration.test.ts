@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test, vi } from 'vitest'
-import { CONFIG_TABLE } from '../src/manager/config-table.js'
+import { CONFIG_TABLE } from '../packages/tokenlib/src/config/config-table.js'
 import { describeWithPostgres, describeWithRedis } from './helpers/servers/describe-with-servers.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

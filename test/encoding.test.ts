@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { isEqualConstantTime, readBase64url, readBase64urlText, toBase64url } from '../src/encoding.js'
-import { hasDuplicateMembers, readJsonObject } from '../src/json.js'
+import {
+  isEqualConstantTime,
+  readBase64url,
+  readBase64urlText,
+  toBase64url,
+} from '../packages/tokenlib/src/encoding.js'
+import { hasDuplicateMembers, readJsonObject } from '../packages/tokenlib/src/json.js'
 
 describe('base64url', () => {
   test('bytes and text round-trip', () => {

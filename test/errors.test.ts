@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import * as tokenlib from '../src/index.js'
-import { isTokenError, TokenError, type TokenErrorCode } from '../src/index.js'
+import * as tokenlib from '../packages/tokenlib/src/index.js'
+import { isTokenError, TokenError, type TokenErrorCode } from '../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from './helpers/manager.js'
 
 type ErrorClass = new (...args: never[]) => Error

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, test } from 'vitest'
-import type { TokenEventName, TokenEvents } from '../src/index.js'
+import type { TokenEventName, TokenEvents } from '../packages/tokenlib/src/index.js'
 import { createManager, NOW, withBearer } from './helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from './helpers/revocable.js'
 

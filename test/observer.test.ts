@@ -1,8 +1,8 @@
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { describe, expect, test, vi } from 'vitest'
-import * as forFastify from '../src/adapters/fastify.js'
-import { enforce, handleErrors, inject } from '../src/adapters/hono.js'
+import * as forFastify from '../packages/tokenlib/src/frameworks/fastify.js'
+import { enforce, handleErrors, inject } from '../packages/tokenlib/src/frameworks/hono.js'
 import {
   chooseManager,
   type RevocationStore,
@@ -10,9 +10,9 @@ import {
   type TokenCheck,
   type TokenManager,
   type TokenObserver,
-} from '../src/index.js'
-import { createMemoryStore } from '../src/stores/memory.js'
-import { replicate } from '../src/stores/replica.js'
+} from '../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../packages/tokenlib/src/stores/replica.js'
 import { createClock, createManager, withBearer } from './helpers/manager.js'
 import { createRequest, csrfOf } from './helpers/requests.js'
 import { createRevocable, outcomeOf } from './helpers/revocable.js'

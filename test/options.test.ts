@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { assertOptions, unknownName } from '../src/options.js'
+import { assertOptions, unknownName } from '../packages/tokenlib/src/options.js'
 
 const NAMES = { revocation: true, config: true, clock: true } as const
 

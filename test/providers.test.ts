@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../src/index.js'
-import { auth0, cognito, entra, keycloak, okta } from '../src/providers.js'
+import { TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
+import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
 import { SECRET } from './helpers/manager.js'
 
 const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47'

@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { nextTurn, sleep, startTimer } from '../src/runtime.js'
-import { TokenConfig, TokenManager } from '../src/index.js'
-import { defineStore } from '../src/revocation/store.js'
-import { createMemoryStore } from '../src/stores/memory.js'
+import { nextTurn, sleep, startTimer } from '../packages/tokenlib/src/runtime.js'
+import { TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
+import { defineStore } from '../packages/tokenlib/src/revocation/store.js'
+import { createMemoryStore } from '../packages/tokenlib/src/stores/memory.js'
 import { createManager, SECRET } from './helpers/manager.js'
 
 afterEach(() => vi.unstubAllGlobals())

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Redis } from 'ioredis'
 import { WebSocketServer } from 'ws'
-import { acceptUpgrade, TokenConfig, TokenManager } from '../src/index.js'
-import { createRedisStore } from '../src/stores/redis.js'
-import { replicate } from '../src/stores/replica.js'
+import { acceptUpgrade, TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
+import { createRedisStore } from '../packages/tokenlib/src/stores/redis.js'
+import { replicate } from '../packages/tokenlib/src/stores/replica.js'
 
 const [url = '', namespace = '', secret = ''] = process.argv.slice(2)
 const store = replicate(createRedisStore(new Redis(url), { namespace }))

@@ -4,11 +4,11 @@ import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { enforce } from '../src/adapters/fastify.js'
-import { TokenGuard, TokenModule } from '../src/adapters/nest/index.js'
-import { TokenConfig, TokenManager } from '../src/index.js'
-import { createRedisStore } from '../src/stores/redis.js'
-import { replicate } from '../src/stores/replica.js'
+import { enforce } from '../packages/tokenlib/src/frameworks/fastify.js'
+import { TokenGuard, TokenModule } from '../packages/tokenlib/src/frameworks/nest/index.js'
+import { TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
+import { createRedisStore } from '../packages/tokenlib/src/stores/redis.js'
+import { replicate } from '../packages/tokenlib/src/stores/replica.js'
 
 const [framework = '', driver = '', url = '', namespace = '', secret = ''] = process.argv.slice(2)
 const config = new TokenConfig({ JWT_SECRET_KEY: secret, JWT_REVOCATION_TIMEOUT: '10s' })

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../src/index.js'
+import { TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
 import { bundleWorker, type WorkerProgram } from './faults/harness/bundle-worker.js'
 import { describeWithRedis } from './helpers/servers/describe-with-servers.js'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Duration, parseDuration, systemClock, toEpochSeconds } from '../src/time.js'
+import { type Duration, parseDuration, systemClock, toEpochSeconds } from '../packages/tokenlib/src/time.js'
 
 test.each<[Duration, number]>([
   [900, 900],

@@ -1,13 +1,13 @@
 import { PassThrough } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import * as elysia from '../src/adapters/elysia.js'
-import * as express from '../src/adapters/express.js'
-import * as fastify from '../src/adapters/fastify.js'
-import * as fetchAdapter from '../src/adapters/fetch.js'
-import * as h3 from '../src/adapters/h3.js'
-import * as hono from '../src/adapters/hono.js'
-import * as koa from '../src/adapters/koa.js'
-import * as nest from '../src/adapters/nest/index.js'
+import * as elysia from '../packages/tokenlib/src/frameworks/elysia.js'
+import * as express from '../packages/tokenlib/src/frameworks/express.js'
+import * as fastify from '../packages/tokenlib/src/frameworks/fastify.js'
+import * as fetchAdapter from '../packages/tokenlib/src/frameworks/fetch.js'
+import * as h3 from '../packages/tokenlib/src/frameworks/h3.js'
+import * as hono from '../packages/tokenlib/src/frameworks/hono.js'
+import * as koa from '../packages/tokenlib/src/frameworks/koa.js'
+import * as nest from '../packages/tokenlib/src/frameworks/nest/index.js'
 import {
   acceptUpgrade,
   chooseManager,
@@ -17,30 +17,33 @@ import {
   TokenConfig,
   TokenManager,
   toErrorResponse,
-} from '../src/index.js'
-import { createIssuerKeys, type KeySource } from '../src/issuers/key-source.js'
-import { createConsole } from '../src/routes/console.js'
+} from '../packages/tokenlib/src/index.js'
+import { createIssuerKeys, type KeySource } from '../packages/tokenlib/src/issuers/key-source.js'
+import { createConsole } from '../packages/console/src/index.js'
 import {
   clientCredentials,
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../src/routes/oauth-routes.js'
+} from '../packages/issuers/src/oauth-routes.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../src/routes/security-events.js'
-import { instrument } from '../src/opentelemetry.js'
-import { auth0, cognito, entra, keycloak, okta } from '../src/providers.js'
-import { createSessionRoutes } from '../src/routes/session-routes.js'
-import { createMemoryStore } from '../src/stores/memory.js'
-import { replicate } from '../src/stores/replica.js'
-import { createPostgresStore, migrationSql } from '../src/stores/postgres.js'
-import { createRedisStore } from '../src/stores/redis.js'
-import { createDurableObjectStore, TokenStoreObject } from '../src/stores/durable-objects.js'
-import { createSqliteStore } from '../src/stores/sqlite.js'
-import { createTestTokens } from '../src/testing/index.js'
+} from '../packages/issuers/src/security-events.js'
+import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
+import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
+import { createSessionRoutes } from '../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../packages/tokenlib/src/stores/replica.js'
+import { createPostgresStore, migrationSql } from '../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore } from '../packages/tokenlib/src/stores/redis.js'
+import {
+  createDurableObjectStore,
+  TokenStoreObject,
+} from '../packages/tokenlib/src/stores/durable-objects.js'
+import { createSqliteStore } from '../packages/tokenlib/src/stores/sqlite.js'
+import { createTestTokens } from '../packages/tokenlib/src/testing/index.js'
 import { SECRET, withBearer } from './helpers/manager.js'
 import { naming } from './helpers/naming.js'
 import { createRevocable } from './helpers/revocable.js'

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { describe, expect, test } from 'vitest'
-import type * as client from '../src/client/index.js'
-import type * as errors from '../src/errors.js'
+import type * as client from '../packages/client/src/index.js'
+import type * as errors from '../packages/tokenlib/src/errors.js'
 
 // What needs no Node module must not import one: a browser application handles errors too.
 describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform) => {
@@ -26,7 +26,7 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
     expect(isTokenError(new Error('TOKEN_EXPIRED'))).toBe(false)
   })
 
-  test('tokenlib/client is bundled, and creates a client without sending anything', async () => {
+  test('@tokenlib/client is bundled, and creates a client without sending anything', async () => {
     const { outputFiles } = await bundle("export { createTokenClient } from './client/index.js'")
     const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
     const { createTokenClient } = (await import(`data:text/javascript;base64,${code}`)) as typeof client

@@ -4,7 +4,7 @@ import { APP_FILTER, APP_GUARD } from '@nestjs/core'
 import { WebSocketGateway, WebSocketServer } from '@nestjs/websockets'
 import { TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
 import * as tokenlib from 'tokenlib/nest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import type { Server } from 'ws'
 import { checkPassword, describeUser } from './users.js'
 

@@ -12,7 +12,7 @@ const policy = "default-src 'self'; frame-ancestors 'none'"
 app.useStaticAssets(fileURLToPath(new URL('public', import.meta.url)), {
   setHeaders: (response) => void response.setHeader('content-security-policy', policy),
 })
-const client = fileURLToPath(import.meta.resolve('tokenlib/client/bundle'))
+const client = fileURLToPath(import.meta.resolve('@tokenlib/client/bundle'))
 app.useStaticAssets(client, { prefix: '/client.js' })
 
 // Sockets of this page only, each for as long as the session of its user.

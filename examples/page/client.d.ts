@@ -1,2 +1,2 @@
 // The example application serves the client as one file beside the page.
-export * from 'tokenlib/client'
+export * from '@tokenlib/client'

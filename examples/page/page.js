@@ -2,7 +2,7 @@
 import { createTokenClient, TokenClientError } from './client.js'
 import { addEvent, find, setText, show, showDevices, showNotice, showValues } from './view.js'
 
-/** @typedef {import('tokenlib/client').TokenSession} Session */
+/** @typedef {import('@tokenlib/client').TokenSession} Session */
 
 const POLL_MS = 2000
 const TICK_MS = 250

@@ -82,7 +82,7 @@ const MAX_EVENTS = 100
  * @param {readonly Device[]} devices
  * @param {(device: Device) => void} end
  *
- * @typedef {import('tokenlib/client').ListedSession} Device
+ * @typedef {import('@tokenlib/client').ListedSession} Device
  */
 export function showDevices(devices, end) {
   const list = find('device-list')

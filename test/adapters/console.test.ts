@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createConsole } from '../../src/routes/console.js'
+import { createConsole } from '../../packages/console/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { OWN_PAGE, readLive } from '../routes/console-fixture.js'
 import { MOUNTS } from './mounted.js'

@@ -1,6 +1,6 @@
 import { Elysia, t } from 'elysia'
 import { describe, expect, test } from 'vitest'
-import { enforce, handleErrors, inject } from '../../src/adapters/elysia.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/elysia.js'
 import { createManager } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
 

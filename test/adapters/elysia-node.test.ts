@@ -4,7 +4,7 @@ import { node } from '@elysiajs/node'
 import { type Context, Elysia } from 'elysia'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { enforce, handleErrors, inject } from '../../src/adapters/elysia.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/elysia.js'
 import { createManager } from '../helpers/manager.js'
 import { toHttpText } from '../helpers/requests.js'
 

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { describe, expect, test } from 'vitest'
-import { enforce, handleErrors, inject } from '../../src/adapters/elysia.js'
-import * as fetchAdapter from '../../src/adapters/fetch.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/elysia.js'
+import * as fetchAdapter from '../../packages/tokenlib/src/frameworks/fetch.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

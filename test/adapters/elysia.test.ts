@@ -1,7 +1,12 @@
 import { type Context, Elysia, NotFoundError } from 'elysia'
 import { describe, expect, test } from 'vitest'
-import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/elysia.js'
-import { type Dependency, MissingTokenError, setAccessCookies, unsetCookies } from '../../src/index.js'
+import { enforce, handleErrors, inject, sendCookies } from '../../packages/tokenlib/src/frameworks/elysia.js'
+import {
+  type Dependency,
+  MissingTokenError,
+  setAccessCookies,
+  unsetCookies,
+} from '../../packages/tokenlib/src/index.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'

@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { serveNode } from '../../examples/server.js'
-import { enforce, handleErrors, inject } from '../../src/adapters/express.js'
-import { MissingTokenError, TokenError } from '../../src/index.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/express.js'
+import { MissingTokenError, TokenError } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 // What every adapter does is in matrix.test.ts.

@@ -1,7 +1,7 @@
 import formbody from '@fastify/formbody'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { enforce, handleErrors, inject } from '../../src/adapters/fastify.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/fastify.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
 

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { enforce, handleErrors } from '../../src/adapters/fastify.js'
+import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/fastify.js'
 import { createManager } from '../helpers/manager.js'
 
 // What every adapter does is in matrix.test.ts.

@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { describe, expect, test } from 'vitest'
-import { describeSecurity, enforce, inject } from '../../src/adapters/fastify.js'
-import { securitySchemes } from '../../src/http/openapi.js'
+import { describeSecurity, enforce, inject } from '../../packages/tokenlib/src/frameworks/fastify.js'
+import { securitySchemes } from '../../packages/tokenlib/src/routes/openapi.js'
 import { createManager } from '../helpers/manager.js'
 
 const { tokens } = createManager()

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { enforce, handleErrors, inject } from '../../src/adapters/fastify.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/fastify.js'
 import { createManager } from '../helpers/manager.js'
 import { toHttpText } from '../helpers/requests.js'
 

@@ -2,8 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test, vi } from 'vitest'
-import { enforce, type FetchHandler, handleErrors, inject, sendCookies } from '../../src/adapters/fetch.js'
-import { MissingTokenError, TokenDecodeError } from '../../src/index.js'
+import {
+  enforce,
+  type FetchHandler,
+  handleErrors,
+  inject,
+  sendCookies,
+} from '../../packages/tokenlib/src/frameworks/fetch.js'
+import { MissingTokenError, TokenDecodeError } from '../../packages/tokenlib/src/index.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

@@ -14,8 +14,8 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import type { TokenPayload } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import type { TokenPayload } from '../../packages/tokenlib/src/index.js'
 import { countAttachments } from '../helpers/count-attachments.js'
 import { createManager } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'

@@ -10,8 +10,8 @@ import {
   toWebRequest,
 } from 'h3-1'
 import { afterEach, expect, test } from 'vitest'
-import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/h3.js'
-import { isTokenError, toErrorResponse } from '../../src/index.js'
+import { enforce, handleErrors, inject, sendCookies } from '../../packages/tokenlib/src/frameworks/h3.js'
+import { isTokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 const { tokens } = createManager()

@@ -3,8 +3,8 @@ import { toNodeHandler } from 'h3/node'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { serveNode } from '../../examples/server.js'
-import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/h3.js'
-import { isTokenError, TokenExpiredError } from '../../src/index.js'
+import { enforce, handleErrors, inject, sendCookies } from '../../packages/tokenlib/src/frameworks/h3.js'
+import { isTokenError, TokenExpiredError } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 // What every adapter does is in matrix.test.ts.

@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { describe, expect, test } from 'vitest'
-import { enforce, handleErrors, inject } from '../../src/adapters/hono.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/hono.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
 

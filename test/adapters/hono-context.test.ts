@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { enforce, fromContext, handleErrors, inject } from '../../src/adapters/hono.js'
-import { MissingTokenError, TokenConfig, TokenManager } from '../../src/index.js'
+import { enforce, fromContext, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/hono.js'
+import { MissingTokenError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { SECRET, withBearer } from '../helpers/manager.js'
 
 interface AppEnv {

@@ -1,9 +1,9 @@
 import { type Context, type ErrorHandler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { describe, expect, test } from 'vitest'
-import { sendCookies as sendFetchCookies } from '../../src/adapters/fetch.js'
-import { enforce, handleErrors, inject, sendCookies } from '../../src/adapters/hono.js'
-import type { RequestSource } from '../../src/index.js'
+import { sendCookies as sendFetchCookies } from '../../packages/tokenlib/src/frameworks/fetch.js'
+import { enforce, handleErrors, inject, sendCookies } from '../../packages/tokenlib/src/frameworks/hono.js'
+import type { RequestSource } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 // What every adapter does is in matrix.test.ts.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { handleErrors, implicitRefresh } from '../../src/adapters/fetch.js'
-import { refreshImplicitly } from '../../src/index.js'
+import { handleErrors, implicitRefresh } from '../../packages/tokenlib/src/frameworks/fetch.js'
+import { refreshImplicitly } from '../../packages/tokenlib/src/index.js'
 import { logIn } from './logged-in.js'
 
 // The server has renewed the tokens, and the client never gets them. The grace is a minute long.

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { refreshImplicitly, type TokenManager } from '../../src/index.js'
+import { refreshImplicitly, type TokenManager } from '../../packages/tokenlib/src/index.js'
 import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
 import { advance, outcomeOf } from '../helpers/revocable.js'
 import { logIn, TOKEN_COOKIES } from './logged-in.js'

@@ -3,7 +3,7 @@ import Koa, { type Middleware } from 'koa'
 import mount from 'koa-mount'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type RunningServer, serveNode } from '../../examples/server.js'
-import { assertRouter, enforce, handleErrors, inject } from '../../src/adapters/koa.js'
+import { assertRouter, enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/koa.js'
 import { createManager } from '../helpers/manager.js'
 
 const { tokens } = createManager()

@@ -3,8 +3,8 @@ import { Router, type RouterContext } from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { serveNode } from '../../examples/server.js'
-import { enforce, handleErrors, inject } from '../../src/adapters/koa.js'
-import { MissingTokenError } from '../../src/index.js'
+import { enforce, handleErrors, inject } from '../../packages/tokenlib/src/frameworks/koa.js'
+import { MissingTokenError } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 // What every adapter does is in matrix.test.ts.

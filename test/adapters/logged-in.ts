@@ -3,8 +3,8 @@ import {
   setAccessCookies,
   setRefreshCookies,
   type TokenConfigOptions,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'

@@ -9,8 +9,8 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { type RequestToken, TokenManager, type TokenPayload } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { type RequestToken, TokenManager, type TokenPayload } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { type Send, serve } from '../helpers/nest.js'
 

@@ -14,8 +14,12 @@ import {
 } from '@nestjs/common'
 import { APP_FILTER } from '@nestjs/core'
 import { describe, expect, test, vi } from 'vitest'
-import { enforce, TokenExceptionFilter, TokenModule } from '../../src/adapters/nest/index.js'
-import { TokenExpiredError, toErrorResponse } from '../../src/index.js'
+import {
+  enforce,
+  TokenExceptionFilter,
+  TokenModule,
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { TokenExpiredError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve, type ServeOptions } from '../helpers/nest.js'
 

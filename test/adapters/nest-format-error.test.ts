@@ -11,9 +11,9 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { type FormatError, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { type FormatError, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { GATEWAY_PLATFORMS } from '../helpers/gateway-clients.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'

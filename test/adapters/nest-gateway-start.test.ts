@@ -26,8 +26,8 @@ import {
   RefreshTokenGuard,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { TokenManager } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { TokenManager } from '../../packages/tokenlib/src/index.js'
 import { GATEWAY_PLATFORMS } from '../helpers/gateway-clients.js'
 import { createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'

@@ -17,9 +17,9 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { type RequestToken, TokenManager, type TokenPayload } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { type RequestToken, TokenManager, type TokenPayload } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { GATEWAY_PLATFORMS } from '../helpers/gateway-clients.js'
 import { createClock, createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'

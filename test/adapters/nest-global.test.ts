@@ -12,8 +12,13 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import type { RequestToken, TokenDependency, TokenManager, TokenPayload } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import type {
+  RequestToken,
+  TokenDependency,
+  TokenManager,
+  TokenPayload,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve, type ServeOptions } from '../helpers/nest.js'
 

@@ -16,8 +16,8 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { type Dependency, type RequestToken, type TokenPayload } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { type Dependency, type RequestToken, type TokenPayload } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
 import { createRevocable, toPair } from '../helpers/revocable.js'

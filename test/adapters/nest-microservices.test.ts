@@ -1,7 +1,13 @@
 import { Controller, Get, Module, SetMetadata, type Type, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import { describe, expect, test } from 'vitest'
-import { AccessTokenGuard, enforce, Public, TokenGuard, TokenModule } from '../../src/adapters/nest/index.js'
+import {
+  AccessTokenGuard,
+  enforce,
+  Public,
+  TokenGuard,
+  TokenModule,
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import { createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'
 

@@ -11,8 +11,8 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { TokenConfig, TokenManager, type TokenPayload } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { TokenConfig, TokenManager, type TokenPayload } from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'
 

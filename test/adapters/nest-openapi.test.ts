@@ -13,8 +13,11 @@ import {
   SessionModule,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { describeSessionRoutes, type OpenApiOperation } from '../../src/routes/session-routes.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import {
+  describeSessionRoutes,
+  type OpenApiOperation,
+} from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'
 import { createRevocable } from '../helpers/revocable.js'

@@ -6,8 +6,8 @@ import {
   Token,
   TokenExceptionFilter,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import { MissingTokenError, type RequestToken } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { MissingTokenError, type RequestToken } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
 import { csrfOf } from '../helpers/requests.js'

@@ -24,10 +24,10 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
-import type { TokenConfigOptions } from '../../src/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
-import { sessionRoutesContract } from '../../src/testing/index.js'
+import { sessionRoutesContract } from '../../packages/contracts/src/index.js'
 import { PLATFORMS, serve, type ServeOptions, start } from '../helpers/nest.js'
 
 const BEARER = { JWT_TOKEN_LOCATION: 'headers' } as const

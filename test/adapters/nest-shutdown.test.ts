@@ -1,9 +1,13 @@
 import { EventEmitter, once } from 'node:events'
 import { Controller, Get, Logger, UseGuards } from '@nestjs/common'
 import { expect, test, vi } from 'vitest'
-import { AccessTokenGuard, getTokenManagerToken, TokenModule } from '../../src/adapters/nest/index.js'
-import { type RevocationStore, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  AccessTokenGuard,
+  getTokenManagerToken,
+  TokenModule,
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { type RevocationStore, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createManager } from '../helpers/manager.js'
 import { start } from '../helpers/nest.js'
 

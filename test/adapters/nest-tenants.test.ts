@@ -13,14 +13,14 @@ import {
   TokenExceptionFilter,
   TokenGuard,
   TokenModule,
-} from '../../src/adapters/nest/index.js'
+} from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import {
   chooseManager,
   type RequestToken,
   TokenIssuerError,
   type TokenManager,
   type TokenPayload,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { PLATFORMS, serve, type ServeOptions, start } from '../helpers/nest.js'
 

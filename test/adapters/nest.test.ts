@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { applicationContract } from 'tokenlib/testing'
+import { applicationContract } from '@tokenlib/contracts'
 import { createApplication } from '../../examples/application.js'
 import { start, startOnFastify } from '../../examples/nest.js'
 

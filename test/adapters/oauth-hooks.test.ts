@@ -3,7 +3,7 @@ import {
   clientCredentials,
   createRevocationRoute,
   type RevocationRouteOptions,
-} from '../../src/routes/oauth-routes.js'
+} from '../../packages/issuers/src/oauth-routes.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { basic, client, type TestClient } from '../routes/oauth-fixture.js'
 import { MOUNTS } from './mounted.js'

@@ -4,15 +4,15 @@ import express from 'express'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serveFetch, serveNode } from '../../examples/server.js'
-import { mount as mountElysia } from '../../src/adapters/elysia.js'
-import { mount as mountExpress } from '../../src/adapters/express.js'
-import { mount as mountFastify } from '../../src/adapters/fastify.js'
-import type { MountableRoutes } from '../../src/http/mountable-routes.js'
+import { mount as mountElysia } from '../../packages/tokenlib/src/frameworks/elysia.js'
+import { mount as mountExpress } from '../../packages/tokenlib/src/frameworks/express.js'
+import { mount as mountFastify } from '../../packages/tokenlib/src/frameworks/fastify.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
 import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../../src/routes/oauth-routes.js'
+} from '../../packages/issuers/src/oauth-routes.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { basic, client } from '../routes/oauth-fixture.js'
 import { MOUNTS } from './mounted.js'

@@ -2,13 +2,13 @@ import express from 'express'
 import Fastify from 'fastify'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serveNode } from '../../examples/server.js'
-import { mount } from '../../src/adapters/express.js'
-import { mount as mountFastify } from '../../src/adapters/fastify.js'
+import { mount } from '../../packages/tokenlib/src/frameworks/express.js'
+import { mount as mountFastify } from '../../packages/tokenlib/src/frameworks/fastify.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../src/routes/security-events.js'
+} from '../../packages/issuers/src/security-events.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
   accessToken,

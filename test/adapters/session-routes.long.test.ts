@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
-import { sessionRoutesContract } from '../../src/testing/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { sessionRoutesContract } from '../../packages/contracts/src/index.js'
 import { MOUNTS } from './mounted.js'
 
 // Every framework but those of session-routes.test.ts. Behind a body parser, malformed bodies are answered by the parser. Nest has a module of its own for these routes.

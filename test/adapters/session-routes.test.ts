@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
-import { sessionRoutesContract } from '../../src/testing/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { sessionRoutesContract } from '../../packages/contracts/src/index.js'
 import { MOUNTS } from './mounted.js'
 
 // One with Node's requests and one with those of Fetch; session-routes.long.test.ts has the others.

@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager, type UpgradePolicy } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+import {
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+  type UpgradePolicy,
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, PATIENT, SECRET } from '../helpers/manager.js'
 import { type EchoClient, SOCKET_SERVERS } from '../helpers/socket-servers.js'
 

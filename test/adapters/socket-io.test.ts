@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { Server, type Socket } from 'socket.io'
 import { io } from 'socket.io-client'
 import { afterEach, expect, test, vi } from 'vitest'
-import { protectSocketIo, type SocketIoProtection, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { protectSocketIo, type SocketIoProtection, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createManager } from '../helpers/manager.js'
 
 const ended: (() => unknown)[] = []

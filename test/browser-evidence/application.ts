@@ -1,13 +1,19 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import express from 'express'
 import { Redis } from 'ioredis'
-import { enforce, handleErrors, implicitRefresh, inject, mount } from '../../src/adapters/express.js'
-import { TokenConfig, type TokenEventName, TokenManager } from '../../src/index.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { createRedisStore } from '../../src/stores/redis.js'
-import { createSqliteStore } from '../../src/stores/sqlite.js'
+import {
+  enforce,
+  handleErrors,
+  implicitRefresh,
+  inject,
+  mount,
+} from '../../packages/tokenlib/src/frameworks/express.js'
+import { TokenConfig, type TokenEventName, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
+import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
 import type { ApplicationSettings, LogLine } from './open-site.js'
 import { withRule } from './other-rules.js'
 import { PAGE, PAGE_SCRIPT } from './page.js'

@@ -1,7 +1,7 @@
-import { FOREVER } from '../../src/revocation/revocation.js'
-import { type PresentedToken, ROOT, type Rotation } from '../../src/revocation/rotation.js'
-import type { SessionStore } from '../../src/revocation/session-store.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { type PresentedToken, ROOT, type Rotation } from '../../packages/tokenlib/src/revocation/rotation.js'
+import type { SessionStore } from '../../packages/tokenlib/src/revocation/session-store.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { findRule, type RuleSession } from '../rotation-compared/rules.js'
 
 /** The rule of our stores, which need no wrapper. */

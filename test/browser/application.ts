@@ -9,7 +9,7 @@ import {
   type TokenManager,
   type RefreshedTokens,
   unsetCookies,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 
 /** What the application said to a request, and how the browser had marked the request. */
 export interface Answer {

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { TokenConfigOptions } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { openSites, type SiteOrigins } from './open-sites.js'
 import { createVisitor, selfSubmitting } from './visitor.js'
 

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import type { TokenConfigOptions } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { csrfOf } from '../helpers/requests.js'
 import { HOST_NAMES, openSites } from './open-sites.js'
 import { createVisitor, selfSubmitting } from './visitor.js'

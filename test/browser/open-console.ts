@@ -5,9 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import type { Browser, Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
-import { setAccessCookies, TokenConfig, type TokenEvents, TokenManager } from '../../src/index.js'
-import { createConsole } from '../../src/routes/console.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  setAccessCookies,
+  TokenConfig,
+  type TokenEvents,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { createConsole } from '../../packages/console/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 
 /** An application with two consoles on real HTTP, and a page of somebody else. */
 export interface ConsoleSite {

@@ -1,7 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { assertClaims, type ClaimRules, isCurrent, type StandardClaims } from '../../src/claims/payload.js'
+import {
+  assertClaims,
+  type ClaimRules,
+  isCurrent,
+  type StandardClaims,
+} from '../../packages/tokenlib/src/tokens/payload.js'
 import {
   TokenAudienceError,
   type TokenConfigOptions,
@@ -10,7 +15,7 @@ import {
   TokenIssuerError,
   TokenNotYetValidError,
   TokenSignatureError,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 

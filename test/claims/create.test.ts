@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CreateTokenOptions, TokenConfigOptions } from '../../src/index.js'
+import type { CreateTokenOptions, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager, NOW, openToken } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
 

@@ -8,8 +8,8 @@ import {
   TokenConfig,
   TokenExpiredError,
   TokenManager,
-} from '../../src/index.js'
-import { assertSerializable } from '../../src/claims/extra-claims.js'
+} from '../../packages/tokenlib/src/index.js'
+import { assertSerializable } from '../../packages/tokenlib/src/tokens/extra-claims.js'
 import { createClock, createManager, openToken, SECRET } from '../helpers/manager.js'
 
 const build = <Input extends object, Output extends object>(

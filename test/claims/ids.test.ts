@@ -6,7 +6,7 @@ import {
   readTokenStart,
   systemRandom,
   toTimedId,
-} from '../../src/claims/ids.js'
+} from '../../packages/tokenlib/src/tokens/ids.js'
 import { NOW } from '../helpers/manager.js'
 
 const ms = NOW * 1000

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { type CreateTokenOptions, hasScopes, TokenConfig, TokenManager } from '../../src/index.js'
-import { parseClaims } from '../../src/claims/payload.js'
-import { assertSerializable } from '../../src/claims/extra-claims.js'
-import { readTokenStart } from '../../src/claims/ids.js'
+import {
+  type CreateTokenOptions,
+  hasScopes,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { parseClaims } from '../../packages/tokenlib/src/tokens/payload.js'
+import { assertSerializable } from '../../packages/tokenlib/src/tokens/extra-claims.js'
+import { readTokenStart } from '../../packages/tokenlib/src/tokens/ids.js'
 import { createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 

@@ -9,8 +9,8 @@ import {
   timeSinceIssued,
   timeUntilExpiry,
   TokenDecodeError,
-} from '../../src/index.js'
-import { parseClaims, RESERVED_CLAIMS } from '../../src/claims/payload.js'
+} from '../../packages/tokenlib/src/index.js'
+import { parseClaims, RESERVED_CLAIMS } from '../../packages/tokenlib/src/tokens/payload.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
 
 const { tokens, clock } = createManager()

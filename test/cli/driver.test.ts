@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hidePassword, unavailable } from '../../src/cli/driver.js'
+import { hidePassword, unavailable } from '../../packages/cli/src/driver.js'
 
 test.each([
   ['redis://127.0.0.1:6379/0', 'redis://127.0.0.1:6379/0'],

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { systemClock } from '../../src/time.js'
-import { safeLines } from '../../src/cli/safe-text.js'
-import { toCount, toIsoTime, toPrintable, toRelative } from '../../src/cli/words.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { systemClock } from '../../packages/tokenlib/src/time.js'
+import { safeLines } from '../../packages/cli/src/safe-text.js'
+import { toCount, toIsoTime, toPrintable, toRelative } from '../../packages/cli/src/words.js'
 import { SECRET } from '../helpers/manager.js'
 import { runCommand } from './test-terminal.js'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { calculateJwkThumbprint, exportJWK, importSPKI } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, type Jwk, TokenConfig, TokenManager } from '../../src/index.js'
+import { type Algorithm, type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { ALL_ALGORITHMS } from '../helpers/keys.js'
 import { runCommand } from './test-terminal.js'
 

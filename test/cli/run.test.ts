@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { wantsColours } from '../../src/cli/terminal.js'
+import { wantsColours } from '../../packages/cli/src/terminal.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { runCommand } from './test-terminal.js'
 

@@ -1,6 +1,6 @@
-import { run } from '../../src/cli/run.js'
-import { safe } from '../../src/cli/safe-text.js'
-import type { Terminal } from '../../src/cli/terminal.js'
+import { run } from '../../packages/cli/src/run.js'
+import { safe } from '../../packages/cli/src/safe-text.js'
+import type { Terminal } from '../../packages/cli/src/terminal.js'
 
 /** How a test answers for the outside. */
 export interface TestOutside {

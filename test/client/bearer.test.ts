@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createTokenClient, TokenClientError } from '../../src/client/index.js'
+import { createTokenClient, TokenClientError } from '../../packages/client/src/index.js'
 import { ADA, BOB, createSignal, hold, openServer, unavailable } from './open-server.js'
 
 const EXPIRED = 16 * 60

@@ -7,23 +7,23 @@ import { describeWithBrowsers } from '../helpers/servers/describe-with-servers.j
 import { openServer } from './open-server.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const file = createRequire(import.meta.url).resolve('tokenlib/client/bundle')
+const file = createRequire(import.meta.url).resolve('@tokenlib/client/bundle')
 
 describe('the client in one file', () => {
   test('is found by CommonJS and by ES modules', () => {
     const run = (...program: string[]) =>
       execFileSync(process.execPath, program, { cwd: root, encoding: 'utf8' }).trim()
-    const required = run('-p', `require.resolve('tokenlib/client/bundle')`)
+    const required = run('-p', `require.resolve('@tokenlib/client/bundle')`)
     const imported = `import { fileURLToPath } from 'node:url'
-      console.log(fileURLToPath(import.meta.resolve('tokenlib/client/bundle')))`
+      console.log(fileURLToPath(import.meta.resolve('@tokenlib/client/bundle')))`
     expect([required, run('--input-type=module', '-e', imported)]).toEqual([file, file])
   })
 
-  test('imports nothing, and exports what tokenlib/client exports', async () => {
+  test('imports nothing, and exports what @tokenlib/client exports', async () => {
     expect(readFileSync(file, 'utf8')).not.toMatch(/\bimport\b|\brequire\b/)
     const [bundle, client] = [
       (await import(/* @vite-ignore */ file)) as object,
-      await import('../../src/client/index.js'),
+      await import('../../packages/client/src/index.js'),
     ]
     expect(Object.keys(bundle).toSorted()).toEqual(Object.keys(client).toSorted())
   })

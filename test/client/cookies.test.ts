@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type RefreshedTokens, setRefreshCookies } from '../../src/index.js'
+import { type RefreshedTokens, setRefreshCookies } from '../../packages/tokenlib/src/index.js'
 import { ADA, BOB, hold, openServer } from './open-server.js'
 
 const EXPIRED = 16 * 60

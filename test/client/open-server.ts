@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { createAdaptorServer } from '@hono/node-server'
 import { build } from 'esbuild'
 import { onTestFinished } from 'vitest'
-import { createTokenClient, type TokenClientOptions } from '../../src/client/index.js'
-import { enforce, handleErrors, mount } from '../../src/adapters/fetch.js'
-import type { TokenConfigOptions } from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { createTokenClient, type TokenClientOptions } from '../../packages/client/src/index.js'
+import { enforce, handleErrors, mount } from '../../packages/tokenlib/src/frameworks/fetch.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRevocable } from '../helpers/revocable.js'
 
@@ -132,7 +132,7 @@ const page = (content: string, type: string): Response =>
   new Response(content, { headers: { 'content-type': type } })
 
 async function bundleClient(): Promise<string> {
-  const entryPoints = [fileURLToPath(new URL('../../src/client/index.ts', import.meta.url))]
+  const entryPoints = [fileURLToPath(new URL('../../packages/client/src/index.ts', import.meta.url))]
   const { outputFiles } = await build({ entryPoints, bundle: true, format: 'esm', write: false })
   return outputFiles[0]?.text ?? ''
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TokenConfigOptions, TokenManager } from '../../src/index.js'
+import type { TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { findFreePort } from '../helpers/servers/free-port.js'
 import { createRandom } from '../helpers/race-logout.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'

@@ -1,4 +1,4 @@
-import type { TokenManager } from '../../src/index.js'
+import type { TokenManager } from '../../packages/tokenlib/src/index.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
 import { atLeast, atMost, exactly, type FigureRules } from './harness/figures.js'
 import {

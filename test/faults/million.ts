@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RevocationStore } from '../../src/index.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { redisCommand } from '../helpers/servers/redis-command.js'
 import { runSql } from '../helpers/servers/start-postgres.js'
 import { exactly, type FigureRules, percentile } from './harness/figures.js'

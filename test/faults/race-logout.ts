@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RevocationStore } from '../../src/index.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
 import { atLeast, exactly, type FigureRules } from './harness/figures.js'
 import { createTokens, migrate, openStore, PATIENT, type Place } from './harness/place.js'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TokenConfigOptions } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
 import { countWaiting } from './harness/count-waiting.js'
 import { atLeast, atMost, exactly, type FigureRules } from './harness/figures.js'

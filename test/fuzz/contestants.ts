@@ -1,6 +1,11 @@
 import { type CryptoKey, errors, importSPKI, jwtVerify, type JWTPayload } from 'jose'
 import { webcrypto } from 'node:crypto'
-import { isTokenError, TokenConfig, TokenManager, type TokenPayload } from '../../src/index.js'
+import {
+  isTokenError,
+  TokenConfig,
+  TokenManager,
+  type TokenPayload,
+} from '../../packages/tokenlib/src/index.js'
 import type { Binding, Setup } from './setups.js'
 
 /** What a contestant says about a token. */

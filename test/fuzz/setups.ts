@@ -1,6 +1,11 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK } from 'jose'
-import { type Algorithm, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import {
+  type Algorithm,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { ALL_ALGORITHMS } from '../helpers/keys.js'
 import {
   createEcKey,

@@ -1,5 +1,5 @@
 import { queryObjects } from 'node:v8'
-import { attach } from '../../src/request/view.js'
+import { attach } from '../../packages/tokenlib/src/http/view.js'
 
 const sample = {}
 attach(sample, {}, null)

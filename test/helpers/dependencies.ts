@@ -4,9 +4,9 @@ import {
   type Dependency,
   type DependencyValues,
   type NamedDependencies,
-} from '../../src/manager/dependencies.js'
-import { type RequestSource, toRequestView } from '../../src/request/request-source.js'
-import type { RequestReader } from '../../src/request/view.js'
+} from '../../packages/tokenlib/src/requests/dependencies.js'
+import { type RequestSource, toRequestView } from '../../packages/tokenlib/src/http/request-source.js'
+import type { RequestReader } from '../../packages/tokenlib/src/http/view.js'
 
 const reader: RequestReader<RequestSource> = {
   readHeader: () => null,

@@ -8,8 +8,8 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { type Forgery, flipS, forge } from '../security/harness/forge.js'
 import { createKeyPair } from './keys.js'
 import { createClock, NOW, PATIENT, SECRET } from './manager.js'

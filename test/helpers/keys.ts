@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { Algorithm, TokenConfigOptions } from '../../src/index.js'
+import type { Algorithm, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { SECRET } from './manager.js'
 
 export interface KeyPair {

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { SignFunction } from '../../src/index.js'
+import type { SignFunction } from '../../packages/tokenlib/src/index.js'
 
 /** How a KMS answers from now on. `raw` and `der` are the two forms of ECDSA signatures. */
 export type KmsBehaviour =

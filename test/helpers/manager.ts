@@ -1,4 +1,4 @@
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
 
 /** Long enough for HS512. */
 export const SECRET = 'a-test-secret-that-is-long-enough-for-every-hmac-algorithm-there-is'

@@ -4,7 +4,7 @@ import {
   type TokenConfigOptions,
   TokenManager,
   type RevocationStore,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createClock, NOW, PATIENT } from './manager.js'
 
 /** A moment so many seconds after the time that a test clock shows first. */

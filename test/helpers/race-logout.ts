@@ -1,4 +1,4 @@
-import type { TokenManager, TokenPair, RevocationStore } from '../../src/index.js'
+import type { TokenManager, TokenPair, RevocationStore } from '../../packages/tokenlib/src/index.js'
 
 /** Random numbers from 0 to below `limit` that a seed repeats (mulberry32). */
 export function createRandom(seed: number): (limit: number) => number {

@@ -8,8 +8,8 @@ import {
   TokenManager,
   type TokenManagerOptions,
   type TokenPair,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, PATIENT, SECRET } from './manager.js'
 
 interface Given extends Pick<

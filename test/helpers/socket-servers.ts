@@ -9,8 +9,8 @@ import { Hono } from 'hono'
 import { Server as SocketIo } from 'socket.io'
 import { io } from 'socket.io-client'
 import { WebSocket, WebSocketServer } from 'ws'
-import * as fastifyAdapter from '../../src/adapters/fastify.js'
-import * as honoAdapter from '../../src/adapters/hono.js'
+import * as fastifyAdapter from '../../packages/tokenlib/src/frameworks/fastify.js'
+import * as honoAdapter from '../../packages/tokenlib/src/frameworks/hono.js'
 import {
   acceptUpgrade,
   type AuthenticatedUpgrade,
@@ -18,7 +18,7 @@ import {
   type RequestSource,
   type TokenManager,
   type UpgradePolicy,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 
 /** A client of a server that says what it hears. */
 export interface EchoClient {

@@ -1,6 +1,11 @@
 import { type KeyObject, sign } from 'node:crypto'
-import { findSigner, parseCompact, parseHeader, TOKEN_TYPES } from '../../src/jws/compact.js'
-import type { IssuerKeys } from '../../src/issuers/issuer-keys.js'
+import {
+  findSigner,
+  parseCompact,
+  parseHeader,
+  TOKEN_TYPES,
+} from '../../packages/tokenlib/src/tokens/compact.js'
+import type { IssuerKeys } from '../../packages/tokenlib/src/issuers/issuer-keys.js'
 
 /** Whether the keys of an issuer verify an ES256 token that this key signs; false also if they must be loaded first. */
 export function verifyWithKeys(keys: IssuerKeys, key: KeyObject, kid: string): boolean {

@@ -3,7 +3,11 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { acceptUpgrade, type AuthenticatedUpgrade, type UpgradePolicy } from '../../src/index.js'
+import {
+  acceptUpgrade,
+  type AuthenticatedUpgrade,
+  type UpgradePolicy,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 const { tokens } = createManager()

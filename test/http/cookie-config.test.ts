@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, setAccessCookies, type TokenConfigOptions } from '../../src/index.js'
+import {
+  ConfigurationError,
+  setAccessCookies,
+  type TokenConfigOptions,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 const CRLF = 'a\r\nSet-Cookie: x=y'

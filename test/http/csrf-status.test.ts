@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { CsrfError, MissingCsrfTokenError, toErrorResponse } from '../../src/index.js'
-import { enforce, handleErrors } from '../../src/adapters/fetch.js'
-import { createRefusal } from '../../src/http/accept-upgrade.js'
-import { createConsole } from '../../src/routes/console.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { CsrfError, MissingCsrfTokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
+import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/fetch.js'
+import { createRefusal } from '../../packages/tokenlib/src/sockets/accept-upgrade.js'
+import { createConsole } from '../../packages/console/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 // A client tells a CSRF refusal by its code. It must not have to know which part of the library has answered.

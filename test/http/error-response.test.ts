@@ -24,7 +24,7 @@ import {
   TokenSignatureError,
   TokenTypeError,
   toErrorResponse,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 type Case = readonly [name: string, error: TokenError, code: string, status: number, attribute: string | null]

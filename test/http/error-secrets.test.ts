@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { type RequestSource, type TokenError, toErrorResponse } from '../../src/index.js'
+import { type RequestSource, type TokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest, csrfOf } from '../helpers/requests.js'
 

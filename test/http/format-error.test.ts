@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
-import { type FormatError, MissingTokenError, TokenManager, toErrorResponse } from '../../src/index.js'
-import { handleErrors } from '../../src/adapters/fetch.js'
+import {
+  type FormatError,
+  MissingTokenError,
+  TokenManager,
+  toErrorResponse,
+} from '../../packages/tokenlib/src/index.js'
+import { handleErrors } from '../../packages/tokenlib/src/frameworks/fetch.js'
 import { createManager } from '../helpers/manager.js'
 
 const error = new MissingTokenError('No token found')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { securityRequirements, securitySchemes, TokenConfig } from '../../src/index.js'
+import { securityRequirements, securitySchemes, TokenConfig } from '../../packages/tokenlib/src/index.js'
 
 test('a bearer token in the Authorization header is an http scheme', () => {
   const config = new TokenConfig()

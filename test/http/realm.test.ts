@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest'
-import { handleErrors as elysia } from '../../src/adapters/elysia.js'
-import { handleErrors as express } from '../../src/adapters/express.js'
-import { handleErrors as fastify } from '../../src/adapters/fastify.js'
-import { handleErrors as fetch } from '../../src/adapters/fetch.js'
-import { handleErrors as h3 } from '../../src/adapters/h3.js'
-import { handleErrors as hono } from '../../src/adapters/hono.js'
-import { handleErrors as koa } from '../../src/adapters/koa.js'
-import { type ErrorResponseOptions, MissingTokenError, toErrorResponse } from '../../src/index.js'
+import { handleErrors as elysia } from '../../packages/tokenlib/src/frameworks/elysia.js'
+import { handleErrors as express } from '../../packages/tokenlib/src/frameworks/express.js'
+import { handleErrors as fastify } from '../../packages/tokenlib/src/frameworks/fastify.js'
+import { handleErrors as fetch } from '../../packages/tokenlib/src/frameworks/fetch.js'
+import { handleErrors as h3 } from '../../packages/tokenlib/src/frameworks/h3.js'
+import { handleErrors as hono } from '../../packages/tokenlib/src/frameworks/hono.js'
+import { handleErrors as koa } from '../../packages/tokenlib/src/frameworks/koa.js'
+import {
+  type ErrorResponseOptions,
+  MissingTokenError,
+  toErrorResponse,
+} from '../../packages/tokenlib/src/index.js'
 
 const HANDLERS: readonly [string, (options: ErrorResponseOptions) => unknown][] = Object.entries({
   elysia,

@@ -4,7 +4,7 @@ import {
   MissingTokenError,
   RevocationUnavailableError,
   toErrorResponse,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 
 const resourceMetadata = 'https://api.example/.well-known/oauth-protected-resource/v1?x=1'
 

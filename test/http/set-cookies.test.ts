@@ -5,7 +5,7 @@ import {
   setRefreshCookies,
   type TokenConfigOptions,
   TokenManager,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { parseSetCookie, parseSetCookies } from '../helpers/cookie-jar.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'

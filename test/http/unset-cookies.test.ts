@@ -6,7 +6,7 @@ import {
   unsetAccessCookies,
   unsetCookies,
   unsetRefreshCookies,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createCookieJar, parseSetCookie, parseSetCookies } from '../helpers/cookie-jar.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'

@@ -1,8 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenDecodeError, TokenManager, type TokenPayload } from '../../src/index.js'
-import { FOREVER, toRevocationKey, toStoredId } from '../../src/revocation/revocation.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  TokenConfig,
+  TokenDecodeError,
+  TokenManager,
+  type TokenPayload,
+} from '../../packages/tokenlib/src/index.js'
+import { FOREVER, toRevocationKey, toStoredId } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { RevocationStore, TokenManager } from '../../src/index.js'
-import { replicate } from '../../src/stores/replica.js'
+import type { RevocationStore, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

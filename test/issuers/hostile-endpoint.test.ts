@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { Jwk } from '../../src/jws/jose.js'
+import type { Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
 import {
   type Answer,
   createJwk,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type IssuerOptions, type Jwk, TokenConfig, TokenManager } from '../../src/index.js'
+import { type IssuerOptions, type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createForeign } from '../helpers/foreign.js'
 import { SECRET } from '../helpers/manager.js'
 

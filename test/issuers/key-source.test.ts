@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createIssuerKeys, type KeySource } from '../../src/issuers/key-source.js'
+import { createIssuerKeys, type KeySource } from '../../packages/tokenlib/src/issuers/key-source.js'
 import { ALGORITHMS, createJwk, createTestedKeys, headerOf } from '../helpers/key-server.js'
 
 const good = createJwk('good')

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { IssuerOptions } from '../../src/index.js'
+import type { IssuerOptions } from '../../packages/tokenlib/src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
-import { recheckUpgrade } from '../../src/manager/sockets.js'
+import { recheckUpgrade } from '../../packages/tokenlib/src/requests/sockets.js'
 
 const A = createForeign('https://a.example')
 const NEXT = createForeign('https://a.example', { kid: 'key-2' })

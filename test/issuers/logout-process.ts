@@ -1,7 +1,7 @@
 // Another process of the application, on the same store: answers every token that it is sent with the outcome of a check.
 import { Redis } from 'ioredis'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createRedisStore } from '../../src/stores/redis.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 
 const [url = '', namespace = '', issuer = '', audience = ''] = process.argv.slice(2)
 const tokens = new TokenManager({

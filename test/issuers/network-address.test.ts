@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { hostKindOf, isPublicAddress, lookUpAddresses } from '../../src/issuers/network-address.js'
+import {
+  hostKindOf,
+  isPublicAddress,
+  lookUpAddresses,
+} from '../../packages/tokenlib/src/issuers/network-address.js'
 
 const kindOf = (host: string): string => hostKindOf(new URL(`https://${host}/`).hostname)
 

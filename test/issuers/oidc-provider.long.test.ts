@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import {

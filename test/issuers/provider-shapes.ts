@@ -1,5 +1,12 @@
-import type { IssuerOptions } from '../../src/index.js'
-import { auth0, cognito, entra, keycloak, okta, type ProviderOptions } from '../../src/providers.js'
+import type { IssuerOptions } from '../../packages/tokenlib/src/index.js'
+import {
+  auth0,
+  cognito,
+  entra,
+  keycloak,
+  okta,
+  type ProviderOptions,
+} from '../../packages/issuers/src/providers.js'
 import { NOW } from '../helpers/manager.js'
 
 /** A JWT as a provider makes it: its header without `kid`, and its claims. */

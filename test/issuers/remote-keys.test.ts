@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { BoundKey } from '../../src/jws/algorithms.js'
+import type { BoundKey } from '../../packages/tokenlib/src/tokens/algorithms.js'
 import {
   createJwk,
   createTestedKeys,

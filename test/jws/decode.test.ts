@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { decodeWithoutVerifying } from '../../src/index.js'
+import { decodeWithoutVerifying } from '../../packages/tokenlib/src/index.js'
 import { createManager, openToken } from '../helpers/manager.js'
 
 const encode = (value: unknown): string =>

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/index.js'
+import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager } from '../helpers/manager.js'
 

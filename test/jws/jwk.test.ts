@@ -1,11 +1,15 @@
 import { createSecretKey } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, ConfigurationError, type TokenConfigOptions } from '../../src/index.js'
-import { importPrivateKey, importPublicKey } from '../../src/jws/asymmetric.js'
-import { importSecret } from '../../src/jws/secret.js'
-import { deriveKid, parseJwkText } from '../../src/jws/jwk.js'
-import { isJwk } from '../../src/jws/jose.js'
+import {
+  type Algorithm,
+  ConfigurationError,
+  type TokenConfigOptions,
+} from '../../packages/tokenlib/src/index.js'
+import { importPrivateKey, importPublicKey } from '../../packages/tokenlib/src/tokens/asymmetric.js'
+import { importSecret } from '../../packages/tokenlib/src/tokens/secret.js'
+import { deriveKid, parseJwkText } from '../../packages/tokenlib/src/tokens/jwk.js'
+import { isJwk } from '../../packages/tokenlib/src/tokens/jose.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 

@@ -1,6 +1,11 @@
 import { generateKeyPairSync, webcrypto } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type OwnKey, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import {
+  type OwnKey,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createClock, openToken, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'

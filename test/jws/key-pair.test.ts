@@ -6,7 +6,12 @@ import {
   type RSAPSSKeyPairKeyObjectOptions,
 } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type Algorithm, ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import {
+  type Algorithm,
+  ConfigurationError,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
 
 const ASYMMETRIC = ALL_ALGORITHMS.filter((algorithm) => !algorithm.startsWith('HS'))

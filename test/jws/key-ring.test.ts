@@ -1,7 +1,12 @@
 import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, ConfigurationError, type Jwk, TokenSignatureError } from '../../src/index.js'
+import {
+  type Algorithm,
+  ConfigurationError,
+  type Jwk,
+  TokenSignatureError,
+} from '../../packages/tokenlib/src/index.js'
 import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, ConfigurationError, TokenSignatureError } from '../../src/index.js'
-import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
+import { type Algorithm, ConfigurationError, TokenSignatureError } from '../../packages/tokenlib/src/index.js'
+import { createKeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { NO_KEYS } from '../vectors/key-sources.js'

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 
 const { privateKey, publicKey } = keyPairFor('ES256')

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/index.js'
-import { isRocaModulus } from '../../src/jws/asymmetric.js'
+import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
+import { isRocaModulus } from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { createManager } from '../helpers/manager.js'
 
 const toBytes = (value: bigint): Buffer => {

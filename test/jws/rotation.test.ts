@@ -5,7 +5,7 @@ import {
   TokenDecodeError,
   TokenExpiredError,
   TokenSignatureError,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createClock, createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
 

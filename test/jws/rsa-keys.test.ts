@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, ConfigurationError, TokenSignatureError } from '../../src/index.js'
-import { readKeyMismatch } from '../../src/jws/asymmetric.js'
+import { type Algorithm, ConfigurationError, TokenSignatureError } from '../../packages/tokenlib/src/index.js'
+import { readKeyMismatch } from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW } from '../helpers/manager.js'
 

@@ -7,12 +7,17 @@ import {
   createSecretKey,
 } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, TokenSignatureError } from '../../src/index.js'
-import { createSignature, isSignature, type BoundKey } from '../../src/jws/algorithms.js'
-import { readKeyMismatch } from '../../src/jws/asymmetric.js'
-import { toBase64url } from '../../src/encoding.js'
-import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
-import { createJwsVerifier, encodeHeader, measureCompact, signCompact } from '../../src/jws/compact.js'
+import { type Algorithm, TokenSignatureError } from '../../packages/tokenlib/src/index.js'
+import { createSignature, isSignature, type BoundKey } from '../../packages/tokenlib/src/tokens/algorithms.js'
+import { readKeyMismatch } from '../../packages/tokenlib/src/tokens/asymmetric.js'
+import { toBase64url } from '../../packages/tokenlib/src/encoding.js'
+import { createKeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
+import {
+  createJwsVerifier,
+  encodeHeader,
+  measureCompact,
+  signCompact,
+} from '../../packages/tokenlib/src/tokens/compact.js'
 import { ALL_ALGORITHMS, keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
 

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/index.js'
-import { isSmallOrder } from '../../src/jws/asymmetric.js'
+import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
+import { isSmallOrder } from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { createManager } from '../helpers/manager.js'
 
 const FIELD_PRIME = 2n ** 255n - 19n

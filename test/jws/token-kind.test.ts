@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { TokenDecodeError } from '../../src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/index.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
 
 const { tokens } = createManager()

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, TokenDecodeError, TokenSignatureError } from '../../src/index.js'
+import { type Algorithm, TokenDecodeError, TokenSignatureError } from '../../packages/tokenlib/src/index.js'
 import { ALL_ALGORITHMS, configFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
 

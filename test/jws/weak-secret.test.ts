@@ -1,8 +1,8 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, type TokenConfigOptions } from '../../src/index.js'
-import { PUBLISHED_SECRETS } from '../../src/jws/published-secrets.js'
-import { readSecretWeakness } from '../../src/jws/secret.js'
+import { ConfigurationError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { PUBLISHED_SECRETS } from '../../packages/tokenlib/src/tokens/published-secrets.js'
+import { readSecretWeakness } from '../../packages/tokenlib/src/tokens/secret.js'
 import { createManager } from '../helpers/manager.js'
 
 // From the tutorial of a widely used framework, copied into many applications since.

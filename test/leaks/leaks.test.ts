@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest, csrfOf } from '../helpers/requests.js'

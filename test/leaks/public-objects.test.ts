@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/index.js'
+import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
 import { createLeakRecord, type Leak } from './leak-record.js'
 import { createPublicObjects } from './public-objects.js'
 import { textsOfError, textsOfObject } from './shown-texts.js'

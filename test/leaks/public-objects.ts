@@ -1,38 +1,43 @@
 import { PassThrough } from 'node:stream'
-import { createTokenClient, TokenClientError } from '../../src/client/index.js'
+import { createTokenClient, TokenClientError } from '../../packages/client/src/index.js'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import * as nest from '../../src/adapters/nest/index.js'
-import * as tokenlib from '../../src/index.js'
-import { TokenConfig, type TokenConfigOptions, TokenManager, type RevocationStore } from '../../src/index.js'
-import { FetchView, NodeView } from '../../src/adapter-kit.js'
-import { keycloak } from '../../src/providers.js'
-import { createConsole } from '../../src/routes/console.js'
+import * as nest from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import * as tokenlib from '../../packages/tokenlib/src/index.js'
+import {
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+  type RevocationStore,
+} from '../../packages/tokenlib/src/index.js'
+import { FetchView, NodeView } from '../../packages/tokenlib/src/kit.js'
+import { keycloak } from '../../packages/issuers/src/providers.js'
+import { createConsole } from '../../packages/console/src/index.js'
 import {
   clientCredentials,
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../../src/routes/oauth-routes.js'
+} from '../../packages/issuers/src/oauth-routes.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../src/routes/security-events.js'
-import { describeSessionRoutes } from '../../src/routes/session-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
-import { createPostgresStore } from '../../src/stores/postgres.js'
-import { createRedisStore } from '../../src/stores/redis.js'
+} from '../../packages/issuers/src/security-events.js'
+import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
+import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import {
   createDurableObjectStore,
   type TokenStoreNamespace,
   TokenStoreObject,
-} from '../../src/stores/durable-objects.js'
-import { createSqliteStore } from '../../src/stores/sqlite.js'
-import { createTestTokens } from '../../src/testing/index.js'
+} from '../../packages/tokenlib/src/stores/durable-objects.js'
+import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
+import { createTestTokens } from '../../packages/tokenlib/src/testing/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'

@@ -1,7 +1,7 @@
 import { createHash, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, type TokenConfigOptions } from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createLeakRecord } from './leak-record.js'
 import { HEX_WINDOW, secretsOfConfig } from './secret-texts.js'

@@ -1,5 +1,5 @@
 import { createPrivateKey, type JsonWebKey, KeyObject } from 'node:crypto'
-import type { TokenConfig } from '../../src/index.js'
+import type { TokenConfig } from '../../packages/tokenlib/src/index.js'
 
 /** Something that must never be shown, in one of the ways it could be written. */
 export interface SecretText {

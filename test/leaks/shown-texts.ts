@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { isTokenError, toErrorResponse } from '../../src/index.js'
+import { isTokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
 import type { ShownText } from './shown-windows.js'
 
 // Deep enough for everything this library builds. `showHidden` would show what was hidden on purpose.

@@ -7,8 +7,8 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { type Kms, type KmsBehaviour, startKms } from '../helpers/kms.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, openToken } from '../helpers/manager.js'

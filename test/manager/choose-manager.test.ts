@@ -1,5 +1,10 @@
 import { expect, test, vi } from 'vitest'
-import { chooseManager, TokenConfig, TokenIssuerError, TokenManager } from '../../src/index.js'
+import {
+  chooseManager,
+  TokenConfig,
+  TokenIssuerError,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { createClock, createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 

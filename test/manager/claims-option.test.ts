@@ -2,7 +2,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type ClaimsSchema, TokenConfig, TokenManager } from '../../src/index.js'
+import { type ClaimsSchema, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { setRequestIp, type TokenEvents, type TokenManager } from '../../src/index.js'
+import { setRequestIp, type TokenEvents, type TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createRoutes } from '../routes/routes.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 

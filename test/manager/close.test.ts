@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events'
 import { describe, expect, test } from 'vitest'
-import type { RevocationStore } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createManager } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

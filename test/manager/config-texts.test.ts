@@ -1,7 +1,12 @@
 import { describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import {
+  ConfigurationError,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 
 describe('a wrong value is an error that names the field', () => {

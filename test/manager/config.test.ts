@@ -1,7 +1,12 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
-import { CONFIG_NAMES } from '../../src/manager/config-table.js'
+import {
+  ConfigurationError,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { CONFIG_NAMES } from '../../packages/tokenlib/src/config/config-table.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
 

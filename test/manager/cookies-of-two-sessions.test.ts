@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { refreshImplicitly, type TokenConfigOptions, type TokenPair } from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import {
+  refreshImplicitly,
+  type TokenConfigOptions,
+  type TokenPair,
+} from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { csrfOf } from '../helpers/requests.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -14,7 +14,7 @@ import {
   TokenManager,
   type TokenPayload,
   TokenTypeError,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'

@@ -1,6 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, type TokenManager, type UserDescription } from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import {
+  ConfigurationError,
+  type TokenManager,
+  type UserDescription,
+} from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 
 const readPayload = async (tokens: TokenManager, token: string) => tokens.verifyToken(token)

@@ -7,10 +7,10 @@ import {
   type TokenConfigOptions,
   TokenManager,
   type RevocationStore,
-} from '../../src/index.js'
-import { FOREVER } from '../../src/store-kit.js'
+} from '../../packages/tokenlib/src/index.js'
+import { FOREVER } from '../../packages/tokenlib/src/kit.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'

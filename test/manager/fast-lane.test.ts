@@ -6,12 +6,16 @@ import {
   type TokenConfigOptions,
   TokenManager,
   type TokenPolicy,
-} from '../../src/index.js'
-import { createEnforcer, createInjector, type Dependency } from '../../src/manager/dependencies.js'
-import type { NodeRequest } from '../../src/request/node-view.js'
-import { nodeRequestReader } from '../../src/request/request-source.js'
-import { defineStore, type RevocationStore } from '../../src/revocation/store.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import {
+  createEnforcer,
+  createInjector,
+  type Dependency,
+} from '../../packages/tokenlib/src/requests/dependencies.js'
+import type { NodeRequest } from '../../packages/tokenlib/src/http/node-view.js'
+import { nodeRequestReader } from '../../packages/tokenlib/src/http/request-source.js'
+import { defineStore, type RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 
 /** A Node request with these headers, names and values in turn. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createForeign } from '../helpers/foreign.js'
 import { createClock, createManager, NOW, SECRET } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

@@ -1,6 +1,6 @@
 // Another process with the same keys and a clock of its own: it creates tokens all the time, and verifies its own and those
 // of the others again and again until they expire.
-import { type Jwk, type OwnKey, TokenConfig, TokenManager } from '../../src/index.js'
+import { type Jwk, type OwnKey, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 
 /** A key as it is sent to a process; moments in epoch milliseconds. */
 export interface SentKey {

@@ -4,7 +4,12 @@ import { Pool } from 'pg'
 import postgres from 'postgres'
 import { createClient } from 'redis'
 import { describe, expect, test } from 'vitest'
-import { type RevocationStore, TokenConfig, TokenManager, type TokenPolicy } from '../../src/index.js'
+import {
+  type RevocationStore,
+  TokenConfig,
+  TokenManager,
+  type TokenPolicy,
+} from '../../packages/tokenlib/src/index.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
-import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
-import type { FeedPage } from '../../src/store-kit.js'
+import { createMemoryStore } from 'tokenlib/memory'
+import { replicate, type ReplicaOptions } from 'tokenlib/replica'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { FeedPage } from '../../packages/tokenlib/src/kit.js'
 import { toPair } from '../helpers/revocable.js'
 
 const fields = { JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0', JWT_REVOCATION_TIMEOUT: '5s' }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenEvents } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { TokenEvents } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { FOREVER } from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { FOREVER } from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -6,10 +6,10 @@ import {
   type TokenConfigOptions,
   TokenManager,
   type UpgradePolicy,
-} from '../../src/index.js'
-import { rememberUpgrade, recheckUpgrade } from '../../src/manager/sockets.js'
-import type { RequestView } from '../../src/request/view.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { rememberUpgrade, recheckUpgrade } from '../../packages/tokenlib/src/requests/sockets.js'
+import type { RequestView } from '../../packages/tokenlib/src/http/view.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { advance, toPair } from '../helpers/revocable.js'
 

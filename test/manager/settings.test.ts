@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { TokenConfig, type TokenConfigOptions } from '../../src/manager/config.js'
-import { resolveSettings, type Settings } from '../../src/manager/settings.js'
-import { FOREVER } from '../../src/revocation/revocation.js'
+import { TokenConfig, type TokenConfigOptions } from '../../packages/tokenlib/src/config/config.js'
+import { resolveSettings, type Settings } from '../../packages/tokenlib/src/config/settings.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
 
 const resolve = (fields: TokenConfigOptions): Settings =>
   resolveSettings(

@@ -4,7 +4,11 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
-import { type AuthenticatedUpgrade, isTokenError, type UpgradePolicy } from '../../src/index.js'
+import {
+  type AuthenticatedUpgrade,
+  isTokenError,
+  type UpgradePolicy,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 
 const ORIGIN = 'https://app.example'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ClaimsSchema } from '../../src/claims/extra-claims.js'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import type { ClaimsSchema } from '../../packages/tokenlib/src/tokens/extra-claims.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 
 /** A manager that remembers some tokens; the payload of one that is remembered is the same object each time. */

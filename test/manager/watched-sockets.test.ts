@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { TokenConfigOptions } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 
 describe('a socket that is watched', () => {

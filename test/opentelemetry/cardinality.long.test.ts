@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { instrument } from '../../src/opentelemetry.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { instrument } from '../../packages/tokenlib/src/opentelemetry.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { readPoints, startTelemetry, type Telemetry } from './telemetry.js'
 

@@ -1,9 +1,14 @@
 import { Hono } from 'hono'
-import { enforce, handleErrors } from '../../src/adapters/hono.js'
-import { type IssuerOptions, type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
-import { instrument, type InstrumentOptions } from '../../src/opentelemetry.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/hono.js'
+import {
+  type IssuerOptions,
+  type RevocationStore,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { instrument, type InstrumentOptions } from '../../packages/tokenlib/src/opentelemetry.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createForeign } from '../helpers/foreign.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
 import { outcomeOf, toPair } from '../helpers/revocable.js'

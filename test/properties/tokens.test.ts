@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isTokenError, type JsonValue, TokenConfig, TokenManager } from '../../src/index.js'
-import { RESERVED_CLAIMS } from '../../src/claims/payload.js'
+import { isTokenError, type JsonValue, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { RESERVED_CLAIMS } from '../../packages/tokenlib/src/tokens/payload.js'
 import { ALL_ALGORITHMS, configFor } from '../helpers/keys.js'
 import { createClock, createManager } from '../helpers/manager.js'
 

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { chooseManager, decodeWithoutVerifying, TokenConfig, TokenManager } from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { createFrozenClock } from '../../src/testing/index.js'
+import {
+  chooseManager,
+  decodeWithoutVerifying,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { createFrozenClock } from '../../packages/tokenlib/src/testing/index.js'
 import { openToken, PATIENT, withBearer } from '../helpers/manager.js'
 
 // docs/recipes/impersonation.md: two managers with a key each and one store.

@@ -1,9 +1,9 @@
 // One of several processes with the session routes of docs/recipes/rate-limiting.md, and limiters that count in Redis.
 import { Redis } from 'ioredis'
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 
 const [url = '', prefix = '', secret = ''] = process.argv.slice(2)
 const storeClient = new Redis(url)

@@ -1,9 +1,14 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { chooseManager, TokenConfig, TokenIssuerError, TokenManager } from '../../src/index.js'
-import { createIntrospectionRoute, createRevocationRoute } from '../../src/routes/oauth-routes.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  chooseManager,
+  TokenConfig,
+  TokenIssuerError,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { PATIENT, withBearer } from '../helpers/manager.js'
 
 // What docs/recipes says of tenants, API keys and services: a token of one manager opens nothing at another, in whatever

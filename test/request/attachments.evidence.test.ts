@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readAttached, attach } from '../../src/request/view.js'
+import { readAttached, attach } from '../../packages/tokenlib/src/http/view.js'
 import { countAttachments } from '../helpers/count-attachments.js'
 
 // It walks the heap, which is small only in a process of its own.

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { readAttached, attach } from '../../src/request/view.js'
+import { readAttached, attach } from '../../packages/tokenlib/src/http/view.js'
 
 const author = {}
 

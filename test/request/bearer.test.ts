@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { MissingTokenError, TokenDecodeError, type TokenConfigOptions } from '../../src/index.js'
-import { readBearer } from '../../src/request/credentials.js'
+import {
+  MissingTokenError,
+  TokenDecodeError,
+  type TokenConfigOptions,
+} from '../../packages/tokenlib/src/index.js'
+import { readBearer } from '../../packages/tokenlib/src/http/credentials.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

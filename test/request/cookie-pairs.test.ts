@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readCookie } from '../../src/request/credentials.js'
-import { trimBlanks } from '../../src/request/credentials.js'
+import { readCookie } from '../../packages/tokenlib/src/http/credentials.js'
+import { trimBlanks } from '../../packages/tokenlib/src/http/credentials.js'
 
 describe('a cookie is a name, an equals sign and a value', () => {
   // RFC 6265bis §5.6: a pair without an equals sign has no name; any page that can set a cookie can make one.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenConfigOptions } from '../../src/index.js'
-import { readCookie } from '../../src/request/credentials.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { readCookie } from '../../packages/tokenlib/src/http/credentials.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, receive, toHttpText } from '../helpers/requests.js'
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { MissingTokenError, type TokenConfigOptions, TokenDecodeError } from '../../src/index.js'
-import { readCookie } from '../../src/request/credentials.js'
+import {
+  MissingTokenError,
+  type TokenConfigOptions,
+  TokenDecodeError,
+} from '../../packages/tokenlib/src/index.js'
+import { readCookie } from '../../packages/tokenlib/src/http/credentials.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

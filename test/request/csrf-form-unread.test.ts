@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CsrfError, type TokenConfigOptions } from '../../src/index.js'
+import { CsrfError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 

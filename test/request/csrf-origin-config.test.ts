@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, type TokenConfigOptions } from '../../src/index.js'
-import { isOrigin } from '../../src/request/csrf.js'
+import {
+  ConfigurationError,
+  TokenConfig,
+  type TokenConfigOptions,
+} from '../../packages/tokenlib/src/index.js'
+import { isOrigin } from '../../packages/tokenlib/src/http/csrf.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenConfigOptions } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf, receive, toHttpText } from '../helpers/requests.js'
 

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { CsrfError, MissingCsrfTokenError, type TokenConfigOptions } from '../../src/index.js'
+import {
+  CsrfError,
+  MissingCsrfTokenError,
+  type TokenConfigOptions,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 

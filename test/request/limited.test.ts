@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TokenDecodeError, type TokenConfigOptions } from '../../src/index.js'
+import { TokenDecodeError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 // The longest token, and what may stand beside it.

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { MissingTokenError, type TokenConfigOptions, TokenDecodeError } from '../../src/index.js'
+import {
+  MissingTokenError,
+  type TokenConfigOptions,
+  TokenDecodeError,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
 

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { MissingTokenError, type TokenConfigOptions, type TokenLocation } from '../../src/index.js'
+import {
+  MissingTokenError,
+  type TokenConfigOptions,
+  type TokenLocation,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf, type RequestOptions } from '../helpers/requests.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { isTokenError, type RequestSource, type RequestView } from '../../src/index.js'
-import { toRequestView } from '../../src/request/request-source.js'
+import { isTokenError, type RequestSource, type RequestView } from '../../packages/tokenlib/src/index.js'
+import { toRequestView } from '../../packages/tokenlib/src/http/request-source.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, receive, toHttpText } from '../helpers/requests.js'
 

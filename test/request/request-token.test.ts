@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { createManager, withBearer } from '../helpers/manager.js'
-import { RequestToken } from '../../src/index.js'
+import { RequestToken } from '../../packages/tokenlib/src/index.js'
 
 const found = new RequestToken('the-token', 'access', 'cookies', 'the-csrf')
 

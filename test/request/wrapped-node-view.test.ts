@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { toRequestView } from '../../src/request/request-source.js'
-import { type WrappedRequest, wrappedRequestReader } from '../../src/request/node-view.js'
+import { toRequestView } from '../../packages/tokenlib/src/http/request-source.js'
+import { type WrappedRequest, wrappedRequestReader } from '../../packages/tokenlib/src/http/node-view.js'
 
 /** A request as Fastify has it: Node's own in `raw`, and what its parser left in `body`. */
 function wrap(raw: Partial<WrappedRequest['raw']> = {}, body?: unknown): WrappedRequest {

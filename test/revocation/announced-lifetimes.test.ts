@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { RevocationStore } from '../../src/index.js'
-import type { StoreNeeds } from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
+import type { StoreNeeds } from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -1,6 +1,10 @@
 import { transformSync } from 'esbuild'
 import { describe, expect, test } from 'vitest'
-import { RevocationUnavailableError, RevokedTokenError, type TokenManager } from '../../src/index.js'
+import {
+  RevocationUnavailableError,
+  RevokedTokenError,
+  type TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
 test('REV-07 a call registers the function and returns it; a second call replaces the first', async () => {

@@ -1,6 +1,6 @@
 import { format, inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import type { RevocationContext, RevocationRequest, TokenManager } from '../../src/index.js'
+import type { RevocationContext, RevocationRequest, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 
 /** The contexts that the callback of a manager is called with. */

@@ -4,7 +4,7 @@ import {
   RevocationUnavailableError,
   RevokedTokenError,
   TokenConfig,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 
 const create = (options: object = {}) => {

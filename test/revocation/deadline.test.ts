@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { isPromise } from '../../src/promises.js'
-import { parseAnswers } from '../../src/revocation/revocation.js'
+import { isPromise } from '../../packages/tokenlib/src/promises.js'
+import { parseAnswers } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { createManager } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
-import { defineStore, type RevocationStore } from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { defineStore, type RevocationStore } from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { SECRET } from '../helpers/manager.js'
 
 const members = (): RevocationStore => ({ ...createMemoryStore() })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readBase64url } from '../../src/encoding.js'
-import { idWords, readIdHead, readIdTail, toId } from '../../src/revocation/id-words.js'
+import { readBase64url } from '../../packages/tokenlib/src/encoding.js'
+import { idWords, readIdHead, readIdTail, toId } from '../../packages/tokenlib/src/stores/table/id-words.js'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 

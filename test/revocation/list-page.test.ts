@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createTimedId, systemRandom } from '../../src/claims/ids.js'
-import { parseListOptions } from '../../src/revocation/store-rules.js'
-import { FOREVER } from '../../src/revocation/revocation.js'
+import { createTimedId, systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
+import { parseListOptions } from '../../packages/tokenlib/src/revocation/store-rules.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { NOW } from '../helpers/manager.js'
 
 const FIRST = { limit: 10, before: null, idleMs: FOREVER }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isRevokedBy, revocationKeys, toStoredId } from '../../src/revocation/revocation.js'
+import { isRevokedBy, revocationKeys, toStoredId } from '../../packages/tokenlib/src/revocation/revocation.js'
 
 test('a plain id is kept as it is', () => {
   for (const id of ['', 'ada', 'a b', '~!@#$%^&*()', 'x'.repeat(128)]) expect(toStoredId(id)).toBe(id)

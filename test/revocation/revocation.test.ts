@@ -3,7 +3,7 @@ import {
   MAX_WATERMARK_LEAD_MS,
   MAX_SESSION_LEAD_MS,
   raiseWatermark,
-} from '../../src/revocation/revocation.js'
+} from '../../packages/tokenlib/src/revocation/revocation.js'
 import { NOW } from '../helpers/manager.js'
 
 const now = NOW * 1000

@@ -10,7 +10,7 @@ import {
   toFirstPlace,
   toPresentation,
   toRotation,
-} from '../../src/store-kit.js'
+} from '../../packages/tokenlib/src/kit.js'
 
 const NOW = 1_000_000
 const RULES = { graceMs: 100, idleMs: FOREVER }

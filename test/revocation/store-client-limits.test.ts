@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { ConfigurationError, type RevocationStore } from '../../src/index.js'
-import { createObservers } from '../../src/observer.js'
-import { FOREVER, type StoreNeeds } from '../../src/store-kit.js'
-import { createStoreClient } from '../../src/revocation/store-client.js'
+import { ConfigurationError, type RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { createObservers } from '../../packages/tokenlib/src/observer.js'
+import { FOREVER, type StoreNeeds } from '../../packages/tokenlib/src/kit.js'
+import { createStoreClient } from '../../packages/tokenlib/src/revocation/store-client.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
 const TIMEOUT = 50

@@ -5,8 +5,8 @@ import {
   type RevocationStore,
   type TokenConfigOptions,
   type TokenEvents,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, SECRET } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { PresentedToken } from '../../src/revocation/rotation.js'
+import type { PresentedToken } from '../../packages/tokenlib/src/revocation/rotation.js'
 import { type Answer, findRule, RULES } from './rules.js'
 
 const GRACE_MS = 60_000

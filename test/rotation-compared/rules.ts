@@ -1,10 +1,10 @@
-import { FOREVER } from '../../src/revocation/revocation.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
 import {
   decideRotation,
   type PresentedToken,
   ROOT,
   type RotationState,
-} from '../../src/revocation/rotation.js'
+} from '../../packages/tokenlib/src/revocation/rotation.js'
 
 /** What a server does with a refresh token. */
 export type Answer =

@@ -1,4 +1,4 @@
-import type { PresentedToken } from '../../src/revocation/rotation.js'
+import type { PresentedToken } from '../../packages/tokenlib/src/revocation/rotation.js'
 import { createRandom } from '../fuzz/random.js'
 import { type Network, startBrowser } from './browser.js'
 import { createDay } from './day.js'

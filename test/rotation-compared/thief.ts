@@ -1,4 +1,4 @@
-import type { PresentedToken } from '../../src/revocation/rotation.js'
+import type { PresentedToken } from '../../packages/tokenlib/src/revocation/rotation.js'
 import type { Random } from '../fuzz/random.js'
 import type { Answer } from './rules.js'
 import type { Timeline } from './timeline.js'

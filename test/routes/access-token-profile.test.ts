@@ -1,9 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
-import { createMetadataRoutes } from '../../src/routes/oauth-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  ConfigurationError,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { createMetadataRoutes } from '../../packages/issuers/src/oauth-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 import { outcomeOf, toPair } from '../helpers/revocable.js'

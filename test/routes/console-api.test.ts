@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { createConsole } from '../../src/routes/console.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+import { createConsole } from '../../packages/console/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createManager } from '../helpers/manager.js'
 import { ORIGIN, OWN_PAGE, openConsole } from './console-fixture.js'
 

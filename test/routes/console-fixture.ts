@@ -1,5 +1,5 @@
-import type { TokenConfigOptions } from '../../src/index.js'
-import { createConsole, type ConsoleOptions } from '../../src/routes/console.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { createConsole, type ConsoleOptions } from '../../packages/console/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 /** The origin of the requests that a test sends. */

@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { MissingTokenError, RevocationUnavailableError, TokenConfig, TokenManager } from '../../src/index.js'
-import { createConsole } from '../../src/routes/console.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  MissingTokenError,
+  RevocationUnavailableError,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
+import { createConsole } from '../../packages/console/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { SECRET } from '../helpers/manager.js'
 import { ORIGIN, OWN_PAGE, openConsole } from './console-fixture.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { LoginOutcome, LoginResult } from '../../src/routes/session-routes.js'
-import type { JsonClaims, TokenConfigOptions, UserDescription } from '../../src/index.js'
+import type { LoginOutcome, LoginResult } from '../../packages/tokenlib/src/routes/session-routes.js'
+import type { JsonClaims, TokenConfigOptions, UserDescription } from '../../packages/tokenlib/src/index.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { openToken } from '../helpers/manager.js'
 import { COOKIES, createRoutes, outcome } from './routes.js'

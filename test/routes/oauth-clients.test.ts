@@ -1,11 +1,11 @@
 import * as oauth from 'oauth4webapi'
 import { expect, test } from 'vitest'
-import type { MountableRoutes } from '../../src/http/mountable-routes.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
 import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../../src/routes/oauth-routes.js'
+} from '../../packages/issuers/src/oauth-routes.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { client } from './oauth-fixture.js'
 

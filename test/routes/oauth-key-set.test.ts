@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
-import { mount } from '../../src/adapters/hono.js'
-import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
-import { createMetadataRoutes } from '../../src/routes/oauth-routes.js'
+import { mount } from '../../packages/tokenlib/src/frameworks/hono.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMetadataRoutes } from '../../packages/issuers/src/oauth-routes.js'
 import { createKeyPair } from '../helpers/keys.js'
 import { createClock, createManager, NOW } from '../helpers/manager.js'
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig } from '../../src/index.js'
+import { ConfigurationError, TokenConfig } from '../../packages/tokenlib/src/index.js'
 import {
   createMetadataRoutes,
   type MetadataOptions,
   type MetadataTokens,
-} from '../../src/routes/oauth-routes.js'
+} from '../../packages/issuers/src/oauth-routes.js'
 import { SECRET } from '../helpers/manager.js'
 
 const ISSUER = 'https://id.example'

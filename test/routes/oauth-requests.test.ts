@@ -3,7 +3,7 @@ import {
   clientCredentials,
   createIntrospectionRoute,
   createRevocationRoute,
-} from '../../src/routes/oauth-routes.js'
+} from '../../packages/issuers/src/oauth-routes.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { basic, client, createForm, send } from './oauth-fixture.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type TokenConfigOptions, TokenExpiredError } from '../../src/index.js'
-import type { LoginAttempt } from '../../src/routes/session-routes.js'
+import { type TokenConfigOptions, TokenExpiredError } from '../../packages/tokenlib/src/index.js'
+import type { LoginAttempt } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
 import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'

@@ -1,6 +1,9 @@
-import type { TokenConfigOptions } from '../../src/index.js'
-import { createSessionRoutes, type SessionRoutesOptions } from '../../src/routes/session-routes.js'
-import type { JsonClaims, ReadClientIp } from '../../src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import {
+  createSessionRoutes,
+  type SessionRoutesOptions,
+} from '../../packages/tokenlib/src/routes/session-routes.js'
+import type { JsonClaims, ReadClientIp } from '../../packages/tokenlib/src/index.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRevocable } from '../helpers/revocable.js'
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
-import type { MountableRoutes } from '../../src/routes/security-events.js'
-import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { MountableRoutes } from '../../packages/issuers/src/security-events.js'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
 import { createProvider, encode, LOGOUT, type Provider } from './provider.js'
 

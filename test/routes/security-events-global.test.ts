@@ -3,9 +3,9 @@ import {
   createGlobalTokenRevocation,
   type GlobalTokenRevocationOptions,
   type SecurityEvent,
-} from '../../src/routes/security-events.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+} from '../../packages/issuers/src/security-events.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

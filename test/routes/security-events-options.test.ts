@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
   type MountableRoutes,
   type ReceiverTokens,
-} from '../../src/routes/security-events.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+} from '../../packages/issuers/src/security-events.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { NOW, SECRET } from '../helpers/manager.js'
 import {
   API,

@@ -1,16 +1,16 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
-import { MAX_DEFERRED } from '../../src/revocation/deferred-revocations.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/deferred-revocations.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../src/routes/security-events.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+} from '../../packages/issuers/src/security-events.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

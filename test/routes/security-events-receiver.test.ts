@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { InsufficientScopeError, MissingTokenError, RevocationUnavailableError } from '../../src/index.js'
+import {
+  InsufficientScopeError,
+  MissingTokenError,
+  RevocationUnavailableError,
+} from '../../packages/tokenlib/src/index.js'
 import {
   createEventReceiver,
   type EventReceiverOptions,
   type SecurityEvent,
   type UidFinder,
-} from '../../src/routes/security-events.js'
+} from '../../packages/issuers/src/security-events.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

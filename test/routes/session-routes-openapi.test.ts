@@ -1,14 +1,14 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
-import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import {
   createSessionRoutes,
   describeSessionRoutes,
   type OpenApiOperation,
-} from '../../src/routes/session-routes.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import type { SessionStore } from '../../src/store-kit.js'
+} from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import type { SessionStore } from '../../packages/tokenlib/src/kit.js'
 import { createClock, SECRET } from '../helpers/manager.js'
 
 /** Routes, and what they were observed to answer: the statuses of each operation, with every body checked. */

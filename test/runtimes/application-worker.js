@@ -1,6 +1,6 @@
 // An example application as a Worker. The bundle has `worker-server.js` in the place of the server that listens.
 import { createApplication } from './examples/application.js'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import { readHandler } from './worker-server.js'
 
 const FRAMEWORKS = {

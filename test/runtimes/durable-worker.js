@@ -1,7 +1,7 @@
 // The contract of the Durable Objects store, in a Worker that has the objects as well.
 import { env } from 'cloudflare:workers'
-import { createDurableObjectStore, TokenStoreObject } from 'tokenlib/stores/durable-objects'
-import { storeContract } from 'tokenlib/testing'
+import { createDurableObjectStore, TokenStoreObject } from 'tokenlib/durable-objects'
+import { storeContract } from '@tokenlib/contracts'
 import { createRunner } from './runner.js'
 
 const clocks = new Map()

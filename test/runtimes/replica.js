@@ -1,8 +1,8 @@
 import { strictEqual } from 'node:assert/strict'
 import process from 'node:process'
 import { TokenConfig, TokenManager } from 'tokenlib'
-import { createRedisStore } from 'tokenlib/stores/redis'
-import { replicate } from 'tokenlib/stores/replica'
+import { createRedisStore } from 'tokenlib/redis'
+import { replicate } from 'tokenlib/replica'
 import { SECRET } from './fixtures.js'
 import { refuses } from './smoke/managers.js'
 

@@ -1,7 +1,7 @@
 // The smoke test and the contract of stores as a Worker. Each step is a request: what belongs to one must not be used in
 // another, and a step that hangs must not take the others with it.
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { storeContract } from 'tokenlib/testing'
+import { createMemoryStore } from 'tokenlib/memory'
+import { storeContract } from '@tokenlib/contracts'
 import { createRunner, runStep } from './runner.js'
 import { STEPS } from './smoke/steps.js'
 

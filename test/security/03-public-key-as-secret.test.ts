@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { expect } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { createCertificate } from './harness/certificate.js'
 import { forge, keyPairOf } from './harness/forge.js'

@@ -1,5 +1,11 @@
 import { expect } from 'vitest'
-import { type Algorithm, ConfigurationError, type Jwk, TokenConfig, TokenManager } from '../../src/index.js'
+import {
+  type Algorithm,
+  ConfigurationError,
+  type Jwk,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { forge, keyPairOf } from './harness/forge.js'
 import { spellings } from './harness/key-texts.js'

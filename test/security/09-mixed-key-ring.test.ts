@@ -5,7 +5,7 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { forge, keyPairOf } from './harness/forge.js'
 import { spellings } from './harness/key-texts.js'

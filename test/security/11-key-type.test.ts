@@ -1,6 +1,11 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { expect } from 'vitest'
-import { type Algorithm, ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import {
+  type Algorithm,
+  ConfigurationError,
+  TokenConfig,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, flipS, forge, keyPairOf } from './harness/forge.js'
 import { toDer } from './harness/key-texts.js'

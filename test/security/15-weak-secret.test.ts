@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, TestRunner } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { forge } from './harness/forge.js'
 import { LONG_SECRET } from './harness/keys-for.js'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { type Jwk, TokenConfig, TokenManager } from '../../src/index.js'
+import { type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { forge, SECRET } from './harness/forge.js'
 import { LONG_SECRET } from './harness/keys-for.js'

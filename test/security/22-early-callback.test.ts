@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import { type ClaimsSchema, TokenConfig, TokenManager } from '../../src/index.js'
+import { type ClaimsSchema, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, NOW, SECRET } from './harness/forge.js'
 import { forgeAs, openAs } from './harness/keys-for.js'

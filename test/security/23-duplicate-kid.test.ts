@@ -1,5 +1,10 @@
 import { expect } from 'vitest'
-import { ConfigurationError, TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import {
+  ConfigurationError,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { forge, keyPairOf } from './harness/forge.js'
 import { LONG_SECRET } from './harness/keys-for.js'

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
 import { expect } from 'vitest'
-import { ConfigurationError, TokenConfig, TokenManager } from '../../src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { toBytes, toInteger } from './harness/broken-rsa.js'
 import { CLAIMS, encode, forge, keyPairOf } from './harness/forge.js'

@@ -1,7 +1,7 @@
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { expect } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { forge, SECRET, signInput } from './harness/forge.js'

@@ -6,7 +6,7 @@ import {
   type TokenConfigOptions,
   TokenManager,
   toErrorResponse,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { attack, AttackSucceeded, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, forge, keyPairOf, SECRET } from './harness/forge.js'
 

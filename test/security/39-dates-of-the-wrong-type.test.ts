@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, NOW, SECRET } from './harness/forge.js'
 

@@ -4,7 +4,7 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { openToken } from '../helpers/manager.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { SECRET } from './harness/forge.js'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { TokenConfig } from '../../src/index.js'
+import { TokenConfig } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, SECRET } from './harness/forge.js'
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'

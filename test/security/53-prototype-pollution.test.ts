@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, AttackSucceeded, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, SECRET } from './harness/forge.js'
 

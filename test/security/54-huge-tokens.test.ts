@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, AttackSucceeded, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, SECRET } from './harness/forge.js'
 import type { Verify } from './harness/target.js'

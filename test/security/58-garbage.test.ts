@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { isTokenError, TokenConfig, TokenManager } from '../../src/index.js'
+import { isTokenError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'
 

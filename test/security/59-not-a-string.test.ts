@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { isTokenError, TokenConfig, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { isTokenError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, SECRET } from './harness/forge.js'
 

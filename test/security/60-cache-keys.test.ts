@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { attack, AttackSucceeded, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'

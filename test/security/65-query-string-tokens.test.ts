@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { expect } from 'vitest'
-import { TokenConfig, toErrorResponse } from '../../src/index.js'
+import { TokenConfig, toErrorResponse } from '../../packages/tokenlib/src/index.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest, receive, toHttpText } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'

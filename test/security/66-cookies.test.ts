@@ -6,7 +6,7 @@ import {
   type TokenConfigOptions,
   TokenManager,
   unsetCookies,
-} from '../../src/index.js'
+} from '../../packages/tokenlib/src/index.js'
 import { parseSetCookie } from '../helpers/cookie-jar.js'
 import { createManager } from '../helpers/manager.js'
 import { receive, toHttpText } from '../helpers/requests.js'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { NodeRequest } from '../../src/index.js'
+import type { NodeRequest } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf, receive, toHttpText } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'

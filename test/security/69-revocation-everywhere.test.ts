@@ -6,8 +6,8 @@ import {
   refreshImplicitly,
   type TokenManager,
   type TokenPair,
-} from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'

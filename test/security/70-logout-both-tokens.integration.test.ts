@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { TokenManager, TokenPair } from '../../src/index.js'
+import type { TokenManager, TokenPair } from '../../packages/tokenlib/src/index.js'
 import { createClock } from '../helpers/manager.js'
 import { outcomeOf, toPair } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type TokenManager, type TokenPair } from '../../src/index.js'
-import { FOREVER } from '../../src/store-kit.js'
+import { type TokenManager, type TokenPair } from '../../packages/tokenlib/src/index.js'
+import { FOREVER } from '../../packages/tokenlib/src/kit.js'
 import { createClock } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

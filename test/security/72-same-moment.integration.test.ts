@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { toTimedId } from '../../src/store-kit.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { toTimedId } from '../../packages/tokenlib/src/kit.js'
 import { createClock, PATIENT } from '../helpers/manager.js'
 import { outcomeOf, toPair } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

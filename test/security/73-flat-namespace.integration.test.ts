@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
-import type { TokenManager } from '../../src/index.js'
+import type { TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createClock } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import type { TokenManager, TokenPair, RevocationStore } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { TokenManager, TokenPair, RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'

@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest'
-import { ConfigurationError, type TokenManager, type TokenPair } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { ConfigurationError, type TokenManager, type TokenPair } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import type { RevocationStore } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

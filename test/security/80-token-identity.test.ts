@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import type { StandardClaims, TokenManager } from '../../src/index.js'
+import type { StandardClaims, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createClock, openToken } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'

@@ -2,8 +2,13 @@ import { createPrivateKey, createSecretKey } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { format, inspect } from 'node:util'
 import { expect } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager, toErrorResponse } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import {
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+  toErrorResponse,
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createKeyPair } from '../helpers/keys.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { type Answer, json, startKeyServer } from '../helpers/key-server.js'

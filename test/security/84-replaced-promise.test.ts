@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { enforce as enforceExpress } from '../../src/adapters/express.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { enforce as enforceExpress } from '../../packages/tokenlib/src/frameworks/express.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { SECRET } from './harness/forge.js'
 
 // As zone.js does: what async functions return is then no instance of the global.

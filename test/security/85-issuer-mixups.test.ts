@@ -1,5 +1,10 @@
 import { expect } from 'vitest'
-import type { Algorithm, IssuerOptions, TokenConfigOptions, TokenManager } from '../../src/index.js'
+import type {
+  Algorithm,
+  IssuerOptions,
+  TokenConfigOptions,
+  TokenManager,
+} from '../../packages/tokenlib/src/index.js'
 import { AUDIENCE, createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

@@ -5,8 +5,8 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-} from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

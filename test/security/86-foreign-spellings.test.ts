@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Jwk, TokenManager } from '../../src/index.js'
+import type { Jwk, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createForeign, createReceiver, flipToken } from '../helpers/foreign.js'
 import { withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'

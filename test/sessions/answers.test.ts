@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenEvents, RevocationStore } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { TokenEvents, RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { signClaims } from '../helpers/sign-claims.js'

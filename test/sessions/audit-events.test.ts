@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenEventName, TokenEvents, TokenManager } from '../../src/index.js'
+import type { TokenEventName, TokenEvents, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
 

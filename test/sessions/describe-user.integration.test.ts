@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { replicate } from '../../src/stores/replica.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 import { createPlace, describeStores, STORES } from '../security/harness/stores.js'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { CreateTokenPairOptions, RevocationStore } from '../../src/index.js'
-import type { SessionStore } from '../../src/revocation/session-store.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+import type { CreateTokenPairOptions, RevocationStore } from '../../packages/tokenlib/src/index.js'
+import type { SessionStore } from '../../packages/tokenlib/src/revocation/session-store.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

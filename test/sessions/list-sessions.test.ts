@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { RevocationStore } from '../../src/index.js'
-import type { SessionStore } from '../../src/store-kit.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
+import type { SessionStore } from '../../packages/tokenlib/src/kit.js'
 import { NOW } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenConfigOptions, TokenEvents } from '../../src/index.js'
+import type { TokenConfigOptions, TokenEvents } from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'

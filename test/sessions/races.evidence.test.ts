@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
 import { createRevocable } from '../helpers/revocable.js'

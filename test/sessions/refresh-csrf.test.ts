@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenPair } from '../../src/index.js'
+import type { TokenPair } from '../../packages/tokenlib/src/index.js'
 import { createClock, createManager, openToken, SECRET } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { refreshImplicitly, setRefreshCookies, type TokenManager } from '../../src/index.js'
-import { createSessionRoutes } from '../../src/routes/session-routes.js'
+import { refreshImplicitly, setRefreshCookies, type TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { signClaims } from '../helpers/sign-claims.js'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 

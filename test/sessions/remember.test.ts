@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { setAccessCookies, setRefreshCookies, type TokenPair } from '../../src/index.js'
+import { setAccessCookies, setRefreshCookies, type TokenPair } from '../../packages/tokenlib/src/index.js'
 import { parseSetCookie } from '../helpers/cookie-jar.js'
 import { advance, createRevocable } from '../helpers/revocable.js'
 

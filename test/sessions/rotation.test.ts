@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { RevocationStore, TokenEvents } from '../../src/index.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import type { RevocationStore, TokenEvents } from '../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, openToken } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 

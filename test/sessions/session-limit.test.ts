@@ -9,10 +9,10 @@ import {
   TokenManager,
   toErrorResponse,
   type TokenPair,
-} from '../../src/index.js'
-import { defineStore } from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { replicate } from '../../src/stores/replica.js'
+} from '../../packages/tokenlib/src/index.js'
+import { defineStore } from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, openToken, SECRET } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { TokenConfigOptions, TokenEvents, RevocationStore } from '../../src/index.js'
+import type { TokenConfigOptions, TokenEvents, RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 

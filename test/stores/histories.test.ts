@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decideRotation } from '../../src/store-kit.js'
+import { decideRotation } from '../../packages/tokenlib/src/kit.js'
 import { RULE_VARIANTS } from '../model/rotation/variants.js'
 import { checkHistories, type RunHistory } from './histories/check-histories.js'
 import { createReferenceStore } from './histories/reference-store.js'

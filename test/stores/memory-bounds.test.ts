@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { FOREVER } from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { FOREVER } from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW } from '../helpers/manager.js'
 
 afterEach(() => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createId, systemRandom } from '../../src/claims/ids.js'
-import { type RevocationStore } from '../../src/index.js'
-import { FOREVER, type Position, type Revocation } from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { createId, systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
+import { type RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { FOREVER, type Position, type Revocation } from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 
 const HOUR = 3_600_000

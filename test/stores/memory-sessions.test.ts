@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { FOREVER } from '../../src/store-kit.js'
-import { createSessionOrder, type Place } from '../../src/stores/memory/session-order.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import { firstToken, RULES } from '../../src/testing/store-fixture.js'
+import { FOREVER } from '../../packages/tokenlib/src/kit.js'
+import { createSessionOrder, type Place } from '../../packages/tokenlib/src/stores/memory/session-order.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { firstToken, RULES } from '../../packages/contracts/src/store-fixture.js'
 import { createClock } from '../helpers/manager.js'
 
 const place = (at: number): Place => ({ startedAt: 1000 + at, sid: `s${String(at).padStart(6, '0')}` })

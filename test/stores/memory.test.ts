@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { storeContract } from 'tokenlib/testing'
-import type { RevocationStore } from '../../src/index.js'
+import { createMemoryStore } from 'tokenlib/memory'
+import { storeContract } from '@tokenlib/contracts'
+import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
 
 const stores = new Map<string, RevocationStore>()
 

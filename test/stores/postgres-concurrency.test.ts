@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
+import { createPostgresStore, type PostgresStore } from 'tokenlib/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
-import { childOf, firstToken } from '../../src/testing/store-fixture.js'
+import { childOf, firstToken } from '../../packages/contracts/src/store-fixture.js'
 
 const HOUR = 3_600_000
 const FOREVER = Number.MAX_SAFE_INTEGER

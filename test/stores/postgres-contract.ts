@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPostgresStore, type PostgresClient, type PostgresStoreOptions } from 'tokenlib/stores/postgres'
-import { storeContract } from 'tokenlib/testing'
+import { createPostgresStore, type PostgresClient, type PostgresStoreOptions } from 'tokenlib/postgres'
+import { storeContract } from '@tokenlib/contracts'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 /** A client of one of the libraries, and how to close it. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createPostgresStore, type PostgresClient, type PostgresStore } from 'tokenlib/stores/postgres'
+import { createPostgresStore, type PostgresClient, type PostgresStore } from 'tokenlib/postgres'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { type RunningPostgres, runSql, startPostgres } from '../helpers/servers/start-postgres.js'
 

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
-import { createPostgresStore, type PgClient, type PostgresStore } from 'tokenlib/stores/postgres'
+import { createPostgresStore, type PgClient, type PostgresStore } from 'tokenlib/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import type { LostData } from 'tokenlib/store-kit'
-import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
+import type { LostData } from 'tokenlib/kit'
+import { createPostgresStore, type PostgresStore } from 'tokenlib/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
-import { firstToken } from '../../src/testing/store-fixture.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 
 const HOUR = 3_600_000
 const FOREVER = Number.MAX_SAFE_INTEGER

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createPostgresStore, migrationSql, type PostgresClient } from 'tokenlib/stores/postgres'
+import { createPostgresStore, migrationSql, type PostgresClient } from 'tokenlib/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 const NEEDS = { longestLifetime: 3_600_000 }

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { toTimedId } from '../../src/claims/ids.js'
-import type { PresentedToken } from 'tokenlib/store-kit'
-import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
+import { toTimedId } from '../../packages/tokenlib/src/tokens/ids.js'
+import type { PresentedToken } from 'tokenlib/kit'
+import { createPostgresStore, type PostgresStore } from 'tokenlib/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { FOREVER, type LostData, type Revocation, type RevocationStore } from 'tokenlib/store-kit'
-import { createPostgresStore, type PostgresClient } from 'tokenlib/stores/postgres'
-import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
+import { FOREVER, type LostData, type Revocation, type RevocationStore } from 'tokenlib/kit'
+import { createPostgresStore, type PostgresClient } from 'tokenlib/postgres'
+import { replicate, type ReplicaOptions } from 'tokenlib/replica'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { decideRotation, type PresentedToken } from 'tokenlib/store-kit'
-import { createPostgresStore, type PostgresStore } from 'tokenlib/stores/postgres'
-import { toTimedId } from '../../src/claims/ids.js'
-import { childOf, firstToken, revocationOf } from '../../src/testing/store-fixture.js'
+import { decideRotation, type PresentedToken } from 'tokenlib/kit'
+import { createPostgresStore, type PostgresStore } from 'tokenlib/postgres'
+import { toTimedId } from '../../packages/tokenlib/src/tokens/ids.js'
+import { childOf, firstToken, revocationOf } from '../../packages/contracts/src/store-fixture.js'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import postgres from 'postgres'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createPostgresStore, migrationSql, type PostgresClient } from 'tokenlib/stores/postgres'
+import { createPostgresStore, migrationSql, type PostgresClient } from 'tokenlib/postgres'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
-import { childOf, firstToken } from '../../src/testing/store-fixture.js'
+import { childOf, firstToken } from '../../packages/contracts/src/store-fixture.js'
 
 const FOREVER = Number.MAX_SAFE_INTEGER
 const NEEDS = { longestLifetime: 3_600_000 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { createPostgresStore, migrationSql, type PostgresStore } from 'tokenlib/stores/postgres'
-import { firstToken } from '../../src/testing/store-fixture.js'
+import { createPostgresStore, migrationSql, type PostgresStore } from 'tokenlib/postgres'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
 import { MIGRATION_1, STATEMENTS_1 } from './postgres-version-1.js'
 

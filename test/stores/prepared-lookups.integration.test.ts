@@ -7,9 +7,9 @@ import {
   type RevocationKey,
   type RevocationKind,
   type RevocationStore,
-} from '../../src/store-kit.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
-import type { Clock } from '../../src/time.js'
+} from '../../packages/tokenlib/src/kit.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import type { Clock } from '../../packages/tokenlib/src/time.js'
 import { createFolder, HOUR } from './sqlite-fixture.js'
 
 const folder = createFolder()

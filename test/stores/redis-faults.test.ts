@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import { firstToken } from '../../src/testing/store-fixture.js'
+import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { ALL, HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 

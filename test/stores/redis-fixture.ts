@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { createRedisStore } from 'tokenlib/redis'
 import { onTestFinished } from 'vitest'
-import { createNonce, systemRandom } from '../../src/claims/ids.js'
-import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import { createNonce, systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
+import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
 import { type RedisSettings, startRedis } from '../helpers/servers/start-redis.js'
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createRedisStore } from '../../src/stores/redis.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { SECRET } from '../helpers/manager.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { start } from './redis-fixture.js'

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { createRedisStore } from 'tokenlib/redis'
 import { expect, onTestFinished, test } from 'vitest'
-import { FOREVER } from '../../src/revocation/revocation.js'
-import { MAX_ENDED_AT_ONCE } from '../../src/revocation/store-rules.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { MAX_ENDED_AT_ONCE } from '../../packages/tokenlib/src/revocation/store-rules.js'
 import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 import { HOUR, LIST, session } from './redis-fixture.js'
 

@@ -1,6 +1,6 @@
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { createRedisStore } from 'tokenlib/redis'
 import { expect, test } from 'vitest'
-import { FOREVER, type RevocationKey } from '../../src/revocation/revocation.js'
+import { FOREVER, type RevocationKey } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { ALL, HOUR, prepared, start, token } from './redis-fixture.js'
 

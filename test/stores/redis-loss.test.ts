@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
-import { FOREVER } from '../../src/revocation/revocation.js'
-import type { LostData, RevocationStore } from '../../src/revocation/store.js'
-import { firstToken } from '../../src/testing/store-fixture.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { LostData, RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { ALL, HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { createRedisStore, type RedisClient } from 'tokenlib/stores/redis'
-import { replicate } from 'tokenlib/stores/replica'
+import { createRedisStore, type RedisClient } from 'tokenlib/redis'
+import { replicate } from 'tokenlib/replica'
 
 // A process with a replica, which does nothing else: it reports what it sees until it is told to close, and ends when
 // nothing holds it any more.

@@ -1,4 +1,4 @@
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { createRedisStore } from 'tokenlib/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { HOUR, start, token } from './redis-fixture.js'

@@ -29,8 +29,8 @@ export async function bundleReplicaChild(): Promise<{ readonly path: string; rem
   await build({
     entryPoints: [file('redis-replica-child.ts')],
     alias: {
-      'tokenlib/stores/redis': file('../../src/stores/redis.ts'),
-      'tokenlib/stores/replica': file('../../src/stores/replica.ts'),
+      'tokenlib/redis': file('../../packages/tokenlib/src/stores/redis.ts'),
+      'tokenlib/replica': file('../../packages/tokenlib/src/stores/replica.ts'),
     },
     packages: 'external',
     outfile: path,

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { decideRotation, FOREVER, type PresentedToken, ROOT, toRotation } from 'tokenlib/store-kit'
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { decideRotation, FOREVER, type PresentedToken, ROOT, toRotation } from 'tokenlib/kit'
+import { createRedisStore } from 'tokenlib/redis'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { toTimedId } from '../../src/claims/ids.js'
-import type { SessionClient } from '../../src/events.js'
-import type { SessionStore } from '../../src/revocation/session-store.js'
-import { childOf, firstToken } from '../../src/testing/store-fixture.js'
+import { toTimedId } from '../../packages/tokenlib/src/tokens/ids.js'
+import type { SessionClient } from '../../packages/tokenlib/src/events.js'
+import type { SessionStore } from '../../packages/tokenlib/src/revocation/session-store.js'
+import { childOf, firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 
 const HOUR = 3_600_000

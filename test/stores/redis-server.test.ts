@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis'
 import { ConfigurationError } from 'tokenlib'
-import { createRedisStore, type RedisClient, type RedisStoreOptions } from 'tokenlib/stores/redis'
+import { createRedisStore, type RedisClient, type RedisStoreOptions } from 'tokenlib/redis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { describeWithOwnServer, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createFreshness, type Freshness } from '../../src/stores/replica/freshness.js'
+import { createFreshness, type Freshness } from '../../packages/tokenlib/src/stores/replica/freshness.js'
 
 /** Two clocks that are moved by hand; the wall clock can run further than the steady one. */
 function create(boundMs = 1000) {

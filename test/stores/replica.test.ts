@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
-import { storeContract } from 'tokenlib/testing'
+import { createMemoryStore } from 'tokenlib/memory'
+import { replicate, type ReplicaOptions } from 'tokenlib/replica'
+import { storeContract } from '@tokenlib/contracts'
 import {
   type FeedPage,
   FOREVER,
   type ReplicaChange,
   type Revocation,
   type RevocationStore,
-} from '../../src/store-kit.js'
-import { childOf, firstToken, NO_GRACE } from '../../src/testing/store-fixture.js'
+} from '../../packages/tokenlib/src/kit.js'
+import { childOf, firstToken, NO_GRACE } from '../../packages/contracts/src/store-fixture.js'
 
 const HOUR = 3_600_000
 

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { createPostgresStore } from 'tokenlib/stores/postgres'
-import { createRedisStore } from 'tokenlib/stores/redis'
-import { createNonce, systemRandom } from '../../src/claims/ids.js'
-import { FOREVER } from '../../src/revocation/revocation.js'
-import type { NewSession, SessionLimit } from '../../src/revocation/session-store.js'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
+import { createNonce, systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { NewSession, SessionLimit } from '../../packages/tokenlib/src/revocation/session-store.js'
 
 // A process that opens sessions of one user whenever it is told to, all of them at once.
 

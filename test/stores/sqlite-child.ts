@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
-import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
-import type { Revocation, RevocationKey } from '../../src/revocation/revocation.js'
-import type { PresentedToken, RotationOptions } from '../../src/revocation/rotation.js'
+import { createSqliteStore, type SqliteDatabase } from 'tokenlib/sqlite'
+import type { Revocation, RevocationKey } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { PresentedToken, RotationOptions } from '../../packages/tokenlib/src/revocation/rotation.js'
 
 /** What another process can be asked to do. */
 export interface Requests {

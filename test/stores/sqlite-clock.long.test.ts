@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest'
-import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import { systemClock } from '../../src/time.js'
+import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { systemClock } from '../../packages/tokenlib/src/time.js'
 import { createFolder, HOUR, token } from './sqlite-fixture.js'
 import { bundleChild, type OtherProcess, startProcess } from './sqlite-process.js'
 

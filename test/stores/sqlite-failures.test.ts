@@ -1,9 +1,9 @@
 import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { copyFileSync, renameSync, rmSync } from 'node:fs'
 import { afterAll, describe, test } from 'vitest'
-import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import { firstToken } from '../../src/testing/store-fixture.js'
-import { systemClock } from '../../src/time.js'
+import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
+import { systemClock } from '../../packages/tokenlib/src/time.js'
 import { createFolder, isRevoked, LATER, LIST, token } from './sqlite-fixture.js'
 
 const folder = createFolder()

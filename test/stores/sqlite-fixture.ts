@@ -2,10 +2,10 @@ import { DatabaseSync, type DatabaseSyncInstance, type DatabaseSyncOptions } fro
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSqliteStore, type SqliteStoreOptions } from 'tokenlib/stores/sqlite'
-import { FOREVER, type Revocation } from '../../src/revocation/revocation.js'
-import type { ListOptions } from '../../src/revocation/session-store.js'
-import type { RevocationStore } from '../../src/revocation/store.js'
+import { createSqliteStore, type SqliteStoreOptions } from 'tokenlib/sqlite'
+import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { ListOptions } from '../../packages/tokenlib/src/revocation/session-store.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 
 /** How every client of the `node:sqlite` kind is opened. */
 export type OpenDatabase = (path: string, options?: DatabaseSyncOptions) => DatabaseSyncInstance

@@ -1,9 +1,9 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterAll, describe, test } from 'vitest'
-import type { RevocationStore } from '../../src/revocation/store.js'
-import { firstToken } from '../../src/testing/store-fixture.js'
-import { systemClock } from '../../src/time.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
+import { systemClock } from '../../packages/tokenlib/src/time.js'
 import { createFolder, HOUR, isRevoked, LIST, TO_EARLIER_LAYOUT, token } from './sqlite-fixture.js'
 
 const folder = createFolder()

@@ -1,6 +1,6 @@
 import { deepEqual, equal, rejects } from 'node:assert/strict'
 import { afterAll, describe, test } from 'vitest'
-import type { Revocation } from '../../src/revocation/revocation.js'
+import type { Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { CLIENTS, createFolder, HOUR, token } from './sqlite-fixture.js'
 
 const user = (id: string): Revocation => ({ kind: 'user', id, notBefore: 0, until: 0 })

@@ -21,7 +21,9 @@ export async function bundleChild(folder: string): Promise<string> {
   await build({
     entryPoints: [fileURLToPath(new URL('sqlite-child.ts', import.meta.url))],
     alias: {
-      'tokenlib/stores/sqlite': fileURLToPath(new URL('../../src/stores/sqlite.ts', import.meta.url)),
+      'tokenlib/sqlite': fileURLToPath(
+        new URL('../../packages/tokenlib/src/stores/sqlite.ts', import.meta.url),
+      ),
     },
     outfile,
     bundle: true,

@@ -1,8 +1,8 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest'
-import { FOREVER } from '../../src/revocation/revocation.js'
-import type { Rotation } from '../../src/revocation/rotation.js'
-import { firstToken } from '../../src/testing/store-fixture.js'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { Rotation } from '../../packages/tokenlib/src/revocation/rotation.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { createFolder, HOUR, isRevoked, LATER, token } from './sqlite-fixture.js'
 import { bundleChild, type OtherProcess, startProcess } from './sqlite-process.js'
 

@@ -2,11 +2,15 @@ import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, test } from 'vitest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { replicate, type ReplicaOptions } from 'tokenlib/stores/replica'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
-import { FOREVER } from '../../src/revocation/revocation.js'
-import type { LostData, ReplicaChange, RevocationStore } from '../../src/revocation/store.js'
+import { createMemoryStore } from 'tokenlib/memory'
+import { replicate, type ReplicaOptions } from 'tokenlib/replica'
+import { createSqliteStore } from 'tokenlib/sqlite'
+import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type {
+  LostData,
+  ReplicaChange,
+  RevocationStore,
+} from '../../packages/tokenlib/src/revocation/store.js'
 import { CLIENTS, createFolder, HOUR, isRevoked, LATER, token } from './sqlite-fixture.js'
 import { bundleChild, type OtherProcess, startProcess } from './sqlite-process.js'
 

@@ -1,11 +1,11 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { afterAll, describe, test } from 'vitest'
-import { FOREVER, MAX_SESSION_LEAD_MS } from '../../src/revocation/revocation.js'
-import type { LostData, RevocationStore } from '../../src/revocation/store.js'
-import { toTables } from '../../src/stores/sqlite/schema.js'
-import { toPageSql } from '../../src/stores/sqlite/sessions.js'
-import { childOf, firstToken } from '../../src/testing/store-fixture.js'
-import { systemClock } from '../../src/time.js'
+import { FOREVER, MAX_SESSION_LEAD_MS } from '../../packages/tokenlib/src/revocation/revocation.js'
+import type { LostData, RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { toTables } from '../../packages/tokenlib/src/stores/sqlite/schema.js'
+import { toPageSql } from '../../packages/tokenlib/src/stores/sqlite/sessions.js'
+import { childOf, firstToken } from '../../packages/contracts/src/store-fixture.js'
+import { systemClock } from '../../packages/tokenlib/src/time.js'
 import { createFolder, HOUR, LATER, LIST, TO_EARLIER_LAYOUT, token } from './sqlite-fixture.js'
 
 const folder = createFolder()

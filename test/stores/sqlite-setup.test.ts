@@ -1,7 +1,7 @@
 import { deepEqual, equal, match, rejects, throws } from 'node:assert/strict'
 import { afterAll, describe, test } from 'vitest'
-import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
-import { isNetworkFileSystem } from '../../src/stores/sqlite/database.js'
+import { createSqliteStore, type SqliteDatabase } from 'tokenlib/sqlite'
+import { isNetworkFileSystem } from '../../packages/tokenlib/src/stores/sqlite/database.js'
 import { createFolder, HOUR, isRevoked, LIST, token } from './sqlite-fixture.js'
 
 const folder = createFolder()

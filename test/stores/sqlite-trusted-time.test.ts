@@ -6,7 +6,7 @@ import {
   NO_TRUST,
   type Trust,
   TRUSTED_STEP_MS,
-} from '../../src/stores/sqlite/pruner.js'
+} from '../../packages/tokenlib/src/stores/sqlite/pruner.js'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
-import { storeContract } from 'tokenlib/testing'
+import { createSqliteStore } from 'tokenlib/sqlite'
+import { storeContract } from '@tokenlib/contracts'
 import { CLIENTS, createFolder } from './sqlite-fixture.js'
 
 for (const [name, openDatabase] of Object.entries(CLIENTS)) {

@@ -2,7 +2,7 @@ import { deepEqual, equal, ok } from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, test } from 'vitest'
-import { createPostgresStore } from 'tokenlib/stores/postgres'
+import { createPostgresStore } from 'tokenlib/postgres'
 import {
   describeWithOwnServer,
   describeWithPostgres,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { RevocationUnavailableError, TokenConfig } from '../../src/index.js'
-import { createClient } from '../../src/testing/application-client.js'
+import { RevocationUnavailableError, TokenConfig } from '../../packages/tokenlib/src/index.js'
+import { createClient } from '../../packages/contracts/src/application-client.js'
 import {
   type RunningApplication,
   applicationContract,
   type StartApplication,
-} from '../../src/testing/index.js'
+} from '../../packages/contracts/src/index.js'
 import { type Application, createApplication } from '../../examples/application.js'
 import { start } from '../../examples/fetch.js'
 

@@ -7,11 +7,11 @@ import {
   type JsonValue,
   type TokenManager,
   type TokenPayload,
-} from '../../src/index.js'
-import { createTestTokens, type MintOptions } from '../../src/testing/index.js'
+} from '../../packages/tokenlib/src/index.js'
+import { createTestTokens, type MintOptions } from '../../packages/tokenlib/src/testing/index.js'
 import { openToken } from '../helpers/manager.js'
 import { configFor, keyPairFor } from '../helpers/keys.js'
-import { createMemoryStore } from '../../src/stores/memory.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 
 /** `passed`, or the code of the error. */
 async function outcome(dependency: Dependency<unknown>, headers: Record<string, string>): Promise<string> {

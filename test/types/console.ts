@@ -1,6 +1,6 @@
 // Compiled, never run: what createConsole accepts.
-import { TokenConfig, TokenManager } from '../../src/index.js'
-import { createConsole, type MountableRoutes } from '../../src/routes/console.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createConsole, type MountableRoutes } from '../../packages/console/src/index.js'
 
 const tokens = new TokenManager({ config: new TokenConfig() })
 

@@ -1,6 +1,6 @@
 // Compiled by `npm run typecheck`, never run: each line that must not compile says so.
-import { isFrom, parsePolicy } from '../../src/manager/policy.js'
-import type { TokenLocation } from '../../src/request/read-token.js'
+import { isFrom, parsePolicy } from '../../packages/tokenlib/src/requests/policy.js'
+import type { TokenLocation } from '../../packages/tokenlib/src/http/read-token.js'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 declare function same<A, B>(...differ: Equal<A, B> extends true ? [] : ['types differ']): void

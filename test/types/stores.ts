@@ -12,11 +12,11 @@ import {
   TokenConfig,
   TokenManager,
 } from 'tokenlib'
-import { defineStore } from 'tokenlib/store-kit'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { createPostgresStore } from 'tokenlib/stores/postgres'
-import { createRedisStore } from 'tokenlib/stores/redis'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { defineStore } from 'tokenlib/kit'
+import { createMemoryStore } from 'tokenlib/memory'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
+import { createSqliteStore } from 'tokenlib/sqlite'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 declare function same<A, B>(...differ: Equal<A, B> extends true ? [] : ['types differ']): void

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type RevocationStore, TokenConfig, TokenManager } from '../../src/index.js'
-import { createPostgresStore } from '../../src/stores/postgres.js'
-import { createRedisStore } from '../../src/stores/redis.js'
-import { createSqliteStore } from '../../src/stores/sqlite.js'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
+import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
 import type { ApplicationOptions, Calls, Reply, Request } from './protocol.js'
 
 // A process of an application. It is bundled twice: with the sources as they are, and with those of an earlier release
@@ -30,7 +30,7 @@ async function openStore({ kind, url, namespace }: ApplicationOptions): Promise<
 async function createCalls(options: ApplicationOptions): Promise<Calls> {
   const shared = await openStore(options)
   const store = options.isReplicated
-    ? (await import('../../src/stores/replica.js')).replicate(shared, { bound: '200ms' })
+    ? (await import('../../packages/tokenlib/src/stores/replica.js')).replicate(shared, { bound: '200ms' })
     : shared
   const config = new TokenConfig({
     JWT_REFRESH_GRACE: 0,

@@ -1,4 +1,4 @@
-import type { TokenConfigOptions, TokenPair } from '../../src/index.js'
+import type { TokenConfigOptions, TokenPair } from '../../packages/tokenlib/src/index.js'
 
 /** Where a process of an application keeps its data, and how it is configured; plain data. */
 export interface ApplicationOptions {

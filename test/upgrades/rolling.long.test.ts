@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { TokenPair } from '../../src/index.js'
+import type { TokenPair } from '../../packages/tokenlib/src/index.js'
 import { describeWithStores } from './places.js'
 import type { Application, Release } from './start-application.js'
 

@@ -1,6 +1,6 @@
-import { ConfigurationError, TokenConfig, TokenDecodeError } from '../../src/index.js'
-import { createKeyRing, type KeyRing, type KeySources } from '../../src/jws/key-ring.js'
-import { createJwsVerifier } from '../../src/jws/compact.js'
+import { ConfigurationError, TokenConfig, TokenDecodeError } from '../../packages/tokenlib/src/index.js'
+import { createKeyRing, type KeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
+import { createJwsVerifier } from '../../packages/tokenlib/src/tokens/compact.js'
 import type { Answer } from './corpus.js'
 
 // What an application gets that sets nothing.

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Algorithm, Jwk } from '../../src/jws/jose.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
 
 /** One signature of a document, with the key that made it. */
 export interface CookbookSignature {

@@ -1,6 +1,6 @@
-import { createSignature, isSignature } from '../../src/jws/algorithms.js'
-import type { Algorithm, Jwk } from '../../src/jws/jose.js'
-import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
+import { createSignature, isSignature } from '../../packages/tokenlib/src/tokens/algorithms.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
+import { createKeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
 import { answerEitherForm, answerKeys, answerToken, toOneAnswer } from './answers.js'
 import {
   assertAllNamed,

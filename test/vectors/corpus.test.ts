@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../src/index.js'
+import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
 import { answerKeys, toOneAnswer } from './answers.js'
 import { foldCaseIds, parseCaseIds } from './case-ids.js'
 import { type CaseResult, type ExceptionEntry, tallyCorpus } from './corpus.js'

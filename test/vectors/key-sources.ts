@@ -1,6 +1,6 @@
-import { ALGORITHMS, type BoundKey } from '../../src/jws/algorithms.js'
-import type { Algorithm, Jwk } from '../../src/jws/jose.js'
-import { createKeyRing, type KeySources } from '../../src/jws/key-ring.js'
+import { ALGORITHMS, type BoundKey } from '../../packages/tokenlib/src/tokens/algorithms.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
+import { createKeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
 
 /** No key at all, and nothing that is weak allowed. */
 export const NO_KEYS: Omit<KeySources, 'JWT_ALGORITHM'> = {

@@ -1,5 +1,5 @@
-import { ALGORITHMS } from '../../src/jws/algorithms.js'
-import type { Algorithm } from '../../src/jws/jose.js'
+import { ALGORITHMS } from '../../packages/tokenlib/src/tokens/algorithms.js'
+import type { Algorithm } from '../../packages/tokenlib/src/tokens/jose.js'
 
 // For every ECDSA signature (r, s) the pair (r, n - s) is one too. This library takes the lower s only, so that a
 // token has one spelling; what it refuses for that reason it must accept as the other half of the pair.

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../src/jws/jose.js'
+import type { Algorithm } from '../../packages/tokenlib/src/tokens/jose.js'
 
 /** A file of signatures or MACs, and the algorithm names that verify as it does; none if there is no such name. */
 export interface PrimitiveFile {

@@ -1,9 +1,14 @@
 import { createPublicKey } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ALGORITHMS, type BoundKey, createSignature, isSignature } from '../../src/jws/algorithms.js'
-import type { Algorithm, Jwk } from '../../src/jws/jose.js'
-import type { KeySources } from '../../src/jws/key-ring.js'
+import {
+  ALGORITHMS,
+  type BoundKey,
+  createSignature,
+  isSignature,
+} from '../../packages/tokenlib/src/tokens/algorithms.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
+import type { KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
 import { answerKeys, toFailure, toOneAnswer } from './answers.js'
 import { parseCaseIds } from './case-ids.js'
 import {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { createKeyRing } from '../../src/jws/key-ring.js'
+import { createKeyRing } from '../../packages/tokenlib/src/tokens/key-ring.js'
 import { readAbsence } from './corpora.js'
 import { NO_KEYS } from './key-sources.js'
 import { readSecrets, runWeakSecrets } from './weak-secrets.js'

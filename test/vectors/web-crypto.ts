@@ -1,4 +1,4 @@
-import type { Jwk } from '../../src/jws/jose.js'
+import type { Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
 import { answerEitherForm, answerKeys, toOneAnswer } from './answers.js'
 import { type CaseResult, type CorpusResult, tallyCorpus } from './corpus.js'
 import { bindFirst, sourcesFor, withoutMembers } from './key-sources.js'

@@ -1,4 +1,4 @@
-import type { Algorithm, Jwk } from '../../src/jws/jose.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
 import { type CorpusResult, tallyCorpus } from './corpus.js'
 import { sourcesFor, sourcesForSet, withoutMembers } from './key-sources.js'
 import { areKeysTaken, type Control, runTokenGroups, whenMended, whenNotImported } from './token-groups.js'

@@ -1,5 +1,5 @@
-import { isSignature } from '../../src/jws/algorithms.js'
-import type { Algorithm, Jwk } from '../../src/jws/jose.js'
+import { isSignature } from '../../packages/tokenlib/src/tokens/algorithms.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
 import { answerToken } from './answers.js'
 import { type CorpusResult, type ExceptionEntry, tallyCorpus } from './corpus.js'
 import { bindFirst, sourcesFor, withoutMembers } from './key-sources.js'

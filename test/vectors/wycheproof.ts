@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Jwk } from '../../src/jws/jose.js'
+import type { Jwk } from '../../packages/tokenlib/src/tokens/jose.js'
 
 /** One case of a Wycheproof file. */
 export interface WycheproofTest {

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Dependency } from '../../../src/index.js'
+import type { Dependency } from '../../../packages/tokenlib/src/index.js'
 import { createManager } from '../../helpers/manager.js'
 import { csrfOf, type RequestBody } from '../../helpers/requests.js'
 import type { BodyReader, Framework, Route, Send } from './framework.js'

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { setAccessCookies, setRefreshCookies, type TokenPayload, unsetCookies } from '../../../src/index.js'
+import {
+  setAccessCookies,
+  setRefreshCookies,
+  type TokenPayload,
+  unsetCookies,
+} from '../../../packages/tokenlib/src/index.js'
 import { createCookieJar } from '../../helpers/cookie-jar.js'
 import { createManager } from '../../helpers/manager.js'
 import { byName, type Framework } from './framework.js'

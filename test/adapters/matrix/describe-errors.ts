@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { TokenDecodeError, TokenExpiredError } from '../../../src/index.js'
+import { TokenDecodeError, TokenExpiredError } from '../../../packages/tokenlib/src/index.js'
 import { createManager } from '../../helpers/manager.js'
 import { byName, type Framework, type Route, type Routes, type Send, type StartOptions } from './framework.js'
 

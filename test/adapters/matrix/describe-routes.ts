@@ -4,7 +4,7 @@ import {
   MissingTokenError,
   type RequestToken,
   type TokenPayload,
-} from '../../../src/index.js'
+} from '../../../packages/tokenlib/src/index.js'
 import { createManager } from '../../helpers/manager.js'
 import { byName, type Framework, type Route, type Routes, type Send } from './framework.js'
 

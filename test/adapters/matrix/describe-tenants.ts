@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { chooseManager, TokenIssuerError, type TokenManager, type TokenPayload } from '../../../src/index.js'
+import {
+  chooseManager,
+  TokenIssuerError,
+  type TokenManager,
+  type TokenPayload,
+} from '../../../packages/tokenlib/src/index.js'
 import { createManager, SECRET } from '../../helpers/manager.js'
 import { byName, type Framework, type Send } from './framework.js'
 

@@ -1,5 +1,5 @@
 import { type Context, Elysia } from 'elysia'
-import * as adapter from '../../../src/adapters/elysia.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/elysia.js'
 import {
   type BodyReader,
   type Call,

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import { serveNode } from '../../../examples/server.js'
-import * as adapter from '../../../src/adapters/express.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/express.js'
 import {
   type Call,
   type ErrorClass,

@@ -1,7 +1,7 @@
 import cors from '@fastify/cors'
 import formbody from '@fastify/formbody'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import * as adapter from '../../../src/adapters/fastify.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/fastify.js'
 import {
   type Call,
   type Framework,

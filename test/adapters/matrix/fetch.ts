@@ -1,4 +1,4 @@
-import * as adapter from '../../../src/adapters/fetch.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/fetch.js'
 import {
   type Common,
   createPair,

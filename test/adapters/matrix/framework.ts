@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { type RunningServer, serveFetch } from '../../../examples/server.js'
-import type { Dependency, ErrorResponseOptions, RequestSource } from '../../../src/index.js'
+import type { Dependency, ErrorResponseOptions, RequestSource } from '../../../packages/tokenlib/src/index.js'
 
 /** The values of dependencies, by name. */
 export type Values = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 import { defineHandler, H3, type H3Event, handleCors, HTTPError, readBody, readFormData, setCookie } from 'h3'
 import { toNodeHandler } from 'h3/node'
 import { serveNode } from '../../../examples/server.js'
-import * as adapter from '../../../src/adapters/h3.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/h3.js'
 import {
   type Common,
   createPair,

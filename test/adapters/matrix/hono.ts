@@ -2,7 +2,7 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { setCookie } from 'hono/cookie'
 import { cors } from 'hono/cors'
 import { HTTPException } from 'hono/http-exception'
-import * as adapter from '../../../src/adapters/hono.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/hono.js'
 import {
   type Call,
   type Common,

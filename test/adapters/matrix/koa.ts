@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { Router } from '@koa/router'
 import Koa, { type Context, type Middleware } from 'koa'
 import { serveNode } from '../../../examples/server.js'
-import * as adapter from '../../../src/adapters/koa.js'
+import * as adapter from '../../../packages/tokenlib/src/frameworks/koa.js'
 import {
   type Call,
   type ErrorClass,

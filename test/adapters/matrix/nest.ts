@@ -21,8 +21,8 @@ import {
   RequireScopes,
   sendCookies,
   TokenExceptionFilter,
-} from '../../../src/adapters/nest/index.js'
-import type { RequestSource } from '../../../src/index.js'
+} from '../../../packages/tokenlib/src/frameworks/nest/index.js'
+import type { RequestSource } from '../../../packages/tokenlib/src/index.js'
 import { type Platform, PLATFORMS, serve } from '../../helpers/nest.js'
 import {
   type Call,

@@ -132,8 +132,8 @@ describe('issuers', () => {
 
 test('a store in memory is an error in production, and a replica of it is seen', async () => {
   const { find, document, exitCode } = await inspect(`${MANAGER}
-    import { createMemoryStore } from 'tokenlib/stores/memory'
-    import { replicate } from 'tokenlib/stores/replica'
+    import { createMemoryStore } from 'tokenlib/memory'
+    import { replicate } from 'tokenlib/replica'
     export const tokens = new TokenManager({ config, revocation: replicate(createMemoryStore({ allowInProduction: true }), { bound: '30s' }) })`)
   expect([exitCode, find('store-shared')?.level, document.app.store]).toEqual([1, 'error', 'memory'])
   expect(find('replica-bound')).toMatchObject({
@@ -152,8 +152,8 @@ describeWithRedis('Redis', (url) => {
           ? `import { Redis } from 'ioredis'\nconst client = new Redis('${url}')`
           : `import { createClient } from 'redis'\nconst client = createClient({ url: '${url}' })\nawait client.connect()`
       const code = `${MANAGER}${client}
-      import { createRedisStore } from 'tokenlib/stores/redis'
-      import { replicate } from 'tokenlib/stores/replica'
+      import { createRedisStore } from 'tokenlib/redis'
+      import { replicate } from 'tokenlib/replica'
       const store = createRedisStore(client, { namespace: 'doctor-app-${driver}', allowVolatile: true })
       export const tokens = new TokenManager({ config, revocation: replicate(store, { bound: '10s' }) })
       if (process.env.USED) await tokens.createTokenPair({ uid: 'ada' })`
@@ -179,7 +179,7 @@ describeWithRedis('Redis', (url) => {
     const { exitCode, find } = await inspect(
       `${MANAGER}
       import { Redis } from 'ioredis'
-      import { createRedisStore } from 'tokenlib/stores/redis'
+      import { createRedisStore } from 'tokenlib/redis'
       const client = new Redis('redis://127.0.0.1:1').on('error', () => {})
       export const tokens = new TokenManager({ config, revocation: createRedisStore(client) })`,
       ['--timeout', '1s'],
@@ -197,7 +197,7 @@ describeWithPostgres('PostgreSQL', (url) => {
         ? `import pg from 'pg'\nconst client = new pg.Pool({ connectionString: '${url}' })`
         : `import postgres from 'postgres'\nconst client = postgres('${url}', { onnotice: () => {} })`
     const { find, document } = await inspect(`${MANAGER}${client}
-      import { createPostgresStore } from 'tokenlib/stores/postgres'
+      import { createPostgresStore } from 'tokenlib/postgres'
       const store = createPostgresStore(client, { namespace: '${driver}', prefix: 'other_', allowVolatile: true })
       await store.migrate()
       export const tokens = new TokenManager({ config, revocation: store })
@@ -212,7 +212,7 @@ describeWithPostgres('PostgreSQL', (url) => {
 test('SQLite is looked at through the handle of the application', async () => {
   const { find, document } = await inspect(`${MANAGER}
     import { DatabaseSync } from '@photostructure/sqlite'
-    import { createSqliteStore } from 'tokenlib/stores/sqlite'
+    import { createSqliteStore } from 'tokenlib/sqlite'
     const database = new DatabaseSync('${join(folder, 'tokens.db')}')
     export const tokens = new TokenManager({ config, revocation: createSqliteStore(database, { prefix: 'shop_' }) })
     await tokens.createTokenPair({ uid: 'ada' })`)
@@ -222,7 +222,7 @@ test('SQLite is looked at through the handle of the application', async () => {
 
 test('a store of another make is not said to be fine', async () => {
   const { find } = await inspect(`${MANAGER}
-    import { createMemoryStore } from 'tokenlib/stores/memory'
+    import { createMemoryStore } from 'tokenlib/memory'
     const revocation = { ...createMemoryStore({ allowInProduction: true }), system: 'my-store' }
     export const tokens = new TokenManager({ config, revocation })`)
   expect(find('store-reachable')?.level).toBe('note')

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { checkConfiguration } from '../../../src/cli/doctor/check-configuration.js'
-import { RUNTIME_CHECKS } from '../../../src/cli/doctor/check-runtime.js'
-import { type Finding, type Level, runChecks } from '../../../src/cli/doctor/findings.js'
-import { type Environment, isTyped, readConfiguration } from '../../../src/cli/doctor/read-configuration.js'
+import { checkConfiguration } from '../../../packages/cli/src/doctor/check-configuration.js'
+import { RUNTIME_CHECKS } from '../../../packages/cli/src/doctor/check-runtime.js'
+import { type Finding, type Level, runChecks } from '../../../packages/cli/src/doctor/findings.js'
+import {
+  type Environment,
+  isTyped,
+  readConfiguration,
+} from '../../../packages/cli/src/doctor/read-configuration.js'
 
 const SECRET = randomBytes(48).toString('base64url')
 const SAFE: Environment = { JWT_SECRET_KEY: SECRET, NODE_ENV: 'production', JWT_DECODE_AUDIENCE: 'shop' }

@@ -1,15 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { POSTGRES_CHECKS } from '../../../src/cli/doctor/check-postgres.js'
-import { TABLES_VERSION } from '../../../src/stores/postgres/tables.js'
-import { REDIS_CHECKS } from '../../../src/cli/doctor/check-redis.js'
-import { notTried, REPLICA_CHECKS, type ReplicaFacts } from '../../../src/cli/doctor/check-replica.js'
-import { SQLITE_CHECKS } from '../../../src/cli/doctor/check-sqlite.js'
-import { STORE_CHECKS, type StoreFacts } from '../../../src/cli/doctor/check-store.js'
-import { type Endpoint, readAddress, toPlace, toRedisCli } from '../../../src/cli/doctor/endpoint.js'
-import { type Check, type Level, runChecks } from '../../../src/cli/doctor/findings.js'
-import type { PostgresFacts, ServerFacts } from '../../../src/cli/doctor/read-postgres.js'
-import type { RedisFacts } from '../../../src/cli/doctor/read-redis.js'
-import type { SqliteFacts } from '../../../src/cli/doctor/read-sqlite.js'
+import { POSTGRES_CHECKS } from '../../../packages/cli/src/doctor/check-postgres.js'
+import { TABLES_VERSION } from '../../../packages/tokenlib/src/stores/postgres/tables.js'
+import { REDIS_CHECKS } from '../../../packages/cli/src/doctor/check-redis.js'
+import {
+  notTried,
+  REPLICA_CHECKS,
+  type ReplicaFacts,
+} from '../../../packages/cli/src/doctor/check-replica.js'
+import { SQLITE_CHECKS } from '../../../packages/cli/src/doctor/check-sqlite.js'
+import { STORE_CHECKS, type StoreFacts } from '../../../packages/cli/src/doctor/check-store.js'
+import { type Endpoint, readAddress, toPlace, toRedisCli } from '../../../packages/cli/src/doctor/endpoint.js'
+import { type Check, type Level, runChecks } from '../../../packages/cli/src/doctor/findings.js'
+import type { PostgresFacts, ServerFacts } from '../../../packages/cli/src/doctor/read-postgres.js'
+import type { RedisFacts } from '../../../packages/cli/src/doctor/read-redis.js'
+import type { SqliteFacts } from '../../../packages/cli/src/doctor/read-sqlite.js'
 import { printReport } from './print-report.js'
 
 // Here are the facts that no server of a test can be brought to; redis.long.test.ts and its neighbours have the others.

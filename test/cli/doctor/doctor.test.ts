@@ -1,6 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { type CheckId, CHECKS, createFinding, ok, type Level } from '../../../src/cli/doctor/findings.js'
+import {
+  type CheckId,
+  CHECKS,
+  createFinding,
+  ok,
+  type Level,
+} from '../../../packages/cli/src/doctor/findings.js'
 import { printReport } from './print-report.js'
 import { runDoctor, SAFE_ENV } from './run-doctor.js'
 

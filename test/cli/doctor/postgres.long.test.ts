@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { createPostgresStore, migrationSql } from 'tokenlib/stores/postgres'
+import { createPostgresStore, migrationSql } from 'tokenlib/postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { describeWithOwnServer, describeWithPostgres } from '../../helpers/servers/describe-with-servers.js'
 import { startPostgres } from '../../helpers/servers/start-postgres.js'

@@ -1,6 +1,6 @@
-import type { Finding } from '../../../src/cli/doctor/findings.js'
-import { type ReportOptions, writeReport } from '../../../src/cli/doctor/report.js'
-import { safe } from '../../../src/cli/safe-text.js'
+import type { Finding } from '../../../packages/cli/src/doctor/findings.js'
+import { type ReportOptions, writeReport } from '../../../packages/cli/src/doctor/report.js'
+import { safe } from '../../../packages/cli/src/safe-text.js'
 
 /** The lines of a report, as they are on a terminal without colours. */
 export function printReport(findings: readonly Finding[], options: Partial<ReportOptions> = {}): string[] {

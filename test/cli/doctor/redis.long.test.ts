@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { createRedisStore } from 'tokenlib/redis'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createServerClock } from '../../faults/replica/server-clock.js'
 import { describeWithOwnServer } from '../../helpers/servers/describe-with-servers.js'

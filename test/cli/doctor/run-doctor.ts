@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Finding, Level } from '../../../src/cli/doctor/findings.js'
-import { run } from '../../../src/cli/run.js'
-import { safe } from '../../../src/cli/safe-text.js'
-import type { Terminal } from '../../../src/cli/terminal.js'
+import type { Finding, Level } from '../../../packages/cli/src/doctor/findings.js'
+import { run } from '../../../packages/cli/src/run.js'
+import { safe } from '../../../packages/cli/src/safe-text.js'
+import type { Terminal } from '../../../packages/cli/src/terminal.js'
 
 /** What `doctor --json` prints. */
 export interface DoctorDocument {

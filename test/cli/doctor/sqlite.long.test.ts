@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { chmodSync, closeSync, existsSync, linkSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore } from 'tokenlib/sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type DoctorRun, runDoctor } from './run-doctor.js'
 

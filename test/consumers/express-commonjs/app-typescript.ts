@@ -1,7 +1,7 @@
 import express, { type Express } from 'express'
 import { setAccessCookies, TokenConfig, TokenManager } from 'tokenlib'
 import { enforce, handleErrors, inject, sendCookies } from 'tokenlib/express'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 
 export function createApp(): Express {
   const config = new TokenConfig({

@@ -2,7 +2,7 @@
 const express = require('express')
 const { setAccessCookies, TokenConfig, TokenManager } = require('tokenlib')
 const { enforce, handleErrors, inject, sendCookies } = require('tokenlib/express')
-const { createMemoryStore } = require('tokenlib/stores/memory')
+const { createMemoryStore } = require('tokenlib/memory')
 
 exports.createApp = function createApp() {
   const config = new TokenConfig({

@@ -1,14 +1,14 @@
 import { isTokenError, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
-import { createEnforcer, nodeRequestReader } from 'tokenlib/adapter-kit'
-import { createTokenClient, type TokenClient } from 'tokenlib/client'
+import { createEnforcer, nodeRequestReader } from 'tokenlib/kit'
+import { createTokenClient, type TokenClient } from '@tokenlib/client'
 import { enforce } from 'tokenlib/fetch'
-import { defineStore } from 'tokenlib/store-kit'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { createPostgresStore } from 'tokenlib/stores/postgres'
-import { createRedisStore } from 'tokenlib/stores/redis'
-import { replicate } from 'tokenlib/stores/replica'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
-import { storeContract } from 'tokenlib/testing'
+import { defineStore } from 'tokenlib/kit'
+import { createMemoryStore } from 'tokenlib/memory'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
+import { replicate } from 'tokenlib/replica'
+import { createSqliteStore } from 'tokenlib/sqlite'
+import { storeContract } from '@tokenlib/contracts'
 
 export const config = new TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes' })
 export const tokens = new TokenManager({ config, revocation: replicate(defineStore(createMemoryStore())) })

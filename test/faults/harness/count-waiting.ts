@@ -1,4 +1,4 @@
-import type { RevocationStore } from '../../../src/index.js'
+import type { RevocationStore } from '../../../packages/tokenlib/src/index.js'
 
 /** A store that counts the checks it has not answered: those are what waits in its client. */
 export interface CountingStore {

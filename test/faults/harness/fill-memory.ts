@@ -1,4 +1,4 @@
-import { createMemoryStore } from '../../../src/stores/memory.js'
+import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.js'
 import { fillStore, pruneAll, timeLookups } from './fill.js'
 import { readOutcome } from './outcomes.js'
 import { createTokens, PATIENT } from './place.js'

@@ -1,6 +1,6 @@
-import { createId, systemRandom } from '../../../src/claims/ids.js'
-import type { RevocationStore } from '../../../src/index.js'
-import { FOREVER } from '../../../src/revocation/revocation.js'
+import { createId, systemRandom } from '../../../packages/tokenlib/src/tokens/ids.js'
+import type { RevocationStore } from '../../../packages/tokenlib/src/index.js'
+import { FOREVER } from '../../../packages/tokenlib/src/revocation/revocation.js'
 
 /** What was written. */
 export interface Filled {

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import type { TokenManager } from '../../../src/index.js'
+import type { TokenManager } from '../../../packages/tokenlib/src/index.js'
 import { withBearer } from '../../helpers/manager.js'
 import { exactly, type FigureRules } from './figures.js'
 import { type Outcome, readOutcome } from './outcomes.js'

@@ -1,4 +1,4 @@
-import type { TokenManager } from '../../../src/index.js'
+import type { TokenManager } from '../../../packages/tokenlib/src/index.js'
 import { openToken } from '../../helpers/manager.js'
 import type { Login } from './worker-protocol.js'
 

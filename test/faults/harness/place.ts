@@ -5,11 +5,11 @@ import {
   type TokenConfigOptions,
   TokenManager,
   type RevocationStore,
-} from '../../../src/index.js'
-import type { Clock } from '../../../src/time.js'
-import { createPostgresStore } from '../../../src/stores/postgres.js'
-import { createRedisStore } from '../../../src/stores/redis.js'
-import { createSqliteStore } from '../../../src/stores/sqlite.js'
+} from '../../../packages/tokenlib/src/index.js'
+import type { Clock } from '../../../packages/tokenlib/src/time.js'
+import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
+import { createSqliteStore } from '../../../packages/tokenlib/src/stores/sqlite.js'
 
 /** The clients that a store can be reached by. */
 export type ClientName = 'ioredis' | 'redis' | 'pg' | 'postgres' | 'sqlite'

@@ -1,4 +1,4 @@
-import type { TokenConfigOptions } from '../../../src/index.js'
+import type { TokenConfigOptions } from '../../../packages/tokenlib/src/index.js'
 import type { Place } from './place.js'
 
 /** A log-in whose tokens are looked at later. */

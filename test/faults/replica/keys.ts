@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
-import { FOREVER, type Revocation, type RevocationKey, type RevocationKind } from '../../../src/store-kit.js'
+import {
+  FOREVER,
+  type Revocation,
+  type RevocationKey,
+  type RevocationKind,
+} from '../../../packages/tokenlib/src/kit.js'
 
 const HOUR = 3_600_000
 const KINDS = ['token', 'session', 'user', 'token'] as const

@@ -1,4 +1,4 @@
-import type { RevocationStore } from '../../../src/index.js'
+import type { RevocationStore } from '../../../packages/tokenlib/src/index.js'
 import { machineMs, type Operation } from './history.js'
 
 /** Writes down an operation of one process. */

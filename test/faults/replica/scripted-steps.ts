@@ -10,7 +10,7 @@ import {
   waitForStore,
 } from './scripted-node.js'
 import { createScriptedServer, type ScriptedServer, type StoreMistakes } from './scripted-store.js'
-import { childOf, firstToken } from '../../../src/testing/store-fixture.js'
+import { childOf, firstToken } from '../../../packages/contracts/src/store-fixture.js'
 import { watchStarvation } from './watch-starvation.js'
 
 interface Step extends Script {

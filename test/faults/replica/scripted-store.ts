@@ -9,7 +9,7 @@ import {
   type RotationPlace,
   toFirstPlace,
   toRotation,
-} from '../../../src/store-kit.js'
+} from '../../../packages/tokenlib/src/kit.js'
 
 /** Mistakes that a store can make, rather than a replica. */
 export interface StoreMistakes {

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { FOREVER, type PresentedToken, type RevocationStore, type Rotation } from '../../../src/store-kit.js'
-import { childOf, firstToken } from '../../../src/testing/store-fixture.js'
+import {
+  FOREVER,
+  type PresentedToken,
+  type RevocationStore,
+  type Rotation,
+} from '../../../packages/tokenlib/src/kit.js'
+import { childOf, firstToken } from '../../../packages/contracts/src/store-fixture.js'
 import { machineMs, type Operation } from './history.js'
 import { LONGEST_LIFETIME } from './keys.js'
 import type { Log } from './log-reads.js'

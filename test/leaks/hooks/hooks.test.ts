@@ -3,7 +3,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { ConfigurationError, TokenError, TokenManager, TokenSignatureError } from '../../../src/index.js'
+import {
+  ConfigurationError,
+  TokenError,
+  TokenManager,
+  TokenSignatureError,
+} from '../../../packages/tokenlib/src/index.js'
 import { createManager, withBearer } from '../../helpers/manager.js'
 import { outcomeOf } from '../../helpers/revocable.js'
 import { current } from '../current-record.js'

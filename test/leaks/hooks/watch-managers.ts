@@ -1,4 +1,4 @@
-import { TokenManager, type RefreshedTokens } from '../../../src/index.js'
+import { TokenManager, type RefreshedTokens } from '../../../packages/tokenlib/src/index.js'
 import { current } from '../current-record.js'
 import { textsOfObject } from '../shown-texts.js'
 

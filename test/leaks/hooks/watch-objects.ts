@@ -4,7 +4,7 @@ import {
   securitySchemes,
   TokenConfig,
   type TokenPayload,
-} from '../../../src/index.js'
+} from '../../../packages/tokenlib/src/index.js'
 import { current } from '../current-record.js'
 import { secretsOfConfig } from '../secret-texts.js'
 import { textsOfObject } from '../shown-texts.js'

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
 import { checkPassword } from '../shared/users.js'
 import { SECRET } from './before.js'

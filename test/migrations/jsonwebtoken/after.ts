@@ -1,7 +1,7 @@
 import express from 'express'
 import { decodeWithoutVerifying, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import { serveNode } from '../../../examples/server.js'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
 import { checkPassword, findUser, type User } from '../shared/users.js'

@@ -21,7 +21,7 @@ import {
   type TokenPayload,
 } from 'tokenlib'
 import { AccessTokenGuard, TokenClaims, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
 import { checkPassword, findUser, type User } from '../shared/users.js'
 import { REFRESH_SECRET, SECRET } from './before.js'

@@ -1,4 +1,4 @@
-import type { RotationDecision } from '../../../src/revocation/rotation.js'
+import type { RotationDecision } from '../../../packages/tokenlib/src/revocation/rotation.js'
 import {
   type Bounds,
   decide,

@@ -4,7 +4,7 @@ import {
   type RotationDecision,
   type RotationPlace,
   type RotationState,
-} from '../../../src/revocation/rotation.js'
+} from '../../../packages/tokenlib/src/revocation/rotation.js'
 import type { Design } from './steps.js'
 import type { Rule } from './world.js'
 

@@ -1,5 +1,5 @@
-import { FOREVER } from '../../../src/revocation/revocation.js'
-import type { decideRotation, RotationDecision } from '../../../src/revocation/rotation.js'
+import { FOREVER } from '../../../packages/tokenlib/src/revocation/revocation.js'
+import type { decideRotation, RotationDecision } from '../../../packages/tokenlib/src/revocation/rotation.js'
 
 /** A rule with the signature of the one that is shipped. */
 export type Rule = typeof decideRotation

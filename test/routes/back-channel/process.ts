@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { serveFetch } from '../../../examples/server.js'
-import { isTokenError, TokenConfig, TokenManager } from '../../../src/index.js'
-import { createBackChannelLogout } from '../../../src/routes/security-events.js'
-import { replicate } from '../../../src/stores/replica.js'
-import { createRedisStore } from '../../../src/stores/redis.js'
+import { isTokenError, TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
+import { createBackChannelLogout } from '../../../packages/issuers/src/security-events.js'
+import { replicate } from '../../../packages/tokenlib/src/stores/replica.js'
+import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
 import { now, type ProcessSetUp, type Question, type Watched } from './protocol.js'
 
 // One process of an API: it accepts access tokens of the provider, and receives its logouts.

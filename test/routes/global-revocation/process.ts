@@ -1,11 +1,11 @@
 // One of several processes that receive Global Token Revocation requests on one store: answers each with its status.
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { type Jwk, TokenConfig, TokenManager } from '../../../src/index.js'
-import { createGlobalTokenRevocation } from '../../../src/routes/security-events.js'
-import { createPostgresStore } from '../../../src/stores/postgres.js'
-import { createRedisStore } from '../../../src/stores/redis.js'
-import { replicate } from '../../../src/stores/replica.js'
+import { type Jwk, TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
+import { createGlobalTokenRevocation } from '../../../packages/issuers/src/security-events.js'
+import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
+import { replicate } from '../../../packages/tokenlib/src/stores/replica.js'
 
 const [kind, url = '', namespace = '', issuer = '', jwk = ''] = process.argv.slice(2)
 const store = kind?.startsWith('redis')

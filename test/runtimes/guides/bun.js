@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { handleErrors, inject } from 'tokenlib/fetch'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new Database(process.env.DATABASE_PATH ?? 'tokens.sqlite')
 const config = new TokenConfig({ JWT_SECRET_KEY: process.env.JWT_SECRET_KEY })

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { handleErrors, inject } from 'tokenlib/fetch'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new DatabaseSync(Deno.env.get('DATABASE_PATH') ?? 'tokens.sqlite')
 const config = new TokenConfig({ JWT_SECRET_KEY: Deno.env.get('JWT_SECRET_KEY') })

@@ -9,8 +9,8 @@ import {
   toErrorResponse,
 } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fetch'
-import { auth0 } from 'tokenlib/providers'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { auth0 } from '@tokenlib/issuers'
+import { createMemoryStore } from 'tokenlib/memory'
 import { createManager, keyFields, refuses } from './managers.js'
 
 const URL = 'https://api.example/route'
@@ -125,7 +125,7 @@ async function tryRequests() {
 }
 
 async function tryIdentity() {
-  const kit = await import('tokenlib/adapter-kit')
+  const kit = await import('tokenlib/kit')
   strictEqual(kit.isTokenError, isTokenError)
   strictEqual(kit.toErrorResponse, toErrorResponse)
   strictEqual((await import('tokenlib')).TokenError, TokenError)
@@ -147,7 +147,7 @@ async function tryRequire() {
 }
 
 async function tryClient() {
-  const { createTokenClient } = await import('tokenlib/client')
+  const { createTokenClient } = await import('@tokenlib/client')
   const sent = []
   const client = createTokenClient({
     path: 'https://api.example/auth',
@@ -189,10 +189,10 @@ async function tryProvider() {
 async function tryImports() {
   const modules = [
     await import('tokenlib'),
-    await import('tokenlib/adapter-kit'),
-    await import('tokenlib/client'),
-    await import('tokenlib/client/bundle'),
-    await import('tokenlib/console'),
+    await import('tokenlib/kit'),
+    await import('@tokenlib/client'),
+    await import('@tokenlib/client/bundle'),
+    await import('@tokenlib/console'),
     await import('tokenlib/elysia'),
     await import('tokenlib/errors'),
     await import('tokenlib/express'),
@@ -201,17 +201,17 @@ async function tryImports() {
     await import('tokenlib/h3'),
     await import('tokenlib/hono'),
     await import('tokenlib/koa'),
-    await import('tokenlib/oauth-routes'),
-    await import('tokenlib/providers'),
-    await import('tokenlib/security-events'),
+    await import('@tokenlib/issuers'),
+    await import('@tokenlib/issuers'),
+    await import('@tokenlib/issuers'),
     await import('tokenlib/session-routes'),
-    await import('tokenlib/store-kit'),
-    await import('tokenlib/stores/durable-objects'),
-    await import('tokenlib/stores/memory'),
-    await import('tokenlib/stores/postgres'),
-    await import('tokenlib/stores/redis'),
-    await import('tokenlib/stores/replica'),
-    await import('tokenlib/stores/sqlite'),
+    await import('tokenlib/kit'),
+    await import('tokenlib/durable-objects'),
+    await import('tokenlib/memory'),
+    await import('tokenlib/postgres'),
+    await import('tokenlib/redis'),
+    await import('tokenlib/replica'),
+    await import('tokenlib/sqlite'),
     await import('tokenlib/testing'),
   ]
   for (const module of modules) ok(Object.keys(module).length > 0)

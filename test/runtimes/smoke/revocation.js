@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict'
-import { defineStore } from 'tokenlib/store-kit'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { replicate } from 'tokenlib/stores/replica'
+import { defineStore } from 'tokenlib/kit'
+import { createMemoryStore } from 'tokenlib/memory'
+import { replicate } from 'tokenlib/replica'
 import { NOW } from '../fixtures.js'
 import { ALGORITHMS, createManager, keyFields, refuses } from './managers.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { TokenErrorCode } from '../../../src/index.js'
+import type { TokenErrorCode } from '../../../packages/tokenlib/src/index.js'
 import { NOW } from './forge.js'
 import { readTarget } from './targets/read-target.js'
 import type { Guard, GuardOptions, Target, Verify, VerifierOptions } from './target.js'

@@ -9,11 +9,11 @@ import {
   type TokenConfigOptions,
   TokenManager,
   type RevocationStore,
-} from '../../../src/index.js'
-import { createMemoryStore } from '../../../src/stores/memory.js'
-import { createPostgresStore } from '../../../src/stores/postgres.js'
-import { createRedisStore } from '../../../src/stores/redis.js'
-import { createSqliteStore } from '../../../src/stores/sqlite.js'
+} from '../../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.js'
+import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
+import { createSqliteStore } from '../../../packages/tokenlib/src/stores/sqlite.js'
 import { describeWithPostgres, describeWithRedis } from '../../helpers/servers/describe-with-servers.js'
 import { createFolder } from '../../stores/sqlite-fixture.js'
 import { PATIENT } from '../../helpers/manager.js'

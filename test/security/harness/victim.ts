@@ -1,4 +1,8 @@
-import type { TokenConfigOptions, TokenDependency, TokenPayload } from '../../../src/index.js'
+import type {
+  TokenConfigOptions,
+  TokenDependency,
+  TokenPayload,
+} from '../../../packages/tokenlib/src/index.js'
 import { createManager } from '../../helpers/manager.js'
 import { createRequest, csrfOf, type RequestOptions } from '../../helpers/requests.js'
 import { outcomeOf } from '../../helpers/revocable.js'

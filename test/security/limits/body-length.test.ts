@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../packages/tokenlib/src/index.js'
 import { readBodyAsRoute, receive, toHttpText } from '../../helpers/requests.js'
 import { describeAttacks, ownAttack } from '../harness/attack.js'
 import { CLAIMS, forge, SECRET } from '../harness/forge.js'

@@ -1,4 +1,4 @@
-import { isTokenError } from '../../../src/index.js'
+import { isTokenError } from '../../../packages/tokenlib/src/index.js'
 import { countWork, type Work } from './count-work.js'
 
 /** More than a refusal at first sight needs; what is refused so is from two to four thousand times as long. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../packages/tokenlib/src/index.js'
 import { describeAttacks, ownAttack } from '../harness/attack.js'
 import { CLAIMS, encode, forge, SECRET } from '../harness/forge.js'
 import { countRefusal, countSuccess, decodingOf, MIB } from './count-refusal.js'

@@ -2,7 +2,12 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect } from 'vitest'
-import { type RequestSource, TokenConfig, type TokenConfigOptions, TokenManager } from '../../../src/index.js'
+import {
+  type RequestSource,
+  TokenConfig,
+  type TokenConfigOptions,
+  TokenManager,
+} from '../../../packages/tokenlib/src/index.js'
 import { toHttpText } from '../../helpers/requests.js'
 import { describeAttacks, ownAttack } from '../harness/attack.js'
 import { CLAIMS, forge, SECRET } from '../harness/forge.js'

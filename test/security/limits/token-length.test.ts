@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../src/index.js'
-import { createMemoryStore } from '../../../src/stores/memory.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../../packages/tokenlib/src/index.js'
+import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.js'
 import { describeAttacks, ownAttack } from '../harness/attack.js'
 import { CLAIMS, forge, SECRET } from '../harness/forge.js'
 import { countRefusal, countSuccess, FIXED_WORK, MIB } from './count-refusal.js'

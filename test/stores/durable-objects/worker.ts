@@ -5,12 +5,12 @@ import {
   type DurableObjectContext,
   TokenStoreObject,
   type TokenStoreNamespace,
-} from 'tokenlib/stores/durable-objects'
-import { replicate } from 'tokenlib/stores/replica'
-import { storeContract } from 'tokenlib/testing'
-import type { Clock } from 'tokenlib/store-kit'
-import { PROTOCOL } from '../../../src/stores/durable-objects/messages.js'
-import { FOREVER } from '../../../src/store-kit.js'
+} from 'tokenlib/durable-objects'
+import { replicate } from 'tokenlib/replica'
+import { storeContract } from '@tokenlib/contracts'
+import type { Clock } from 'tokenlib/kit'
+import { PROTOCOL } from '../../../packages/tokenlib/src/stores/durable-objects/messages.js'
+import { FOREVER } from '../../../packages/tokenlib/src/kit.js'
 import type { History } from '../histories/history.js'
 import type { HistoryStore } from '../histories/reference-store.js'
 import { createHistoryClock, type HistoryPlace, runHistory } from '../histories/run-history.js'

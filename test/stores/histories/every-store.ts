@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { createMemoryStore } from 'tokenlib/stores/memory'
-import { createPostgresStore } from 'tokenlib/stores/postgres'
-import { createRedisStore } from 'tokenlib/stores/redis'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createMemoryStore } from 'tokenlib/memory'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
+import { createSqliteStore } from 'tokenlib/sqlite'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createId, systemRandom } from '../../../src/claims/ids.js'
-import { type Clock, FOREVER, type RevocationStore } from '../../../src/store-kit.js'
+import { createId, systemRandom } from '../../../packages/tokenlib/src/tokens/ids.js'
+import { type Clock, FOREVER, type RevocationStore } from '../../../packages/tokenlib/src/kit.js'
 import {
   describeWithOwnServer,
   describeWithPostgres,

@@ -1,5 +1,10 @@
 import fc from 'fast-check'
-import { FOREVER, type RotationRules, type SessionClient, type WhenFull } from '../../../src/store-kit.js'
+import {
+  FOREVER,
+  type RotationRules,
+  type SessionClient,
+  type WhenFull,
+} from '../../../packages/tokenlib/src/kit.js'
 
 /** What happens to the sessions of a few users, as plain data. Numbers choose among what there is by then. */
 export interface History {

@@ -15,7 +15,7 @@ import {
   toPresentation,
   toRotation,
   toTimedId,
-} from '../../../src/store-kit.js'
+} from '../../../packages/tokenlib/src/kit.js'
 
 /** What a history does with a store. */
 export interface HistoryStore extends Pick<RevocationStore, 'revoke' | 'lookup' | 'prune'> {

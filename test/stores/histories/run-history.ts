@@ -7,8 +7,8 @@ import {
   type PresentedToken,
   type RotationRules,
   toCoarseMs,
-} from '../../../src/store-kit.js'
-import { childOf, firstToken, HOUR } from '../../../src/testing/store-fixture.js'
+} from '../../../packages/tokenlib/src/kit.js'
+import { childOf, firstToken, HOUR } from '../../../packages/contracts/src/store-fixture.js'
 import type { History, Step } from './history.js'
 import { createReferenceStore, type HistoryStore } from './reference-store.js'
 

@@ -4,9 +4,9 @@ import { Pool } from 'pg'
 import postgres from 'postgres'
 import { createClient } from 'redis'
 import { TokenConfig, TokenManager } from 'tokenlib'
-import { createPostgresStore } from 'tokenlib/stores/postgres'
-import { createRedisStore } from 'tokenlib/stores/redis'
-import type { RevocationStore } from 'tokenlib/store-kit'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
+import type { RevocationStore } from 'tokenlib/kit'
 
 // The Worker of test/stores/workers.long.test.ts: clients of servers, kept or made for each request.
 

@@ -1,5 +1,5 @@
 import { TokenConfig, TokenManager } from 'tokenlib'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 
 export const tokens = new TokenManager({
   config: TokenConfig.fromEnv({

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { TokenConfig, TokenManager } from 'tokenlib'
-import { createRedisStore } from 'tokenlib/stores/redis'
+import { createRedisStore } from 'tokenlib/redis'
 
 // Created once per instance of the function, and used by all of its invocations.
 const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')

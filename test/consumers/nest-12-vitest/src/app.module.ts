@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common'
 import { APP_FILTER, APP_GUARD } from '@nestjs/core'
 import { TokenConfig } from 'tokenlib'
 import { TokenExceptionFilter, TokenGuard, TokenModule } from 'tokenlib/nest'
-import { createMemoryStore } from 'tokenlib/stores/memory'
+import { createMemoryStore } from 'tokenlib/memory'
 import { AppController } from './app.controller.js'
 
 @Module({

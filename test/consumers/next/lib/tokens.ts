@@ -1,5 +1,5 @@
 import { TokenConfig, TokenManager } from 'tokenlib'
-import { createSqliteStore, type SqliteDatabase } from 'tokenlib/stores/sqlite'
+import { createSqliteStore, type SqliteDatabase } from 'tokenlib/sqlite'
 
 // Not an import: the types of Node 20, which the template of Next.js installs, do not have this module.
 const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {

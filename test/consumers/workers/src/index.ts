@@ -2,9 +2,9 @@ import { env } from 'cloudflare:workers'
 import { Hono } from 'hono'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { handleErrors, inject } from 'tokenlib/hono'
-import { createDurableObjectStore } from 'tokenlib/stores/durable-objects'
+import { createDurableObjectStore } from 'tokenlib/durable-objects'
 
-export { TokenStoreObject } from 'tokenlib/stores/durable-objects'
+export { TokenStoreObject } from 'tokenlib/durable-objects'
 
 const config = new TokenConfig({ JWT_SECRET_KEY: env.JWT_SECRET_KEY })
 const tokens = new TokenManager({ config, revocation: createDurableObjectStore(env.TOKEN_STORE) })

@@ -5,7 +5,7 @@ import {
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
-} from '../../../../src/index.js'
+} from '../../../../packages/tokenlib/src/index.js'
 import type { Target, VerifierOptions } from '../target.js'
 
 /** This library. */

@@ -6,7 +6,7 @@ import {
   TokenManager,
   type RefreshedTokens,
 } from 'tokenlib'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
 

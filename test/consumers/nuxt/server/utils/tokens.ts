@@ -7,7 +7,7 @@ import {
   type RefreshedTokens,
 } from 'tokenlib'
 import { handleErrors } from 'tokenlib/fetch'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { isTokenError, toErrorResponse, TokenConfig, TokenManager, type TokenPayload } from 'tokenlib'
-import { createSqliteStore } from 'tokenlib/stores/sqlite'
+import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
 

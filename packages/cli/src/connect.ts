@@ -1,0 +1,137 @@
+import { systemRandom } from 'tokenlib/kit'
+import { type ConfigurationError, isConfigurationError, isTokenError } from 'tokenlib'
+import { createEmitter, type TokenEmitter } from 'tokenlib/kit'
+import { TokenConfig } from 'tokenlib'
+import { resolveStore } from 'tokenlib/kit'
+import { createObservers } from 'tokenlib/kit'
+import { createClientReader } from 'tokenlib/kit'
+import { connectStore, type StoreConnection } from 'tokenlib/kit'
+import { parseDuration, systemClock } from 'tokenlib/kit'
+import { type CommandCall, readText } from './command.js'
+import { unavailable } from './driver.js'
+import { CommandError, EXIT } from './exit.js'
+import { openStore } from './open-store.js'
+import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
+
+/** A store, and the connection that a manager would have to it; neither needs a key. */
+export interface ConnectedStore {
+  readonly opened: OpenedStore
+  readonly connection: StoreConnection
+  readonly emitter: TokenEmitter
+}
+
+/** The address of the store, or `null` where none was given. */
+export function readStoreUrl({ values, env }: CommandCall): string | null {
+  const url = values['store'] ?? env['TOKENLIB_STORE']
+  return typeof url === 'string' && url !== '' ? url : null
+}
+
+/** `--timeout` in milliseconds, or `CommandError`. */
+export function parseTimeout(call: CommandCall): number {
+  const text = readText(call, 'timeout') ?? '5s'
+  try {
+    const timeoutMs = parseDuration(text) * 1000
+    if (timeoutMs >= 1 && timeoutMs <= MAX_TIMEOUT_MS) return timeoutMs
+  } catch {
+    // Reported below, like every other bad value.
+  }
+  throw new CommandError("--timeout must be a duration of at most one hour: '5s', '500ms'", EXIT.usage)
+}
+
+/** How the options of a command say that a store is opened. */
+export function readOpenOptions(call: CommandCall): OpenStoreOptions {
+  return {
+    namespace: readText(call, 'namespace') ?? call.env['TOKENLIB_NAMESPACE'] ?? null,
+    drivers: readText(call, 'drivers') ?? '.',
+    timeoutMs: parseTimeout(call),
+  }
+}
+
+const MAX_TIMEOUT_MS = 3_600_000
+
+/** The configuration of the environment, with the deadline of the command line for calls of the store. */
+export function readConfig(call: CommandCall): TokenConfig {
+  return TokenConfig.fromEnv({ JWT_REVOCATION_TIMEOUT: parseTimeout(call) / 1000 }, call.env)
+}
+
+/** Opens the store, runs a command with it and closes it; `CommandError` for one that is unavailable. */
+export async function withStore<Value>(
+  call: CommandCall,
+  run: (opened: OpenedStore) => Promise<Value>,
+): Promise<Value> {
+  const url = readStoreUrl(call)
+  if (url === null) {
+    throw new CommandError('No store was given: pass --store <url>, or set TOKENLIB_STORE', EXIT.usage)
+  }
+  const opened = await openStore(url, readOpenOptions(call))
+  try {
+    await assertInUse(opened)
+    return await run(opened)
+  } catch (error) {
+    throw toStoreError(url, error)
+  } finally {
+    await opened.close()
+  }
+}
+
+/** The same with a connection that revokes and lists sessions as a manager does. */
+export function withConnection<Value>(
+  call: CommandCall,
+  run: (connected: ConnectedStore) => Promise<Value>,
+): Promise<Value> {
+  const config = readConfig(call)
+  return withStore(call, async (opened) => {
+    const emitter = createEmitter()
+    const connection = connectStore(opened.store, {
+      ...resolveStore(config, new Map()),
+      sessionLifetimes: new Map([[readText(call, 'issuer') ?? '', FOREIGN_SESSION_LIFETIME_MS]]),
+      now: systemClock,
+      random: systemRandom,
+      clients: createClientReader(undefined),
+      emit: emitter.emit,
+      observers: createObservers(),
+    })
+    await connection.ready()
+    return run({ opened, connection, emitter })
+  })
+}
+
+// As long as the default of `sessionLifetime` of an issuer: 400 days.
+const FOREIGN_SESSION_LIFETIME_MS = 400 * 86_400_000
+
+// A store that no application uses is most likely the wrong one, and a revocation in it would help nobody.
+async function assertInUse(opened: OpenedStore): Promise<void> {
+  if (await isInUse(opened)) return
+  const { kind, url, namespace } = opened
+  const name = kind === 'sqlite' ? 'tables with the prefix' : 'the namespace'
+  throw new CommandError(
+    `No application has used ${name} "${namespace}" of ${url}: check --store and --namespace`,
+    EXIT.usage,
+  )
+}
+
+async function isInUse(opened: OpenedStore): Promise<boolean> {
+  const { kind, client, namespace } = opened
+  if (kind === 'redis') {
+    return Number(await client.command('EXISTS', `{tokenlib:${namespace}}:meta`)) === 1
+  }
+  if (kind === 'sqlite') {
+    // The store has checked the prefix: letters, digits and underscores.
+    return client.all(`SELECT 1 FROM sqlite_master WHERE name = '${namespace}meta'`).length > 0
+  }
+  // Missing tables are reported by the store itself, which says how to create them.
+  const { heads } = client.tables
+  const [table] = await client.query(`SELECT to_regclass('${heads}') IS NOT NULL AS found`)
+  if (table?.['found'] !== true) return true
+  return (await client.query(`SELECT 1 FROM ${heads} WHERE namespace = $1`, [namespace])).length > 0
+}
+
+function toStoreError(url: string, error: unknown): unknown {
+  const cause = readUnavailable(error)
+  if (cause === null) return error
+  return isConfigurationError(cause) ? (cause satisfies ConfigurationError) : unavailable(url, cause)
+}
+
+function readUnavailable(error: unknown): unknown {
+  return isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE' ? (error.cause ?? error) : null
+}

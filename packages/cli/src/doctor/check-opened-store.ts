@@ -1,0 +1,120 @@
+import type { RevocationStore } from 'tokenlib'
+import type { OpenedStore } from '../opened-store.js'
+import { POSTGRES_CHECKS } from './check-postgres.js'
+import { REDIS_CHECKS } from './check-redis.js'
+import { notTried, readReplica, REPLICA_CHECKS, type ReplicaFacts } from './check-replica.js'
+import { SQLITE_CHECKS } from './check-sqlite.js'
+import { STORE_CHECKS, type StoreFacts } from './check-store.js'
+import type { Endpoint } from './endpoint.js'
+import { type Finding, runChecks } from './findings.js'
+import { readPostgres } from './read-postgres.js'
+import { readRedis } from './read-redis.js'
+import { readSqlite } from './read-sqlite.js'
+
+/** How a store is checked. */
+export interface StoreCheckOptions {
+  readonly endpoint: Endpoint
+  readonly revocationTimeoutMs: number
+  /** Whether a replica is opened for the check. */
+  readonly withReplica: boolean
+  /** The store of the application, which has a replica of its own; `null` where there is none. */
+  readonly replicated: RevocationStore | null
+  readonly progress: (text: string) => void
+}
+
+/** What was found in a store. */
+export interface StoreReport {
+  readonly findings: readonly Finding[]
+  readonly version: string | null
+  readonly latency: StoreFacts['latency']
+  readonly clock: StoreFacts['clock']
+  readonly replica: ReplicaFacts | null
+}
+
+interface KindReport {
+  readonly findings: readonly Finding[]
+  readonly version: string | null
+  readonly facts: Pick<StoreFacts, 'latency' | 'clock' | 'isTls'>
+  /** Why a replica must not be opened, or `null`. */
+  readonly unready: string | null
+}
+
+/** Runs every check that fits an open store. */
+export async function checkOpenedStore(
+  opened: OpenedStore,
+  options: StoreCheckOptions,
+): Promise<StoreReport> {
+  const { endpoint, revocationTimeoutMs, withReplica, replicated } = options
+  const report = await checkKind(opened, options)
+  const { latency, clock, isTls } = report.facts
+  const facts: StoreFacts = {
+    kind: opened.kind,
+    endpoint,
+    isTls,
+    latency,
+    clock,
+    revocationTimeoutMs,
+  }
+  const isWatched = withReplica || replicated !== null
+  const replica = isWatched ? await tryReplica(opened, report.unready, options) : null
+  const findings = [
+    ...report.findings,
+    ...runChecks(facts, STORE_CHECKS),
+    ...(replica === null ? [] : runChecks(replica, REPLICA_CHECKS)),
+  ]
+  return { findings, version: report.version, latency, clock, replica }
+}
+
+async function tryReplica(
+  opened: OpenedStore,
+  unready: string | null,
+  { replicated, progress }: StoreCheckOptions,
+): Promise<ReplicaFacts> {
+  if (unready !== null) return notTried(unready)
+  progress('opening a replica')
+  return readReplica(opened, { replicated, progress })
+}
+
+async function checkKind(
+  opened: OpenedStore,
+  { endpoint }: Pick<StoreCheckOptions, 'endpoint'>,
+): Promise<KindReport> {
+  if (opened.kind === 'redis') {
+    const facts = await readRedis(opened.client, opened.namespace, endpoint)
+    return {
+      findings: runChecks(facts, REDIS_CHECKS),
+      version: facts.info?.get('valkey_version') ?? facts.info?.get('redis_version') ?? null,
+      facts: { ...facts, isTls: endpoint.isTls },
+      unready: readUnready(facts.history),
+    }
+  }
+  if (opened.kind === 'postgres') {
+    const facts = await readPostgres(opened.client, opened.namespace, endpoint)
+    return {
+      findings: runChecks(facts, POSTGRES_CHECKS),
+      version: facts.server?.version ?? null,
+      facts: { ...facts, isTls: facts.server?.isTls ?? null },
+      unready: readUnready(facts.history),
+    }
+  }
+  const facts = await readSqlite(opened.client, toPath(opened.url), opened.namespace)
+  const isReady = facts.tablesVersion !== null && facts.journalMode === 'wal'
+  return {
+    findings: runChecks(facts, SQLITE_CHECKS),
+    version: null,
+    facts: { latency: facts.latency, clock: null, isTls: null },
+    unready: isReady ? null : 'no process of the application has prepared the file',
+  }
+}
+
+// A store that is opened creates what is missing, and revokes everything where a part is missing.
+function readUnready(history: 'whole' | 'damaged' | 'absent' | null): string | null {
+  if (history === 'whole') return null
+  return history === 'absent'
+    ? 'the namespace is empty'
+    : 'the data of the namespace is not whole, or not readable'
+}
+
+function toPath(address: string): string {
+  return address.replace(/^sqlite:(?:\/\/)?/, '')
+}

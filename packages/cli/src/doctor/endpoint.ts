@@ -1,0 +1,87 @@
+import type { StoreOrigin } from 'tokenlib/kit'
+
+/** Where a store is, as far as an address or a client says. */
+export interface Endpoint {
+  /** `null` for a file or a socket of this machine, `undefined` where it is not known. */
+  readonly host: string | null | undefined
+  /** `null` where there is none, or it is not known. */
+  readonly port: string | null
+  /** `null` where it is not known. */
+  readonly isTls: boolean | null
+  /** `null` where it is not known. */
+  readonly hasPassword: boolean | null
+}
+
+const PORTS = { redis: '6379', postgres: '5432', sqlite: null } as const
+
+/** Where an address leads to. */
+export function readAddress(address: string): Endpoint {
+  if (address.startsWith('sqlite:')) return { host: null, port: null, isTls: null, hasPassword: null }
+  const isRedis = /^rediss?:/.test(address)
+  // Several hosts, as PostgreSQL allows, are no URL: the first one stands for all.
+  const [, named = '', port] = /^[a-z]+:\/\/(?:.*@)?(\[[^\]]*\]|[^:/?,@]*)(?::(\d+))?/.exec(address) ?? []
+  const host = named === '' ? readHostParameter(address) : decodeURIComponent(named)
+  return {
+    host,
+    port: host === null ? null : (port ?? PORTS[isRedis ? 'redis' : 'postgres']),
+    isTls: isRedis ? address.startsWith('rediss:') : null,
+    hasPassword: /^[a-z]+:\/\/[^/?#]*:[^/?#]+@/.test(address),
+  }
+}
+
+// PostgreSQL takes the host from a parameter or the environment too.
+function readHostParameter(address: string): string | null {
+  if (!address.startsWith('postgres')) return null
+  const named = /[?&]host=([^&]+)/.exec(address)?.[1]
+  return named === undefined ? (process.env['PGHOST'] ?? null) : decodeURIComponent(named)
+}
+
+interface ClientOptions {
+  readonly host?: unknown
+  readonly port?: unknown
+  readonly path?: unknown
+  readonly tls?: unknown
+  readonly password?: unknown
+  readonly socket?: ClientOptions
+  readonly connectionString?: unknown
+}
+
+/** Where the client of an application is connected to, by the options that ioredis, redis, pg and postgres keep. */
+export function readClientEndpoint({ kind, client }: Pick<StoreOrigin, 'kind' | 'client'>): Endpoint {
+  if (kind === 'sqlite') return { host: null, port: null, isTls: null, hasPassword: null }
+  const { options } = client as { readonly options?: ClientOptions }
+  if (typeof options?.connectionString === 'string') return readAddress(options.connectionString)
+  const { socket = options } = options ?? {}
+  const [host, port] = [readFirst(socket?.host), readFirst(socket?.port)]
+  const hasSocketFile = typeof socket?.path === 'string'
+  const isKnown = host !== null || hasSocketFile
+  return {
+    host: hasSocketFile ? null : (host ?? undefined),
+    port: host === null || hasSocketFile ? null : (port ?? PORTS[kind]),
+    isTls: isKnown && kind === 'redis' ? Boolean(socket?.tls) : null,
+    hasPassword: isKnown ? isText(options?.password) : null,
+  }
+}
+
+// `postgres` keeps a list of hosts and one of ports.
+function readFirst(value: unknown): string | null {
+  const first: unknown = Array.isArray(value) ? value[0] : value
+  return isText(first) || typeof first === 'number' ? String(first) : null
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** A place in a sentence: `db.example:5432`. */
+export function toPlace({ host, port }: Endpoint): string {
+  if (host === null) return 'this machine'
+  return host === undefined ? 'the server' : port === null ? host : `${host}:${port}`
+}
+
+/** How redis-cli is called for the server that was checked; it reads a password from REDISCLI_AUTH. */
+export function toRedisCli({ host, port, isTls }: Endpoint): string {
+  const place =
+    typeof host === 'string' ? ` -h ${host.replaceAll(/[[\]]/g, '')} -p ${port ?? PORTS.redis}` : ''
+  return `redis-cli${place}${isTls === true ? ' --tls' : ''}`
+}

@@ -1,0 +1,49 @@
+import type { StoreOrigin } from 'tokenlib/kit'
+import { createSend, type RedisClient } from 'tokenlib/kit'
+import type { PostgresClient } from 'tokenlib/kit'
+import { toTables } from 'tokenlib/kit'
+import type { SqliteStatement } from 'tokenlib/kit'
+import type { SqliteDatabase } from 'tokenlib/kit'
+import { inTime } from '../driver.js'
+import type { OpenedStore } from '../opened-store.js'
+import { type Endpoint, toPlace } from './endpoint.js'
+
+/** The store of an application, by the application's own client; closing it is left to the application. */
+export async function openApplicationStore(
+  origin: StoreOrigin,
+  endpoint: Endpoint,
+  timeoutMs: number,
+): Promise<OpenedStore> {
+  const { kind, namespace, store } = origin
+  const shared = { namespace, store, close: async () => undefined }
+  if (kind === 'sqlite') {
+    const database = origin.client as SqliteDatabase
+    const all = (sql: string): readonly Record<string, unknown>[] => {
+      const statement = database.prepare(sql) as SqliteStatement & { readonly reader?: boolean }
+      if (statement.reader !== false) return statement.all() as readonly Record<string, unknown>[]
+      // better-sqlite3 has no rows of a statement that returns none.
+      statement.run()
+      return []
+    }
+    const [main] = all('PRAGMA database_list')
+    return { ...shared, kind, url: `sqlite:${String(main?.['file'])}`, client: { all } }
+  }
+  const url = `${kind}://${toPlace(endpoint)}`
+  if (kind === 'redis') {
+    const send = createSend(origin.client as RedisClient)
+    // In a cluster, the node that has the namespace answers.
+    const command = (...args: string[]): Promise<unknown> =>
+      inTime(url, timeoutMs, send(`{tokenlib:${namespace}}:meta`, args))
+    await command('PING')
+    return { ...shared, kind, url, client: { command: (name, ...args) => command(name, ...args) } }
+  }
+  const client = origin.client as PostgresClient
+  const run = async (sql: string, values: readonly (string | number | null)[]) =>
+    'unsafe' in client
+      ? ((await client.unsafe(sql, [...values], { prepare: false })) as readonly Record<string, unknown>[])
+      : ((await client.query(sql, [...values])).rows as readonly Record<string, unknown>[])
+  const query = (sql: string, values: readonly (string | number | null)[] = []) =>
+    inTime(url, timeoutMs, run(sql, values))
+  await query('SELECT 1')
+  return { ...shared, kind, url, client: { query, tables: toTables(origin.tables) } }
+}

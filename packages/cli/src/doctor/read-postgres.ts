@@ -1,0 +1,205 @@
+import { isConfigurationError } from 'tokenlib'
+import { type Database, toDatabase } from 'tokenlib/kit'
+import { toChannel } from 'tokenlib/kit'
+import { createRevocationStatements } from 'tokenlib/kit'
+import { assertUsable, leadSql, type Tables } from 'tokenlib/kit'
+import { CommandError } from '../exit.js'
+import type { PostgresProbe } from '../opened-store.js'
+import type { PruningFacts } from './check-store.js'
+import type { Endpoint } from './endpoint.js'
+import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
+
+/** What `doctor` knows of a PostgreSQL server; `null` is what could not be read. */
+export interface PostgresFacts {
+  readonly endpoint: Endpoint
+  readonly server: ServerFacts | null
+  /** The tables of the store that exist. */
+  readonly tables: readonly TableFacts[] | null
+  readonly indexes: readonly IndexFacts[] | null
+  /** The version in the table of versions; `null` without that table. */
+  readonly tablesVersion: number | null
+  /** Why the store would not start, or `null`. */
+  readonly refusal: string | null
+  readonly history: 'whole' | 'damaged' | 'absent' | null
+  readonly pruning: PruningFacts | null
+  readonly latency: Latency | null
+  readonly clock: ClockDifference | null
+}
+
+/** The server and its settings, as they are for the role of the connection. */
+export interface ServerFacts {
+  readonly version: string
+  readonly versionNumber: number
+  readonly role: string
+  readonly isStandby: boolean
+  readonly isTls: boolean
+  readonly isolation: string
+  readonly synchronousCommit: string
+  readonly fsync: string
+  readonly fullPageWrites: string
+  readonly synchronousStandbys: string
+  readonly standbys: number
+  readonly autovacuum: string
+  readonly statementTimeout: string
+  readonly connections: number
+  readonly maxConnections: number
+}
+
+/** One table of the store. */
+export interface TableFacts {
+  readonly name: TableName
+  /** `p` for permanent, `u` for unlogged, `t` for temporary. */
+  readonly persistence: string
+  /** What the role may not do with it. */
+  readonly denied: readonly string[]
+  readonly liveRows: number
+  readonly deadRows: number
+  readonly hasAutovacuum: boolean
+}
+
+/** One index of the store's tables. */
+export interface IndexFacts {
+  readonly table: TableName
+  readonly definition: string
+  readonly isValid: boolean
+}
+
+/** The tables of a store. */
+export type TableName = 'version' | 'heads' | 'revocations' | 'sessions'
+
+/** Reads everything that the checks need. Nothing is written. */
+export async function readPostgres(
+  probe: PostgresProbe,
+  namespace: string,
+  endpoint: Endpoint,
+): Promise<PostgresFacts> {
+  const { tables } = probe
+  const client = {
+    query: async (statement: unknown, values: readonly (string | number | null)[]) => ({
+      rows: await probe.query(statement as string, values).catch(unwrap),
+    }),
+  }
+  const database = toDatabase(client, false)
+  const read = <Answer>(sql: string, values: readonly (string | number)[] = []): Promise<Answer | null> =>
+    attempt(() => database.query<Answer>(sql, values))
+  const head = await read<Head>(headSql(tables), [namespace])
+  const { lookup } = createRevocationStatements(tables, toChannel(tables, namespace))
+  const known = [namespace, head?.epoch ?? '', head?.changes ?? 0, LOOKUP_KEYS]
+  return {
+    endpoint,
+    server: await read(SERVER),
+    tables: await read(tablesSql(tables)),
+    indexes: await read(indexesSql(tables)),
+    tablesVersion: await read(`select max(version)::text from ${tables.version}`),
+    refusal: await readRefusal(database, tables),
+    history: head === null ? null : head.epoch === null ? 'absent' : head.isMarked ? 'whole' : 'damaged',
+    pruning: await read(pruningSql(tables), [namespace]),
+    latency: await attempt(() => measureLatency(() => database.query(lookup, known))),
+    clock: await attempt(() =>
+      measureClock(async () => (await database.query<number>(CLOCK, [])) ?? Number.NaN),
+    ),
+  }
+}
+
+interface Head {
+  readonly epoch: string | null
+  readonly changes: number
+  readonly isMarked: boolean
+}
+
+// The keys of one token: its own id, its session, its user, its key and everybody.
+const LOOKUP_KEYS = JSON.stringify([
+  ['token', 'doctor'],
+  ['session', 'doctor'],
+  ['user', 'doctor'],
+  ['key', 'doctor'],
+  ['all', ''],
+])
+
+const CLOCK = `select (extract(epoch from clock_timestamp()) * 1000)::text`
+
+const SERVER = `select json_build_object(
+  'version', split_part(current_setting('server_version'), ' ', 1),
+  'versionNumber', current_setting('server_version_num')::integer,
+  'role', current_user,
+  'isStandby', pg_is_in_recovery(),
+  'isTls', coalesce((select s.ssl from pg_stat_ssl s where s.pid = pg_backend_pid()), false),
+  'isolation', current_setting('transaction_isolation'),
+  'synchronousCommit', current_setting('synchronous_commit'),
+  'fsync', current_setting('fsync'),
+  'fullPageWrites', current_setting('full_page_writes'),
+  'synchronousStandbys', current_setting('synchronous_standby_names'),
+  'standbys', (select count(*) from pg_stat_replication),
+  'autovacuum', current_setting('autovacuum'),
+  'statementTimeout', current_setting('statement_timeout'),
+  'connections', (select count(*) from pg_stat_activity where datid is not null),
+  'maxConnections', current_setting('max_connections')::integer)::text`
+
+function headSql({ heads, revocations }: Tables): string {
+  return `select json_build_object('epoch', h.epoch, 'changes', coalesce(h.changes, 0), 'isMarked', exists (
+  select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = h.epoch))::text
+from (select $1::text as namespace) n left join ${heads} h on h.namespace = n.namespace`
+}
+
+function listSql(tables: Tables): string {
+  const names: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions']
+  return `(values ${names.map((name) => `('${name}', to_regclass('${tables[name]}'))`).join()}) t(name, id)`
+}
+
+function tablesSql(tables: Tables): string {
+  return `select coalesce(json_agg(json_build_object('name', t.name, 'persistence', c.relpersistence,
+  'denied', (select coalesce(json_agg(p.name), '[]') from unnest(case t.name when 'version' then array['select']
+    else array['select', 'insert', 'update', 'delete'] end) p(name) where not has_table_privilege(t.id, p.name)),
+  'liveRows', coalesce(s.n_live_tup, 0), 'deadRows', coalesce(s.n_dead_tup, 0),
+  'hasAutovacuum', not coalesce(c.reloptions::text ~ 'autovacuum_enabled=(false|off|0)', false))), '[]')::text
+from ${listSql(tables)} join pg_class c on c.oid = t.id left join pg_stat_all_tables s on s.relid = t.id`
+}
+
+function indexesSql(tables: Tables): string {
+  return `select coalesce(json_agg(json_build_object('table', t.name, 'isValid', i.indisvalid and i.indisready,
+  'definition', pg_get_indexdef(i.indexrelid))), '[]')::text
+from ${listSql(tables)} join pg_index i on i.indrelid = t.id`
+}
+
+// No more than the check has to know: a count of millions takes seconds.
+const MAX_COUNTED = 100_001
+
+function pruningSql({ revocations, sessions }: Tables): string {
+  const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
+  const ended = (table: string): string =>
+    `(select r.until from ${table} r where ${leadSql('until', 'r.namespace')} = ${leadSql('until', '$1::text')}
+      and r.until <= ${now} order by r.until limit ${MAX_COUNTED})`
+  return `select json_build_object('ended', count(*), 'oldestMs', coalesce(${now} - min(until), 0))::text
+from (${ended(revocations)} union all ${ended(sessions)}) e`
+}
+
+async function readRefusal(database: Database, tables: Tables): Promise<string | null> {
+  try {
+    await assertUsable(database, tables, { allowVolatile: false })
+    return null
+  } catch (error) {
+    // What the server answers with an error, the store rejects with too.
+    if (isConfigurationError(error) || (error instanceof Error && isAnswer(error))) return error.message
+    throw error
+  }
+}
+
+async function attempt<Answer>(run: () => Promise<Answer>): Promise<Answer | null> {
+  try {
+    return await run()
+  } catch (error) {
+    if (!isAnswer(error)) throw error
+    return null
+  }
+}
+
+// The command line wraps what a client rejects with; an answer of the server is not about the connection.
+function unwrap(error: unknown): never {
+  throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
+}
+
+// An answer of the server has an SQLSTATE. Those of class 08 and 57P are about the connection and a shutdown.
+function isAnswer(error: unknown): boolean {
+  const code = String((error as { readonly code?: unknown } | null)?.code)
+  return /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code)
+}

@@ -1,0 +1,89 @@
+import { createPostgresStore, type PostgresClient } from 'tokenlib/kit'
+import { toTables } from 'tokenlib/kit'
+import { closeInTime, type Driver, hidePassword, inTime, loadDriver } from './driver.js'
+import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
+
+type Values = readonly (string | number | null)[]
+type Rows = readonly Record<string, unknown>[]
+
+interface PgPool {
+  on(event: 'error', listener: () => void): unknown
+  query(sql: string, values: Values): Promise<{ readonly rows: Rows }>
+  end(): Promise<void>
+}
+
+interface PostgresJs {
+  unsafe(sql: string, values: Values): PromiseLike<Rows>
+  end(options: { readonly timeout: number }): Promise<void>
+}
+
+interface Connection {
+  readonly client: PostgresClient
+  query(sql: string, values: Values): PromiseLike<Rows>
+  close(): Promise<void>
+}
+
+/** Opens a store in PostgreSQL with `pg` or `postgres`. */
+export async function openPostgres(url: string, options: OpenStoreOptions): Promise<OpenedStore> {
+  const { timeoutMs } = options
+  const namespace = options.namespace ?? ''
+  const connection = connectWith(await loadDriver(['pg', 'postgres'], options.drivers), url, timeoutMs)
+  const query = async (sql: string, values: Values = []): Promise<Rows> =>
+    inTime(url, timeoutMs, connection.query(sql, values))
+  try {
+    // Its settings are for `doctor` to judge: a revocation must reach also a server that may lose it.
+    const place = await findSchema(query)
+    const store = createPostgresStore(connection.client, { ...place, namespace, allowVolatile: true })
+    return {
+      kind: 'postgres',
+      url: hidePassword(url),
+      namespace,
+      store,
+      client: { query, tables: toTables(place) },
+      async close() {
+        await store.close()
+        await closeInTime(() => connection.close())
+      },
+    }
+  } catch (error) {
+    await closeInTime(() => connection.close())
+    throw error
+  }
+}
+
+// The connection is new and our own, so its search_path is the one that the address or the role asks for.
+async function findSchema(query: (sql: string) => Promise<Rows>): Promise<{ readonly schema?: string }> {
+  const [row] = await query(`SELECT n.nspname::text AS schema FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('tokenlib_version')`)
+  return row === undefined ? {} : { schema: String(row['schema']) }
+}
+
+function connectWith(driver: Driver, url: string, timeoutMs: number): Connection {
+  return driver.name === 'pg' ? withPg(driver, url, timeoutMs) : withPostgresJs(driver, url, timeoutMs)
+}
+
+function withPg({ exports }: Driver, url: string, timeoutMs: number): Connection {
+  const Pool = exports['Pool'] as new (options: object) => PgPool
+  const pool = new Pool({ connectionString: url, connectionTimeoutMillis: timeoutMs, max: 2 })
+  // An idle connection that breaks; the next call says so.
+  pool.on('error', () => undefined)
+  return {
+    client: pool,
+    query: async (sql, values) => (await pool.query(sql, values)).rows,
+    close: () => pool.end(),
+  }
+}
+
+function withPostgresJs({ exports }: Driver, url: string, timeoutMs: number): Connection {
+  const createClient = exports['default'] as (url: string, options: object) => PostgresJs
+  const sql = createClient(url, {
+    max: 2,
+    connect_timeout: Math.ceil(timeoutMs / 1000),
+    onnotice: () => undefined,
+  })
+  return {
+    client: sql,
+    query: (text, values) => sql.unsafe(text, values),
+    close: () => sql.end({ timeout: 0 }),
+  }
+}

@@ -1,0 +1,239 @@
+import type { EventOrigin } from 'tokenlib'
+import { TokenManager } from 'tokenlib'
+import { EVERY_USER, type RevocationKey, toRevocationKey } from 'tokenlib/kit'
+import type { Acknowledgement } from 'tokenlib'
+import type { SessionInfo } from 'tokenlib'
+import type { Sessions } from 'tokenlib/kit'
+import { systemClock } from 'tokenlib/kit'
+import { assertArguments, type CommandCall, readText } from './command.js'
+import { type ConnectedStore, readConfig } from './connect.js'
+import { CommandError, EXIT } from './exit.js'
+import { readInspectRules } from './inspect-rules.js'
+import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './revoke-options.js'
+import { readTokenArgument } from './token-argument.js'
+import { toCount, toIsoTime, toRelative } from './words.js'
+
+/** What is about to be revoked. */
+export interface Target {
+  readonly kind: TargetKind
+  readonly id: string
+  /** Whose tokens; `null` is the application itself or, for `all`, every issuer. */
+  readonly issuer: string | null
+  /** What the store refuses afterwards: `every token of user "ada"`. */
+  readonly refused: string
+  /** What will happen, in whole sentences. */
+  readonly effect: string
+  /** Whose tokens that covers. */
+  readonly coverage: string
+  /** Where the store keeps it. */
+  readonly key: RevocationKey
+  revoke(origin: EventOrigin): Promise<Acknowledgement>
+  /** How many live sessions are left, or `null` where that says nothing. */
+  countLeft(): Promise<number | null>
+}
+
+type Finder = (call: CommandCall, connected: ConnectedStore) => Promise<Target>
+
+/** What a command line names, as the store knows it at this moment. */
+export function findTarget(kind: TargetKind, call: CommandCall, connected: ConnectedStore): Promise<Target> {
+  const [, ...positionals] = call.positionals
+  return FINDERS[kind]({ ...call, positionals }, connected)
+}
+
+const FINDERS: Readonly<Record<TargetKind, Finder>> = {
+  async token(call, { connection }) {
+    const payload = await readRevocable(call)
+    const { jti, exp, type, sub } = payload
+    const issuer = parseIssuer('token', call)
+    const name = `token ${jti}`
+    const end = exp === undefined ? 'never expires' : describeExpiry(exp)
+    const owner = sub === undefined ? '' : `, ${type} token of user "${sub}"`
+    return {
+      kind: 'token',
+      id: jti,
+      issuer,
+      coverage: describeCoverage('token', issuer),
+      refused: name,
+      effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
+      key: toRevocationKey('token', jti, issuer),
+      revoke: (origin) => connection.revoker.revokeToken(payload, origin, [issuer]),
+      countLeft: async () => null,
+    }
+  },
+
+  async session(call, { connection }) {
+    const id = readId(call, 'session')
+    const issuer = parseIssuer('session', call)
+    const session = issuer === null ? ((await connection.sessions?.getSession(id)) ?? null) : null
+    const name = `session ${id}`
+    return {
+      kind: 'session',
+      id,
+      issuer,
+      coverage: describeCoverage('session', issuer),
+      refused: `every token of ${name}`,
+      effect: `Revokes every token of ${name}. ${describeSession(session)}`,
+      key: toRevocationKey('session', id, issuer),
+      revoke: (origin) => connection.revoker.revokeSessions([id], session?.sub ?? null, origin, [issuer]),
+      countLeft: async () => null,
+    }
+  },
+
+  async user(call, { connection }) {
+    const id = readId(call, 'user')
+    const issuer = parseIssuer('user', call)
+    const sessions = issuer === null ? connection.sessions : null
+    const count = await countSessions(sessions, id)
+    const name = `user "${id}"`
+    const found = count === null ? '' : ` ${toMany(count)} will end.`
+    return {
+      kind: 'user',
+      id,
+      issuer,
+      coverage: describeCoverage('user', issuer),
+      refused: `every token of ${name}`,
+      effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
+      key: toRevocationKey('user', id, issuer),
+      revoke: (origin) => connection.revoker.revokeUser(id, origin, [{ issuer, id }]),
+      countLeft: () => countSessions(sessions, id),
+    }
+  },
+
+  async key(call, { connection }) {
+    const id = readId(call, 'kid')
+    const issuer = parseIssuer('key', call)
+    const name = `key ${id}`
+    return {
+      kind: 'key',
+      id,
+      issuer,
+      coverage: describeCoverage('key', issuer),
+      refused: `every token of ${name}`,
+      effect:
+        `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
+        `Take the key out of the configuration too.${issuer === null ? describeKey(call, id) : ''}`,
+      key: toRevocationKey('key', id, issuer),
+      revoke: (origin) => connection.revoker.revokeKey(id, origin, [issuer]),
+      countLeft: async () => null,
+    }
+  },
+
+  async all(call, { connection }) {
+    const issuer = parseIssuer('all', call)
+    const whose = issuer === null ? 'everybody' : `everybody of the issuer "${issuer}"`
+    return {
+      kind: 'all',
+      id: '',
+      issuer,
+      coverage: describeCoverage('all', issuer),
+      refused: 'every token',
+      effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
+      key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
+      revoke: (origin) =>
+        issuer === null
+          ? connection.revoker.revokeAll(origin)
+          : connection.revoker.revokeIssuer(issuer, origin),
+      countLeft: async () => null,
+    }
+  },
+}
+
+function readId(call: CommandCall, name: string): string {
+  assertArguments(call, [name])
+  const [id = ''] = call.positionals
+  // An empty name would stand for every user of an issuer.
+  if (id === '') throw new CommandError(`<${name}> is empty`, EXIT.usage)
+  return id
+}
+
+interface RevocableToken {
+  readonly jti: string
+  readonly exp?: number
+  readonly type?: string
+  readonly sub?: string
+}
+
+async function readRevocable(call: CommandCall): Promise<RevocableToken> {
+  const jti = readText(call, 'jti')
+  if (jti !== null) {
+    const exp = parseExpiry(call)
+    return { jti, ...(exp !== null && { exp }) }
+  }
+  const token = await readTokenArgument(call)
+  // A forged one could name an earlier expiry, and the revocation of the real one would be dropped then.
+  const payload = await createManager(call).readRevocableToken(token)
+  if (payload === null) {
+    throw new CommandError(
+      'No key of this environment has signed this token, and nothing was revoked. If another issuer of the ' +
+        'application has signed it: revoke token --issuer <name> --jti <id> --expires <time>',
+      EXIT.no,
+    )
+  }
+  if (payload.jti === undefined) {
+    throw new CommandError('The token has no jti: revoke its session or its user', EXIT.no)
+  }
+  return { ...payload, jti: payload.jti }
+}
+
+function createManager(call: CommandCall): TokenManager {
+  try {
+    return new TokenManager({ config: readConfig(call) })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new CommandError(
+      `The key is needed to check the token: ${reason}. Without the key: revoke token --jti <id> --expires <time>`,
+      EXIT.usage,
+      { cause },
+    )
+  }
+}
+
+function describeExpiry(exp: number): string {
+  const now = systemClock()
+  const verb = exp * 1000 <= now ? 'expired' : 'expires'
+  return `${verb} ${toRelative(exp * 1000, now)} (${toIsoTime(exp * 1000)})`
+}
+
+function describeSession(session: SessionInfo | null): string {
+  if (session === null)
+    return 'The store knows no live session of this id; the revocation is kept all the same.'
+  const { sub, createdAt, lastUsedAt, ip, userAgent } = session
+  const now = systemClock()
+  const from = [ip, userAgent].filter((part) => part !== null).join(', ')
+  return (
+    `It is one of ${sub === null ? 'a user whose id is kept as a digest' : `user "${sub}"`}, ` +
+    `began ${toRelative(createdAt.getTime(), now)} and was last used ${toRelative(lastUsedAt.getTime(), now)}` +
+    `${from === '' ? '' : ` from ${from}`}.`
+  )
+}
+
+// Whether it is the key that signs: then nobody can log in until it is replaced.
+function describeKey({ env }: CommandCall, kid: string): string {
+  const { keys } = readInspectRules(env)
+  if (keys === null) return ''
+  return keys.some(({ ids }) => ids.includes(kid))
+    ? ' It is a key of the configuration in this environment: while it signs, every new token is refused.'
+    : ' No key of the configuration in this environment has this kid.'
+}
+
+const PAGE = 1000
+const MAX_PAGES = 10
+
+async function countSessions(sessions: Sessions | null, user: string): Promise<number | null> {
+  if (sessions === null) return null
+  let count = 0
+  let before: string | undefined
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const found = await sessions.listSessions(user, { limit: PAGE, ...(before !== undefined && { before }) })
+    count += found.length
+    before = found.at(-1)?.id
+    if (found.length < PAGE) break
+  }
+  return count
+}
+
+function toMany(count: number): string {
+  return count >= PAGE * MAX_PAGES
+    ? `${toCount(count, 'live session')} or more`
+    : toCount(count, 'live session')
+}

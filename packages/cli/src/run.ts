@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs, parseEnv } from 'node:util'
+import { isConfigurationError, isTokenError } from 'tokenlib'
+import {
+  assertNoTokens,
+  COMMON_OPTIONS,
+  type Command,
+  type CommandCall,
+  type CommandOptions,
+  describeUnknown,
+  writeJson,
+} from './command.js'
+import { doctor } from './doctor/doctor.js'
+import { CommandError, EXIT } from './exit.js'
+import { helpOf, helpOfAll } from './help.js'
+import { inspect } from './inspect.js'
+import { keygen } from './keygen.js'
+import { prune } from './prune.js'
+import { revoke } from './revoke.js'
+import { safe } from './safe-text.js'
+import { secret } from './secret.js'
+import { sessions } from './sessions.js'
+import type { Terminal } from './terminal.js'
+import { verify } from './verify.js'
+import { version } from './version.js'
+
+const COMMANDS: readonly Command[] = [
+  secret,
+  keygen,
+  inspect,
+  verify,
+  sessions,
+  revoke,
+  prune,
+  doctor,
+  version,
+]
+
+/** What the command line runs with. */
+export interface RunOptions {
+  readonly terminal: Terminal
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Runs one command; resolves to the exit code and never rejects. */
+export async function run(args: readonly string[], { terminal, env }: RunOptions): Promise<number> {
+  try {
+    const [name, ...rest] = args
+    if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
+      return help(rest[0], terminal)
+    }
+    const command = name === '--version' || name === '-v' ? version : findCommand(name)
+    const { positionals, values } = parse(command, rest)
+    if (values['help'] === true) return help(command.name, terminal)
+    assertNoTokens(values)
+    return await command.run({ positionals, values, env: withFile(env, values['env-file']), terminal })
+  } catch (error) {
+    return report(error, args.includes('--json'), terminal)
+  }
+}
+
+function help(name: string | undefined, terminal: Terminal): number {
+  terminal.write(name === undefined ? helpOfAll(COMMANDS, terminal) : helpOf(findCommand(name), terminal))
+  return EXIT.ok
+}
+
+function findCommand(name: string): Command {
+  const command = COMMANDS.find((one) => one.name === name)
+  if (command !== undefined) return command
+  const known = COMMANDS.map((one) => one.name)
+  throw new CommandError(`${describeUnknown('command', name, known)} See tokenlib help`, EXIT.usage)
+}
+
+function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'positionals' | 'values'> {
+  const options: CommandOptions = { ...command.options, ...COMMON_OPTIONS }
+  const config = { args: [...args], options, allowPositionals: true } as const
+  const { tokens } = parseArgs({ ...config, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue
+    const names = Object.keys(options).map((name) => `--${name}`)
+    throw new CommandError(
+      `${describeUnknown('option', token.rawName, names, command.name)} ` +
+        'Put -- before a value that begins with a hyphen',
+      EXIT.usage,
+    )
+  }
+  try {
+    const { positionals, values } = parseArgs(config)
+    return { positionals, values }
+  } catch (cause) {
+    // Some of its messages have several lines.
+    const message = cause instanceof Error ? cause.message.replaceAll('\n', ' ') : String(cause)
+    throw new CommandError(message, EXIT.usage, { cause })
+  }
+}
+
+function withFile(env: RunOptions['env'], path: string | boolean | undefined): RunOptions['env'] {
+  if (typeof path !== 'string') return env
+  try {
+    return { ...(parseEnv(readFileSync(path, 'utf8')) as RunOptions['env']), ...env }
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? 'invalid'
+    throw new CommandError(`--env-file ${path} cannot be read: ${reason}`, EXIT.usage, { cause })
+  }
+}
+
+function report(error: unknown, isJson: boolean, terminal: Terminal): number {
+  const exitCode = toExitCode(error)
+  const message = error instanceof Error ? error.message : String(error)
+  if (isJson) writeJson(terminal, { error: { message, exitCode } })
+  else terminal.warn(safe`${terminal.style('red', 'error')}: ${message}\n`)
+  return exitCode
+}
+
+function toExitCode(error: unknown): number {
+  if (error instanceof CommandError) return error.exitCode
+  if (isTokenError(error)) return error.code === 'REVOCATION_UNAVAILABLE' ? EXIT.unavailable : EXIT.no
+  // What a caller may not pass, such as a cursor that is none.
+  return isConfigurationError(error) || error instanceof TypeError ? EXIT.usage : EXIT.unavailable
+}

@@ -1,0 +1,146 @@
+import { isNonEmptyString } from 'tokenlib/kit'
+import { isEndpointUrl, isIdentifierUrl } from 'tokenlib/kit'
+import { assertOptions } from 'tokenlib/kit'
+
+/** What an authorization server publishes of itself (RFC 8414 §2), beside `issuer`. */
+export interface ServerMetadata {
+  /** Required by RFC 8414; `['none']` for a server without an authorization endpoint. */
+  readonly response_types_supported: readonly string[]
+  readonly authorization_endpoint?: string
+  readonly token_endpoint?: string
+  /** Default: the `jwks.json` of these routes, at the origin of the issuer and with its path. */
+  readonly jwks_uri?: string
+  readonly registration_endpoint?: string
+  readonly introspection_endpoint?: string
+  readonly revocation_endpoint?: string
+  readonly device_authorization_endpoint?: string
+  readonly pushed_authorization_request_endpoint?: string
+  readonly service_documentation?: string
+  readonly op_policy_uri?: string
+  readonly op_tos_uri?: string
+  readonly scopes_supported?: readonly string[]
+  readonly response_modes_supported?: readonly string[]
+  /** Clients take a missing list for `authorization_code` and `implicit`. */
+  readonly grant_types_supported?: readonly string[]
+  readonly token_endpoint_auth_methods_supported?: readonly string[]
+  readonly token_endpoint_auth_signing_alg_values_supported?: readonly string[]
+  readonly introspection_endpoint_auth_methods_supported?: readonly string[]
+  readonly introspection_endpoint_auth_signing_alg_values_supported?: readonly string[]
+  readonly revocation_endpoint_auth_methods_supported?: readonly string[]
+  readonly revocation_endpoint_auth_signing_alg_values_supported?: readonly string[]
+  readonly code_challenge_methods_supported?: readonly string[]
+  readonly dpop_signing_alg_values_supported?: readonly string[]
+  readonly ui_locales_supported?: readonly string[]
+  readonly authorization_response_iss_parameter_supported?: boolean
+  readonly require_pushed_authorization_requests?: boolean
+}
+
+/** What a protected resource publishes of itself (RFC 9728 §2). */
+export interface ResourceMetadata {
+  /** The resource: an https URL without query and fragment. */
+  readonly resource: string
+  /** The issuers whose tokens it takes. Default: the `issuer` of the options, if there is one. */
+  readonly authorization_servers?: readonly string[]
+  readonly jwks_uri?: string
+  readonly scopes_supported?: readonly string[]
+  /** Of `header`, `body` and `query`. */
+  readonly bearer_methods_supported?: readonly string[]
+  readonly resource_signing_alg_values_supported?: readonly string[]
+  readonly resource_name?: string
+  readonly resource_documentation?: string
+  readonly resource_policy_uri?: string
+  readonly resource_tos_uri?: string
+  readonly authorization_details_types_supported?: readonly string[]
+  readonly dpop_signing_alg_values_supported?: readonly string[]
+  readonly dpop_bound_access_tokens_required?: boolean
+  readonly tls_client_certificate_bound_access_tokens?: boolean
+}
+
+interface Kind {
+  readonly expected: string
+  readonly isValid: (value: unknown) => boolean
+}
+
+const url: Kind = { expected: 'an https URL without a fragment', isValid: isEndpointUrl }
+const identifier: Kind = { expected: 'an https URL without query and fragment', isValid: isIdentifierUrl }
+const text: Kind = { expected: 'a non-empty string', isValid: isNonEmptyString }
+const flag: Kind = { expected: 'true or false', isValid: (value) => typeof value === 'boolean' }
+// RFC 8414 §3.2: a list without elements must be omitted.
+const texts: Kind = listOf(text)
+
+function listOf({ expected, isValid }: Kind): Kind {
+  return {
+    expected: `a non-empty list, each ${expected}`,
+    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isValid),
+  }
+}
+
+const SERVER_MEMBERS: Readonly<Record<keyof ServerMetadata, Kind>> = {
+  response_types_supported: texts,
+  authorization_endpoint: url,
+  token_endpoint: url,
+  jwks_uri: url,
+  registration_endpoint: url,
+  introspection_endpoint: url,
+  revocation_endpoint: url,
+  device_authorization_endpoint: url,
+  pushed_authorization_request_endpoint: url,
+  service_documentation: url,
+  op_policy_uri: url,
+  op_tos_uri: url,
+  scopes_supported: texts,
+  response_modes_supported: texts,
+  grant_types_supported: texts,
+  token_endpoint_auth_methods_supported: texts,
+  token_endpoint_auth_signing_alg_values_supported: texts,
+  introspection_endpoint_auth_methods_supported: texts,
+  introspection_endpoint_auth_signing_alg_values_supported: texts,
+  revocation_endpoint_auth_methods_supported: texts,
+  revocation_endpoint_auth_signing_alg_values_supported: texts,
+  code_challenge_methods_supported: texts,
+  dpop_signing_alg_values_supported: texts,
+  ui_locales_supported: texts,
+  authorization_response_iss_parameter_supported: flag,
+  require_pushed_authorization_requests: flag,
+}
+
+const RESOURCE_MEMBERS: Readonly<Record<keyof ResourceMetadata, Kind>> = {
+  resource: identifier,
+  authorization_servers: listOf(identifier),
+  jwks_uri: url,
+  scopes_supported: texts,
+  bearer_methods_supported: texts,
+  resource_signing_alg_values_supported: texts,
+  resource_name: text,
+  resource_documentation: url,
+  resource_policy_uri: url,
+  resource_tos_uri: url,
+  authorization_details_types_supported: texts,
+  dpop_signing_alg_values_supported: texts,
+  dpop_bound_access_tokens_required: flag,
+  tls_client_certificate_bound_access_tokens: flag,
+}
+
+/** Throws `TypeError` for metadata of a server that cannot be published. */
+export function assertServer(server: ServerMetadata): void {
+  assertMembers('server', server, SERVER_MEMBERS, 'response_types_supported')
+}
+
+/** Throws `TypeError` for metadata of a resource that cannot be published. */
+export function assertResource(resource: ResourceMetadata): void {
+  assertMembers('resource', resource, RESOURCE_MEMBERS, 'resource')
+}
+
+function assertMembers(
+  owner: string,
+  members: object,
+  kinds: Readonly<Record<string, Kind>>,
+  required: string,
+): void {
+  assertOptions(owner, members, kinds)
+  const given = members as Readonly<Record<string, unknown>>
+  for (const [name, { expected, isValid }] of Object.entries(kinds)) {
+    if (given[name] === undefined && name !== required) continue
+    if (!isValid(given[name])) throw new TypeError(`${name} of ${owner} must be ${expected}`)
+  }
+}

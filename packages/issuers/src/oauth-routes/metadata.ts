@@ -1,0 +1,153 @@
+import { ConfigurationError, isConfigurationError } from 'tokenlib'
+import { isIdentifierUrl } from 'tokenlib/kit'
+import type { MountableRoutes } from 'tokenlib/kit'
+import type { TokenConfig } from 'tokenlib'
+import { assertOptions, type OptionNames } from 'tokenlib/kit'
+import { type Duration } from 'tokenlib'
+import { parseDuration } from 'tokenlib/kit'
+import {
+  assertResource,
+  assertServer,
+  type ResourceMetadata,
+  type ServerMetadata,
+} from './metadata-members.js'
+import { OAuthError } from './oauth-error.js'
+
+/** What is published below `/.well-known`. */
+export interface MetadataOptions {
+  /** The issuer of the tokens: an https URL without query and fragment. Needed for `server`. */
+  readonly issuer?: string
+  /** Metadata of an authorization server (RFC 8414). */
+  readonly server?: ServerMetadata
+  /** Metadata of a protected resource (RFC 9728). */
+  readonly resource?: ResourceMetadata
+  /** Whether the public keys are published. Default: if none of the manager's keys is a secret. */
+  readonly jwks?: boolean
+  /** How long others may keep a response. Default 5 minutes. */
+  readonly maxAge?: Duration
+}
+
+const OPTIONS: OptionNames<MetadataOptions> = {
+  issuer: true,
+  server: true,
+  resource: true,
+  jwks: true,
+  maxAge: true,
+}
+
+/** What the routes of metadata use of a manager. */
+export interface MetadataTokens {
+  readonly config: TokenConfig
+  /** The public keys; `ConfigurationError` for a manager whose keys are secrets. */
+  jwks(): { readonly keys: readonly object[] }
+}
+
+const PATH = '/.well-known'
+
+/**
+ * Routes for the public keys and for metadata: `jwks.json`, `oauth-authorization-server` and `oauth-protected-resource`
+ * below `/.well-known`, followed by the path of the issuer or the resource. Mount them with the `mount` of an adapter.
+ *
+ * @example
+ * const metadata = createMetadataRoutes(tokens, { issuer: 'https://id.example' })
+ */
+export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOptions): MountableRoutes {
+  assertOptions('createMetadataRoutes()', options, OPTIONS)
+  const { issuer, server, resource, maxAge = '5m' } = options
+  assertIssuer(issuer, server, tokens)
+  const hasKeys = parsePublishesKeys(tokens, options.jwks)
+  const documents = new Map<string, () => object>()
+  // With the path of the issuer: several issuers on one host have different keys.
+  const keysPath = issuer === undefined ? `${PATH}/jwks.json` : toIssuerPath('jwks.json', issuer)
+  if (hasKeys) documents.set(keysPath, () => tokens.jwks())
+  if (server !== undefined && issuer !== undefined) {
+    assertServer(server)
+    const keys = hasKeys ? { jwks_uri: new URL(issuer).origin + keysPath } : {}
+    addDocument(documents, toIssuerPath('oauth-authorization-server', issuer), { issuer, ...keys, ...server })
+  }
+  if (resource !== undefined) {
+    assertResource(resource)
+    const servers = issuer === undefined ? {} : { authorization_servers: [issuer] }
+    const path = toWellKnownPath('oauth-protected-resource', resource.resource)
+    addDocument(documents, path, { ...servers, ...resource })
+  }
+  if (documents.size === 0) {
+    throw new ConfigurationError(
+      'createMetadataRoutes has nothing to publish: the keys of the manager are secrets; pass server or resource',
+    )
+  }
+  const headers = {
+    'cache-control': `public, max-age=${parseMaxAge(maxAge)}`,
+    // Everything here is public, and clients in browsers need it.
+    'access-control-allow-origin': '*',
+  }
+
+  return Object.freeze({
+    path: PATH,
+    paths: Object.freeze([...documents.keys()]),
+    async handle(request: Request): Promise<Response | null> {
+      const document = documents.get(new URL(request.url).pathname)
+      if (document === undefined || request.method === 'OPTIONS') return null
+      if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed()
+      const response = Response.json(document(), { headers })
+      return request.method === 'HEAD' ? new Response(null, response) : response
+    },
+  })
+}
+
+function assertIssuer(
+  issuer: string | undefined,
+  server: ServerMetadata | undefined,
+  { config }: MetadataTokens,
+): void {
+  if (issuer === undefined) {
+    if (server !== undefined) throw new TypeError('server needs issuer')
+    return
+  }
+  if (!isIdentifierUrl(issuer)) throw new TypeError('issuer must be an https URL without query and fragment')
+  const { JWT_ENCODE_ISSUER: encoded } = config
+  // RFC 8414 §3.3: clients compare the two, and refuse the metadata of another issuer.
+  if (encoded !== null && encoded !== issuer) {
+    throw new ConfigurationError('issuer of createMetadataRoutes must be the same as JWT_ENCODE_ISSUER')
+  }
+}
+
+function parsePublishesKeys(tokens: MetadataTokens, jwks: boolean | undefined): boolean {
+  if (jwks !== undefined && typeof jwks !== 'boolean') throw new TypeError('jwks must be true or false')
+  if (jwks === false) return false
+  try {
+    // Asked once now: that there is nothing to publish must not be found out by clients.
+    return tokens.jwks().keys.length > 0 || jwks === true
+  } catch (error) {
+    if (jwks === true || !isConfigurationError(error)) throw error
+    return false
+  }
+}
+
+function parseMaxAge(maxAge: Duration): number {
+  const seconds = parseDuration(maxAge)
+  if (Number.isSafeInteger(seconds) && seconds >= 0) return seconds
+  throw new TypeError('maxAge must be a whole number of seconds')
+}
+
+// RFC 8414 §3.1, RFC 9728 §3.1: the well-known path comes before the path of the identifier.
+function toWellKnownPath(name: string, identifier: string): string {
+  const { pathname } = new URL(identifier)
+  return `${PATH}/${name}${pathname === '/' ? '' : pathname}`
+}
+
+// RFC 8414 §3.1: without a slash at its end.
+function toIssuerPath(name: string, issuer: string): string {
+  return toWellKnownPath(name, issuer.replace(/\/$/, ''))
+}
+
+// Copied, so that what was checked is what is published.
+function addDocument(documents: Map<string, () => object>, path: string, members: object): void {
+  const document = structuredClone(members)
+  documents.set(path, () => document)
+}
+
+function methodNotAllowed(): Response {
+  const allow = 'GET, HEAD'
+  return new OAuthError(405, 'invalid_request', `The method must be one of ${allow}`, { allow }).toResponse()
+}

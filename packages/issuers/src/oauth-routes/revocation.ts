@@ -1,0 +1,89 @@
+import type { TokenPayload } from 'tokenlib'
+import { ConfigurationError } from 'tokenlib'
+import type { MountableRoutes } from 'tokenlib/kit'
+import type { TokenManager } from 'tokenlib'
+import { assertOptions, type OptionNames } from 'tokenlib/kit'
+import type { RevokeOptions } from 'tokenlib'
+import { callHook } from 'tokenlib/kit'
+import { OAuthError } from './oauth-error.js'
+import {
+  assertEndpointOptions,
+  createTokenEndpoint,
+  parseAllowed,
+  type TokenEndpointOptions,
+} from './token-endpoint.js'
+
+/** Who may revoke tokens, and what is revoked with them. */
+export interface RevocationRouteOptions<Client> extends TokenEndpointOptions<Client, TokenPayload> {
+  /** Where the endpoint is. Default `/oauth/revoke`. */
+  readonly path?: string
+  /** Whether an access token takes its session with it, as a log-out does; a refresh token always does. Default `true`. */
+  readonly session?: boolean
+  /** The name that revocations of a client are recorded under, in events. */
+  readonly actor?: (client: Client) => string
+}
+
+const OPTIONS: OptionNames<RevocationRouteOptions<unknown>> = {
+  client: true,
+  path: true,
+  isAllowed: true,
+  session: true,
+  actor: true,
+}
+const MEANT_OPTIONS = { authenticate: 'client', allow: 'client' }
+
+/** What the revocation endpoint uses of a manager. */
+export type RevocationRouteTokens = Pick<
+  TokenManager,
+  'config' | 'keepsRevocations' | 'logout' | 'readRevocableToken' | 'revokeToken'
+>
+
+/**
+ * A revocation endpoint (RFC 7009): an authenticated client ends a session by one of its tokens, expired or not. Mount it
+ * with the `mount` of an adapter.
+ *
+ * @example
+ * const revocation = createRevocationRoute(tokens, { client: clientCredentials({ verify: findClient }) })
+ */
+export function createRevocationRoute<Client>(
+  tokens: RevocationRouteTokens,
+  options: RevocationRouteOptions<Client>,
+): MountableRoutes {
+  assertOptions('createRevocationRoute()', options, OPTIONS, MEANT_OPTIONS)
+  const { path = '/oauth/revoke', client, isAllowed, session = true, actor } = options
+  assertEndpointOptions('createRevocationRoute()', options, path)
+  if (typeof session !== 'boolean') throw new TypeError('session must be true or false')
+  if (actor !== undefined && typeof actor !== 'function') throw new TypeError('actor must be a function')
+  if (!tokens.keepsRevocations) {
+    throw new ConfigurationError(
+      'createRevocationRoute needs a store: new TokenManager({ config, revocation: store })',
+    )
+  }
+
+  const revoke = async (payload: TokenPayload, origin: RevokeOptions): Promise<void> => {
+    const endsSession = payload.sid !== undefined && (payload.type === 'refresh' || session)
+    if (endsSession) await tokens.logout(payload, origin)
+    else if (payload.jti !== undefined) await tokens.revokeToken(payload, origin)
+    // Not 200: the client would believe that the token is gone.
+    else throw new OAuthError(400, 'unsupported_token_type', 'The token has no id to revoke it by')
+  }
+
+  return createTokenEndpoint({
+    path,
+    client,
+    config: tokens.config,
+    async answer(token, caller, request) {
+      const payload = await tokens.readRevocableToken(token)
+      if (payload !== null) {
+        // RFC 7009 §2.1: a token of another client is refused; RFC 6749 §5.2 has the code for that.
+        if (!(await parseAllowed(isAllowed, payload, caller))) {
+          throw new OAuthError(400, 'invalid_grant', 'The token was issued to another client')
+        }
+        const origin = actor && { actor: await callHook('actor', () => actor(caller)) }
+        await revoke(payload, { request, ...origin })
+      }
+      // RFC 7009 §2.2: also for a token that is none, because there is nothing left to do.
+      return new Response(null, { headers: { 'cache-control': 'no-store' } })
+    },
+  })
+}

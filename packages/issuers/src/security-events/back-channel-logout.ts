@@ -1,0 +1,148 @@
+import type { MountableRoutes } from 'tokenlib/kit'
+import { isJsonObject } from 'tokenlib/kit'
+import { assertOptions, type OptionNames } from 'tokenlib/kit'
+import type { Duration } from 'tokenlib'
+import { callHook } from 'tokenlib/kit'
+import { BACKCHANNEL_LOGOUT } from './event-types.js'
+import { JWT_LIMITS, parseFormField } from './read-body.js'
+import {
+  assertReceiver,
+  createAccepted,
+  createReceiver,
+  type ReceiverTokens,
+  RefusedEvent,
+} from './receiver.js'
+import {
+  assertScope,
+  parseUsedJwt,
+  prepareEvent,
+  type RevocationScope,
+  rememberJwt,
+  revokeSubject,
+  type SecurityEvent,
+  type UidFinder,
+} from './revoke-subject.js'
+import type { FoundSubject } from './subject-identifiers.js'
+
+/** How a back-channel logout is received. */
+export interface BackChannelLogoutOptions {
+  /** The `client_id` at the provider, which logout tokens have as `aud`; a list where there are several. */
+  readonly clientId: string | readonly string[]
+  /** Where the route is. Default `/backchannel-logout`. */
+  readonly path?: string
+  /** The issuers that may send logouts. Default: every issuer of the manager. */
+  readonly issuer?: string | readonly string[]
+  /**
+   * What is revoked when a logout token names a session and its user. Default `both`: access tokens of most providers have
+   * no `sid`, and would survive a logout of the session alone.
+   */
+  readonly revoke?: RevocationScope
+  /** Refuse logout tokens without the header `typ: logout+jwt`, which older providers do not send. Default `false`. */
+  readonly requireTyp?: boolean
+  /** How old a logout token may be. Default `1h`. */
+  readonly maxAge?: Duration
+  /** Answer once no process accepts the tokens any more; needs a replica. Default `false`. */
+  readonly everywhere?: boolean
+  /** The user of the application's own tokens, who is signed out as well. */
+  readonly toUid?: UidFinder
+  /** Called after the revocation. If it throws, the provider gets a 5xx and may repeat the logout. */
+  readonly onLogout?: (event: SecurityEvent, request: Request) => unknown
+}
+
+const OPTIONS: OptionNames<BackChannelLogoutOptions> = {
+  clientId: true,
+  path: true,
+  issuer: true,
+  revoke: true,
+  requireTyp: true,
+  maxAge: true,
+  everywhere: true,
+  toUid: true,
+  onLogout: true,
+}
+const MEANT = { audience: 'clientId', client_id: 'clientId', onEvent: 'onLogout', uid: 'toUid' }
+const OWNER = 'createBackChannelLogout()'
+
+/**
+ * Receives the logout tokens of OpenID providers (OpenID Connect Back-Channel Logout 1.0) and revokes in the store.
+ *
+ * @example
+ * const logout = createBackChannelLogout(tokens, { clientId: 'my-app' })
+ * app.use(mount(logout))
+ */
+export function createBackChannelLogout(
+  tokens: ReceiverTokens,
+  options: BackChannelLogoutOptions,
+): MountableRoutes {
+  assertOptions(OWNER, options, OPTIONS, MEANT)
+  const { clientId, issuer, toUid, onLogout } = options
+  const { path = '/backchannel-logout', revoke = 'both', requireTyp = false } = options
+  const { maxAge = '1h', everywhere = false } = options
+  const functions = { toUid, onLogout }
+  const checks = { path, audienceName: 'clientId', audience: clientId, issuer, everywhere, maxAge, functions }
+  assertReceiver(OWNER, tokens, checks)
+  assertScope(revoke)
+  if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
+  const parts = { tokens, revoke, everywhere, toUid }
+  const expected = {
+    ...JWT_LIMITS,
+    // §2.4 recommends `logout+jwt`. Providers from before that send `JWT`, or none; `events` still sets these JWTs apart.
+    typ: 'logout+jwt',
+    optionalTyp: !requireTyp,
+    audience: clientId,
+    allowUnknown: true,
+    maxAge,
+    ...(issuer !== undefined && { issuer }),
+  }
+
+  return createReceiver({
+    path,
+    async answer(request) {
+      const jwt = await parseFormField(request, 'logout_token')
+      const verified = await tokens.verifyIssuedJwt(jwt, expected)
+      const { details, found } = parseLogout(verified)
+      const used = parseUsedJwt(verified, maxAge)
+      // §2.6: a logout token that is sent again. The session is over; a user who has signed in since stays signed in.
+      if (verified.isRevoked === true) return createAccepted(200)
+      const { issuer: sentBy, claims } = verified
+      const facts = { issuer: sentBy, type: BACKCHANNEL_LOGOUT, subject: null, details, claims }
+      const prepared = await prepareEvent(parts, facts, found, 'session')
+      const event = await revokeSubject(parts, prepared, verified, request)
+      if (onLogout !== undefined) await callHook('onLogout', () => onLogout(event, request))
+      await rememberJwt(tokens, used, verified)
+      return createAccepted(200)
+    },
+    toRefusal: ({ message }) => new RefusedEvent(400, 'invalid_request', message),
+    toBody: ({ code, message }) => ({ error: code, error_description: message }),
+  })
+}
+
+// §2.6, steps 4 to 6. They keep ID tokens and access tokens from passing for logout tokens (§4.1).
+function parseLogout({ issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'>): {
+  readonly details: Readonly<Record<string, unknown>>
+  readonly found: FoundSubject
+} {
+  const { events, sub, sid } = claims
+  const details =
+    isJsonObject(events) && Object.hasOwn(events, BACKCHANNEL_LOGOUT) ? events[BACKCHANNEL_LOGOUT] : null
+  if (!isJsonObject(details)) throw invalid('The JWT is no logout token: it has no logout event')
+  if (Object.hasOwn(claims, 'nonce')) throw invalid('The JWT is no logout token: it has a nonce')
+  if (sub === undefined && sid === undefined) throw invalid('The logout token has neither sub nor sid')
+  return {
+    details,
+    found: {
+      users: sub === undefined ? [] : [{ issuer, sub: parseId('sub', sub) }],
+      sessions: sid === undefined ? [] : [{ issuer, sid: parseId('sid', sid) }],
+      status: 'found',
+    },
+  }
+}
+
+function parseId(name: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') return value
+  throw invalid(`${name} must be a non-empty string`)
+}
+
+function invalid(message: string): RefusedEvent {
+  return new RefusedEvent(400, 'invalid_request', message)
+}

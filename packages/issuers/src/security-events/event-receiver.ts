@@ -1,0 +1,225 @@
+import { isTokenError } from 'tokenlib'
+import type { MountableRoutes } from 'tokenlib/kit'
+import { isJsonObject } from 'tokenlib/kit'
+import { type Dependency } from 'tokenlib'
+import { type Answering, callDependency } from 'tokenlib/kit'
+import { assertOptions, type OptionNames } from 'tokenlib/kit'
+import type { Duration } from 'tokenlib'
+import { assertIdentity } from 'tokenlib/kit'
+import { callHook, toHookError } from 'tokenlib/kit'
+import { type EventEffect, readEffect } from './event-types.js'
+import { JWT_LIMITS, parseText } from './read-body.js'
+import {
+  assertReceiver,
+  createAccepted,
+  createReceiver,
+  type ReceiverTokens,
+  RefusedEvent,
+} from './receiver.js'
+import {
+  assertScope,
+  parseUsedJwt,
+  type PreparedEvent,
+  prepareEvent,
+  rememberJwt,
+  type RevocationScope,
+  revokeSubject,
+  type SecurityEvent,
+  type UidFinder,
+} from './revoke-subject.js'
+import { assertSubjectIssuers, readSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
+import { findSubject, parseIdentifier, type SubjectFinder } from './subject-identifiers.js'
+
+/** How security events are received. */
+export interface EventReceiverOptions<Value> {
+  /** The `aud` of the stream, as it is agreed with the transmitter; a list where there are several. */
+  readonly audience: string | readonly string[]
+  /** Where the route is. Default `/security-events`. */
+  readonly path?: string
+  /** The issuers that may send events. Default: every issuer of the manager. */
+  readonly issuer?: string | readonly string[]
+  /** Checks the `Authorization` header that was agreed with the transmitter; throws to refuse. Every event is signed too. */
+  readonly authorization?: ((request: Request) => Value | Promise<Value>) & Answering<Value>
+  /** What events revoke, by their URI, in place of the default or beside it. */
+  readonly events?: Readonly<Record<string, EventEffect>>
+  /** For a transmitter, the issuers whose users it may name beside its own. */
+  readonly subjectIssuers?: SubjectIssuers
+  /** Finds the `sub` of a user by an email address and the like. */
+  readonly toSubject?: SubjectFinder
+  /** What is revoked when an event about a session names its user too. Default `both`. Other events revoke the user. */
+  readonly revoke?: RevocationScope
+  /** How old an event may be. Default `7d`: a transmitter may deliver late. */
+  readonly maxAge?: Duration
+  /** Answer once no process accepts the tokens any more; needs a replica. Default `false`. */
+  readonly everywhere?: boolean
+  /** The user of the application's own tokens, who is signed out as well. */
+  readonly toUid?: UidFinder
+  /** Called for every event, those that revoke nothing included. If it throws, the transmitter gets a 5xx and repeats. */
+  readonly onEvent?: (event: SecurityEvent, request: Request) => unknown
+}
+
+const OPTIONS: OptionNames<EventReceiverOptions<unknown>> = {
+  audience: true,
+  path: true,
+  issuer: true,
+  authorization: true,
+  events: true,
+  subjectIssuers: true,
+  toSubject: true,
+  revoke: true,
+  maxAge: true,
+  everywhere: true,
+  toUid: true,
+  onEvent: true,
+}
+const MEANT = { clientId: 'audience', allow: 'authorization', uid: 'toUid' }
+const OWNER = 'createEventReceiver()'
+
+/**
+ * Receives security events by push (RFC 8935), those of CAEP and RISC among them, and revokes in the store.
+ *
+ * @example
+ * const events = createEventReceiver(tokens, { audience: 'https://api.example/security-events' })
+ * app.use(mount(events))
+ */
+export function createEventReceiver<Value = unknown>(
+  tokens: ReceiverTokens,
+  options: EventReceiverOptions<Value>,
+): MountableRoutes {
+  assertOptions(OWNER, options, OPTIONS, MEANT)
+  const { audience, issuer, authorization, subjectIssuers = {}, toSubject, toUid, onEvent } = options
+  const { path = '/security-events', events = {}, revoke = 'both' } = options
+  const { maxAge = '7d', everywhere = false } = options
+  const functions = { authorization, toSubject, toUid, onEvent }
+  assertReceiver(OWNER, tokens, {
+    path,
+    audienceName: 'audience',
+    audience,
+    issuer,
+    everywhere,
+    maxAge,
+    functions,
+  })
+  assertScope(revoke)
+  assertEffects(events)
+  assertSubjectIssuers(tokens, subjectIssuers)
+  const admit = authorization === undefined ? null : createAdmit(authorization)
+  const parts = { tokens, revoke, everywhere, toUid }
+  const expected = {
+    ...JWT_LIMITS,
+    // Shared Signals 1.0 §4.1.1: events are always typed.
+    typ: 'secevent+jwt',
+    audience,
+    allowUnknown: true,
+    maxAge,
+    ...(issuer !== undefined && { issuer }),
+  }
+
+  const prepare = async (
+    sender: Pick<SecurityEvent, 'issuer' | 'claims'>,
+    [type, details]: readonly [string, Readonly<Record<string, unknown>>],
+  ): Promise<PreparedEvent> => {
+    const given = sender.claims['sub_id'] ?? details['subject']
+    const subject = given === undefined ? null : parseIdentifier(given)
+    const facts = { ...sender, type, subject, details }
+    const effect = readEffect(type, details, events)
+    if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY, effect)
+    if (subject === null) throw new RefusedEvent(400, 'invalid_request', 'The event has no subject')
+    const found = await findSubject(subject, {
+      issuer: sender.issuer,
+      issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
+      effect,
+      toSubject,
+    })
+    if (found.status === 'forbidden') {
+      throw new RefusedEvent(400, 'access_denied', 'The transmitter may not name users of that issuer')
+    }
+    const prepared = await prepareEvent(parts, facts, found, effect)
+    // 202 would tell the transmitter that all is well, and nobody would ever know that it is not.
+    if (found.status === 'unsupported' && prepared.uids.length === 0 && onEvent === undefined) {
+      throw new RefusedEvent(400, 'invalid_request', 'Subject identifiers of that format are not supported')
+    }
+    return prepared
+  }
+
+  return createReceiver({
+    path,
+    async answer(request) {
+      const refusal = (await admit?.(request)) ?? null
+      if (refusal !== null) return refusal
+      const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
+      if (!COMPACT.test(jwt)) throw new RefusedEvent(400, 'invalid_request', 'The body is no JWT')
+      const verified = await tokens.verifyIssuedJwt(jwt, expected)
+      const { issuer: sentBy, claims } = verified
+      const sender = { issuer: sentBy, claims }
+      const used = parseUsedJwt(sender, maxAge)
+      const received = parseEvents(claims)
+      // RFC 8935 §2: a transmitter sends again what it has no answer to.
+      if (verified.isRevoked === true) return createAccepted(202)
+      // All of them before the first revocation: a refused JWT revokes nothing.
+      const prepared = await Promise.all(received.map((event) => prepare(sender, event)))
+      for (const each of prepared) {
+        const event = await revokeSubject(parts, each, verified, request)
+        if (onEvent !== undefined) await callHook('onEvent', () => onEvent(event, request))
+      }
+      await rememberJwt(tokens, used, verified)
+      return createAccepted(202)
+    },
+    toRefusal: ({ code, message }) => new RefusedEvent(400, ERRORS[code] ?? 'invalid_request', message),
+    toBody: ({ code, message }) => ({ err: code, description: message }),
+  })
+}
+
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/
+
+const NOBODY = { users: [], sessions: [], status: 'unsupported' } as const
+
+// RFC 8935 §2.4.
+const ERRORS: Readonly<Record<string, string | undefined>> = {
+  TOKEN_SIGNATURE_INVALID: 'invalid_key',
+  TOKEN_ISSUER_INVALID: 'invalid_issuer',
+  TOKEN_AUDIENCE_INVALID: 'invalid_audience',
+}
+
+// RFC 8417 §2.2: an object with one member or more, each an object.
+function parseEvents(
+  claims: Readonly<Record<string, unknown>>,
+): readonly (readonly [string, Readonly<Record<string, unknown>>])[] {
+  const events: unknown = claims['events']
+  const list = isJsonObject(events) ? Object.entries(events) : []
+  if (list.length === 0)
+    throw new RefusedEvent(400, 'invalid_request', 'events must be an object with an event')
+  return list.map(([type, details]) => {
+    if (isJsonObject(details)) return [type, details]
+    throw new RefusedEvent(400, 'invalid_request', 'Every event must be an object')
+  })
+}
+
+// RFC 8935 §2.4 has codes of its own for a transmitter that is not let in, with the status 400.
+function createAdmit<Value>(authorization: (request: Request) => Value | Promise<Value>) {
+  // It is called with Fetch requests only.
+  const call = callDependency(authorization as Dependency<Value>)
+  return async (request: Request): Promise<Response | null> => {
+    let value: unknown
+    try {
+      value = await call(request)
+    } catch (error) {
+      // A challenge of the application's own. One that is no refusal would acknowledge an event that was not read.
+      if (error instanceof Response && error.status >= 400) return error
+      if (!isTokenError(error)) throw toHookError('authorization', error)
+      if (error.code.endsWith('_UNAVAILABLE')) throw error
+      const code = error.code === 'INSUFFICIENT_SCOPE' ? 'access_denied' : 'authentication_failed'
+      throw new RefusedEvent(400, code, error.message)
+    }
+    assertIdentity('authorization', value)
+    return null
+  }
+}
+
+function assertEffects(events: Readonly<Record<string, EventEffect>>): void {
+  if (!isJsonObject(events)) throw new TypeError('events must be an object')
+  for (const [type, effect] of Object.entries(events)) {
+    if (effect === 'session' || effect === 'user' || effect === 'none') continue
+    throw new TypeError(`events: the effect of ${type} must be 'session', 'user' or 'none'`)
+  }
+}

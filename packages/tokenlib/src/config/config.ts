@@ -1,0 +1,101 @@
+import type { TokenType } from '../tokens/payload.js'
+import { ConfigurationError } from '../errors.js'
+import { inspectAsJson } from '../json.js'
+import { unknownName } from '../options.js'
+import type { TokenLocation } from '../http/read-token.js'
+import type { TokenConfigFields } from './config-fields.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
+
+const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
+
+/** What `TokenConfig` can be built from; a field left out or `undefined` gets its default. */
+export type TokenConfigOptions = {
+  readonly [Name in keyof TokenConfigFields]?: TokenConfigFields[Name] | undefined
+}
+
+/** Every field of the table, under its own name. */
+export interface TokenConfig extends TokenConfigFields {}
+
+/**
+ * The configuration of a `TokenManager`. Fields can be set until a manager is built from it, and never after.
+ *
+ * @example new TokenConfig({ JWT_SECRET_KEY: process.env.JWT_SECRET_KEY, JWT_ACCESS_TOKEN_EXPIRES: '10m' })
+ */
+export class TokenConfig {
+  constructor(options: TokenConfigOptions = {}) {
+    for (const [name, value] of Object.entries(options)) {
+      if (!isConfigName(name)) {
+        throw new ConfigurationError(unknownName('configuration field', name, CONFIG_NAMES))
+      }
+      if (value !== undefined) assertField(name, value)
+    }
+    for (const name of CONFIG_NAMES) {
+      const value = options[name] ?? CONFIG_TABLE[name].default
+      Object.assign(this, { [name]: Array.isArray(value) ? (value as unknown[]).slice() : value })
+    }
+    // A misspelled field is an error when it is assigned later, too.
+    Object.seal(this)
+  }
+
+  /** A configuration from environment variables named like the fields; `options` win over them. */
+  static fromEnv(
+    options: TokenConfigOptions = {},
+    env: Readonly<Record<string, string | undefined>> = process.env,
+  ): TokenConfig {
+    const found = CONFIG_NAMES.flatMap((name) => {
+      const text = env[name]
+      return text === undefined ? [] : [[name, CONFIG_TABLE[name].kind.fromText(text)]]
+    })
+    const given = Object.entries(options).filter(([, value]) => value !== undefined)
+    return new TokenConfig(Object.fromEntries([...found, ...given]) as TokenConfigOptions)
+  }
+
+  /** Whether tokens, or only those of one type, are looked for in a location. */
+  hasLocation(location: TokenLocation, type?: TokenType): boolean {
+    const access = this.JWT_TOKEN_LOCATION
+    const refresh = this.JWT_REFRESH_TOKEN_LOCATION ?? access
+    return (type === undefined ? [access, refresh] : [type === 'access' ? access : refresh])
+      .flat()
+      .includes(location)
+  }
+
+  /** Every field, secrets and private keys hidden. */
+  toJSON(): Record<string, unknown> {
+    return Object.fromEntries(
+      CONFIG_NAMES.map((name) => [name, HIDDEN.test(name) && this[name] !== null ? '[hidden]' : this[name]]),
+    )
+  }
+}
+inspectAsJson(TokenConfig)
+
+/** Throws `ConfigurationError` unless every field of a configuration is of its kind, however it was set. */
+export function assertFields(config: TokenConfig): void {
+  for (const name of CONFIG_NAMES) assertField(name, config[name])
+}
+
+/** Makes a configuration unchangeable, its lists included. */
+export function freezeConfig(config: TokenConfig): void {
+  // One configuration may serve several managers.
+  if (Object.isFrozen(config)) return
+  for (const name of CONFIG_NAMES) {
+    const value: unknown = config[name]
+    if (Array.isArray(value)) Object.assign(config, { [name]: Object.freeze(value.slice()) })
+  }
+  Object.freeze(config)
+}
+
+function assertField(name: keyof TokenConfigFields, value: unknown): void {
+  const { default: standard, kind } = CONFIG_TABLE[name]
+  const isValid = (value === null && standard === null) || kind.isValid(value)
+  // Without the value, which may be a secret.
+  if (!isValid) throw new ConfigurationError(`${name} must be ${kind.expected}`)
+}
+
+/** Throws `ConfigurationError` unless a manager was given a configuration. */
+export function assertConfig(options: { readonly config?: TokenConfig } | undefined): void {
+  // By shape: the configuration may come from another copy of this package.
+  if (typeof options?.config?.hasLocation === 'function') return
+  throw new ConfigurationError(
+    'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
+  )
+}

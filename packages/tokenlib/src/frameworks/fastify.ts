@@ -1,0 +1,215 @@
+import type {
+  ContextConfigDefault,
+  FastifyBaseLogger,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+  FastifyTypeProvider,
+  FastifyTypeProviderDefault,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerBase,
+  RawServerDefault,
+  RouteGenericInterface,
+  RouteHandlerMethod,
+  RouteOptions,
+} from 'fastify'
+import { isTokenError } from '../errors.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
+import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
+import { assertMount, type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
+import { isMounted, toFetchRequest, toNodeBody } from './node-bridge.js'
+import { keepRefreshed } from './node-refresh.js'
+import {
+  createEnforcer,
+  createInjector,
+  type Dependencies,
+  type DependencyValues,
+  type NamedDependencies,
+  type Dependency,
+  requiredTokenType,
+} from '../requests/dependencies.js'
+import { type WrappedRequest, wrappedRequestReader } from '../http/node-view.js'
+import type { TokenType } from '../tokens/payload.js'
+import { securityRequirements } from '../routes/openapi.js'
+import type { TokenConfig } from '../config/config.js'
+import { assertOptions } from '../options.js'
+
+type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
+  this: ThisParameterType<Method>,
+  values: Values,
+  ...given: Parameters<Method>
+) => ReturnType<Method>
+
+/** A hook that calls `done`, or returns a promise where something must be waited for. */
+export type FastifyHook = (
+  request: WrappedRequest,
+  reply?: unknown,
+  done?: () => void,
+) => void | Promise<void>
+
+/** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
+): FastifyHook {
+  const enforcer = createEnforcer(dependencies, wrappedRequestReader)
+  return markTokenType((request: WrappedRequest, _reply?: unknown, done?: () => void) => {
+    if (done !== undefined && enforcer.passesNow(request)) return done()
+    return enforcer.enforce(request)
+  }, dependencies)
+}
+
+/** A route handler that receives the values of its dependencies first. */
+export function inject<
+  Values extends Record<string, unknown>,
+  Server extends RawServerBase = RawServerDefault,
+  RawRequest extends RawRequestDefaultExpression<Server> = RawRequestDefaultExpression<Server>,
+  RawReply extends RawReplyDefaultExpression<Server> = RawReplyDefaultExpression<Server>,
+  Route extends RouteGenericInterface = RouteGenericInterface,
+  Config = ContextConfigDefault,
+  Schema extends FastifySchema = FastifySchema,
+  Provider extends FastifyTypeProvider = FastifyTypeProviderDefault,
+  Logger extends FastifyBaseLogger = FastifyBaseLogger,
+>(
+  dependencies: Dependencies<Values>,
+  handler: InjectedHandler<
+    Readonly<Values>,
+    RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
+  >,
+): RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
+export function inject(
+  dependencies: NamedDependencies,
+  handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
+): RouteHandlerMethod {
+  const injector = createInjector(dependencies, wrappedRequestReader)
+  return markTokenType(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    const known = injector.resolveNow(request)
+    if (known !== null) return handler.call(this, known, request, reply)
+    // What sends its answer in a callback returns nothing; from a promise Fastify would send that nothing.
+    return injector.resolve(request).then((values) => handler.call(this, values, request, reply) ?? reply)
+  }, Object.values(dependencies))
+}
+
+/** For `app.setErrorHandler`: token errors become RFC 6750 answers, others go on to the handler around this one. */
+export function handleErrors(
+  options?: ErrorResponseOptions,
+): (
+  error: unknown,
+  request: Pick<FastifyRequest, 'log'>,
+  reply: { code(status: number): unknown; headers(values: Readonly<Record<string, string>>): unknown },
+) => Promise<Buffer> {
+  assertErrorOptions(options)
+  return async (error, request, reply) => {
+    if (!isTokenError(error)) throw error
+    const { status, headers, body } = toErrorResponse(error, options)
+    // As Fastify does for an error that nobody handles.
+    request.log[status < 500 ? 'info' : 'error']({ err: error }, error.message)
+    reply.code(status)
+    reply.headers({ ...headers, 'content-type': 'application/json; charset=utf-8' })
+    // Bytes, so that no serializer or response schema of the route changes them.
+    return Buffer.from(JSON.stringify(body))
+  }
+}
+
+/** Adds `Set-Cookie` values to a reply, beside those it has. */
+export function sendCookies(
+  reply: { header(name: 'set-cookie', values: string[]): unknown },
+  cookies: readonly string[],
+): void {
+  reply.header('set-cookie', [...cookies])
+}
+
+/** An `onRequest` hook that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(
+  tokens: RefreshingManager,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
+  const refresh = createImplicitRefresh(tokens)
+  return async (request, reply) => {
+    const refreshed = await refresh(wrappedRequestReader.toView(request))
+    // At Node's response: a route may answer without the reply.
+    if (refreshed !== null) keepRefreshed(reply.raw, refreshed)
+  }
+}
+
+// Pre-flights are left to @fastify/cors, and a HEAD route comes with its GET route.
+const MOUNTED_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** A plugin with the routes: `app.register(mount(routes))`. Their path is their own, so register it without a prefix. */
+export function mount(routes: MountableRoutes): (app: FastifyInstance) => Promise<void> {
+  assertMount(routes)
+  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const { raw, originalUrl: url, protocol, host } = request
+    const facts = { url, origin: `${protocol}://${host}`, ip: request.ip }
+    const isOwn = isMounted(routes, raw.method, url)
+    const response = isOwn ? await routes.handle(toFetchRequest(raw, reply.raw, facts)) : null
+    if (response === null) return reply.callNotFound()
+    reply.code(response.status)
+    for (const [name, value] of response.headers) reply.header(name, value)
+    // Not null: Fastify would send that as JSON.
+    return reply.send(toNodeBody(response) ?? undefined)
+  }
+  return async (app) => {
+    if (app.prefix !== '') {
+      throw new TypeError(
+        `mount() has its path from the routes, ${routes.path}: register it without a prefix`,
+      )
+    }
+    // The routes read their bodies, and answer for those that they cannot read.
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    for (const url of toRouterPaths(routes)) app.route({ method: MOUNTED_METHODS, url, handler })
+  }
+}
+
+const tokenTypes = new WeakMap<object, TokenType | 'any'>()
+const described = new WeakSet<object>()
+
+/** Keeps the type of token that the dependencies of a hook or handler need. */
+function markTokenType<Hook extends object>(hook: Hook, dependencies: readonly Dependency<unknown>[]): Hook {
+  tokenTypes.set(hook, requiredTokenType(dependencies))
+  return hook
+}
+
+/**
+ * Gives the guarded routes that are added to a context from now on their `schema.security`, for `@fastify/swagger`.
+ *
+ * A hook that guards a whole context cannot be seen from a route: `everyRoute` says that there is one.
+ */
+export function describeSecurity(
+  app: { addHook(name: 'onRoute', hook: (route: RouteOptions) => void): unknown },
+  config: TokenConfig,
+  options: { readonly everyRoute?: boolean } = {},
+): void {
+  assertOptions('describeSecurity()', options, { everyRoute: true })
+  app.addHook('onRoute', (route) => {
+    const type = readTokenType(route)
+    if (options.everyRoute !== true && type === null) return
+    // What the route says itself stands; what a context around this one said does not.
+    const stated = (route.schema as { readonly security?: object } | undefined)?.security
+    if (stated !== undefined && !described.has(stated)) return
+    const security = securityRequirements(config, strictestMethod(route), type ?? 'access')
+    // Tokens in a JSON body only: an empty list would say that the route is open.
+    if (security.length === 0) return
+    described.add(security)
+    // A copy: another route, an open one, may have been given the same schema.
+    route.schema = Object.assign({}, route.schema, { security })
+  })
+}
+
+// The type of token that the first `enforce` or `inject` of a route needs, or null for a route without one.
+function readTokenType({
+  onRequest,
+  preValidation,
+  preHandler,
+  handler,
+}: RouteOptions): TokenType | 'any' | null {
+  const used = [onRequest, preValidation, preHandler, handler].flat()
+  const hook = used.find((one) => one !== undefined && tokenTypes.has(one))
+  return (hook && tokenTypes.get(hook)) ?? null
+}
+
+// One schema speaks for all methods of a route, and those that change something may need a CSRF value.
+function strictestMethod({ method }: RouteOptions): string | undefined {
+  return [method].flat().find((name) => !['GET', 'HEAD', 'OPTIONS'].includes(name))
+}

@@ -1,0 +1,173 @@
+import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
+import { isTokenError } from '../errors.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
+import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
+import { assertMount, isBelow, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
+import { toRefreshedResponse } from '../http/refreshed-response.js'
+import {
+  createEnforcer,
+  createInjector,
+  type Dependencies,
+  type Dependency,
+  type DependencyValues,
+  type NamedDependencies,
+} from '../requests/dependencies.js'
+import { isForm, isJson } from '../http/body.js'
+import { FetchView } from '../http/fetch-view.js'
+import { setRequestIp } from '../http/request-ip.js'
+import { toRequestView } from '../http/request-source.js'
+import { attach, readAttached, rememberView, type RequestReader, type RequestView } from '../http/view.js'
+
+/** Middleware that lets a request on only after every dependency has passed. */
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
+): MiddlewareHandler {
+  const enforcer = createEnforcer(dependencies, contextReader)
+  return async (c, next) => {
+    if (hasContextDependencies) toView(c)
+    if (!enforcer.passesNow(c)) await enforcer.enforce(c)
+    await next()
+  }
+}
+
+/** Middleware that puts the values of dependencies into `c.var`, typed. */
+export function inject<Values extends Record<string, unknown>>(
+  dependencies: Dependencies<Values>,
+): MiddlewareHandler<{ Variables: Readonly<Values> }>
+/** A handler that receives the values of its dependencies first. */
+export function inject<
+  Values extends Record<string, unknown>,
+  Answer extends Response | Promise<Response>,
+  E extends Env = Env,
+  Path extends string = string,
+>(
+  dependencies: Dependencies<Values>,
+  handler: (values: Readonly<Values>, c: Context<E, Path>) => Answer,
+): (c: Context<E, Path>) => Answer | Promise<Awaited<Answer>>
+export function inject(
+  dependencies: NamedDependencies,
+  handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
+): MiddlewareHandler {
+  const injector = createInjector(dependencies, contextReader)
+  return async (c, next) => {
+    if (hasContextDependencies) toView(c)
+    const values = injector.resolveNow(c) ?? (await injector.resolve(c))
+    if (handler !== undefined) return handler(values, c)
+    for (const [name, value] of Object.entries(values)) c.set(name, value)
+    return next()
+  }
+}
+
+/** A dependency chosen by the context, for managers that need `c.env`; chosen once per request. */
+export function fromContext<Value>(select: (c: Context) => Dependency<Value>): Dependency<Value> {
+  hasContextDependencies = true
+  const selected = new WeakMap<Context, Dependency<Value>>()
+  return (request) => {
+    const c = readAttached(toRequestView(request), toView) as Context | undefined
+    if (c === undefined) {
+      throw new TypeError('fromContext works only on routes with enforce or inject of tokenlib/hono')
+    }
+    const dependency = selected.get(c) ?? select(c)
+    selected.set(c, dependency)
+    return dependency(request)
+  }
+}
+
+/** For `app.onError`: token errors become RFC 6750 answers, others the answer Hono gives without a handler. */
+export function handleErrors(
+  options?: ErrorResponseOptions | ((c: Context) => ErrorResponseOptions),
+): ErrorHandler {
+  if (typeof options !== 'function') assertErrorOptions(options)
+  return (error, c) => {
+    if (isTokenError(error)) {
+      const chosen = typeof options === 'function' ? options(c) : options
+      const { status, headers, body } = toErrorResponse(error, chosen)
+      return c.json(body, status, headers)
+    }
+    if ('getResponse' in error) {
+      const response = error.getResponse()
+      return c.newResponse(response.body, response)
+    }
+    console.error(error)
+    return c.text('Internal Server Error', 500)
+  }
+}
+
+/** Adds `Set-Cookie` values to the response that the context makes. */
+export function sendCookies(c: Context, cookies: readonly string[]): void {
+  for (const cookie of cookies) c.header('set-cookie', cookie, { append: true })
+}
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mount(routes: MountableRoutes): MiddlewareHandler {
+  assertMount(routes)
+  return async (c, next) => {
+    // Before the body: that of another route may be used up.
+    if (!isBelow(routes, new URL(c.req.url).pathname)) return next()
+    return (await mountFetch(routes, await readUnread(c))) ?? next()
+  }
+}
+
+/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
+export function implicitRefresh(tokens: RefreshingManager): MiddlewareHandler {
+  const refresh = createImplicitRefresh(tokens)
+  return async (c, next) => {
+    const refreshed = await refresh(toView(c))
+    await next()
+    if (refreshed === null) return
+    const response = toRefreshedResponse(c.res, refreshed)
+    // Hono adds the headers of the response before to the one that replaces it.
+    c.res = undefined
+    c.res = response
+  }
+}
+
+// Hono keeps a body that an earlier middleware has read.
+async function readUnread(c: Context): Promise<Request> {
+  const { method, url, headers, bodyUsed } = c.req.raw
+  if (!bodyUsed || method === 'GET' || method === 'HEAD') return c.req.raw
+  const unread = new Request(url, { method, headers, body: await c.req.arrayBuffer() })
+  setRequestIp(unread, toView(c).ip)
+  return unread
+}
+
+// A route may call a dependency of `fromContext` by itself: it finds the context at the view.
+let hasContextDependencies = false
+
+const contextReader: RequestReader<Context> = {
+  readHeader: (c, name) => c.req.raw.headers.get(name),
+  readMethod: (c) => c.req.raw.method,
+  toView,
+}
+
+function toView(c: Context): RequestView {
+  const view = rememberView(c.req.raw, () => new HonoView(c))
+  // Not only when the view is new: another application may have been given the same request.
+  if (readAttached(view, toView) !== c) attach(view, toView, c)
+  return view
+}
+
+// A body that an earlier middleware read is not lost: Hono keeps it.
+class HonoView extends FetchView {
+  readonly #c: Context
+
+  constructor(c: Context) {
+    super(c.req.raw)
+    this.#c = c
+  }
+
+  override body(): Promise<unknown> {
+    return this.#c.req.raw.bodyUsed ? readKeptBody(this.#c) : super.body()
+  }
+}
+
+async function readKeptBody(c: Context): Promise<unknown> {
+  const contentType = c.req.header('content-type') ?? null
+  try {
+    if (isJson(contentType)) return await c.req.json<unknown>()
+    if (isForm(contentType)) return await c.req.parseBody({ all: true })
+  } catch {
+    // Not what its content type says: then it holds no token, and the route will notice by itself.
+  }
+  return undefined
+}

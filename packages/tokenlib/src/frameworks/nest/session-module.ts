@@ -1,0 +1,173 @@
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Inject,
+  Module,
+  type ModuleMetadata,
+  type OnModuleInit,
+  RequestMethod,
+  type Type,
+} from '@nestjs/common'
+import { ApplicationConfig, ModulesContainer, Reflector } from '@nestjs/core'
+import type { AnyClaims } from '../../tokens/payload.js'
+import { ConfigurationError } from '../../errors.js'
+import type { TokenManager } from '../../manager.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
+import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
+import { assertPath } from '../../routes/shared/route-path.js'
+import { getTokenManagerToken } from './manager-token.js'
+import { markSessionRoutes } from './mark-session-routes.js'
+import { mountController, SESSION_ROUTES } from './mount-controller.js'
+import { SessionController, SessionRoutesSource } from './session-controller.js'
+
+/** How the session routes are registered. */
+export interface SessionModuleExtras extends Pick<ModuleMetadata, 'imports'> {
+  /** The name of the manager, if it was registered under one. */
+  readonly name?: string
+  /** Where the controller is, before prefixes of the application. Default `/auth`. */
+  readonly path?: string
+  /** A class that extends `SessionController`; the modules of what it injects go into `imports`. */
+  readonly controller?: Type<SessionController>
+}
+
+/** What `useFactory` returns; the path is needed before. The module cannot know the claims of its manager. */
+export type SessionModuleOptions = Omit<SessionRoutesOptions<object, AnyClaims>, 'path'>
+
+/** How `forRootAsync` gets the options of the routes. */
+export interface SessionModuleAsyncOptions extends SessionModuleExtras {
+  readonly inject?: NonNullable<FactoryProvider['inject']>
+  readonly useFactory: (...injected: never[]) => SessionModuleOptions | Promise<SessionModuleOptions>
+}
+
+const EXTRAS: OptionNames<SessionModuleExtras> = { name: true, path: true, controller: true, imports: true }
+const MEANT = {
+  ...MEANT_OPTIONS,
+  clientIp: 'TokenModule.forRoot({ clientIp })',
+  formatError: 'TokenModule.forRoot({ formatError })',
+}
+
+/** Registers the session routes as a controller. The manager comes from the container. */
+export class SessionModule implements OnModuleInit {
+  readonly #open: () => void
+
+  constructor(registration: Registration, application: ApplicationConfig, modules: ModulesContainer) {
+    const { source, tokens, options, path } = registration
+    this.#open = () => {
+      const realPath = toRealPath(path, application, modules)
+      const routes = { ...options, path: realPath } as SessionRoutesOptions<object>
+      source.open(createSessionRoutes(tokens, routes))
+    }
+  }
+
+  /** By now the application has its prefixes; the paths of cookies are compared with the path that clients see. */
+  onModuleInit(): void {
+    this.#open()
+  }
+
+  /** Registers routes whose options are known. */
+  static forRoot(options: SessionModuleOptions & SessionModuleExtras): DynamicModule {
+    assertOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
+    const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
+    assertRouteOptions(routes)
+    return createModule(options, { useFactory: () => routes })
+  }
+
+  /** Registers routes whose options need other providers, such as a service that knows the users. */
+  static forRootAsync(options: SessionModuleAsyncOptions): DynamicModule {
+    assertOptions('SessionModule.forRootAsync()', options, { ...EXTRAS, inject: true, useFactory: true })
+    const { inject = [], useFactory } = options
+    if (typeof useFactory !== 'function') throw new TypeError('useFactory must be a function')
+    return createModule(options, {
+      inject,
+      useFactory: async (...injected: never[]) => {
+        const routes = await useFactory(...injected)
+        assertRouteOptions(routes)
+        if (!('path' in routes)) return routes
+        throw new TypeError('path is an option of SessionModule.forRootAsync(), beside useFactory')
+      },
+    })
+  }
+}
+Module({})(SessionModule)
+
+interface Registration {
+  readonly source: SessionRoutesSource
+  readonly tokens: TokenManager<object>
+  readonly options: SessionModuleOptions
+  readonly path: string
+}
+const REGISTRATION = Symbol('SessionModule')
+Inject(REGISTRATION)(SessionModule, undefined, 0)
+Inject(ApplicationConfig)(SessionModule, undefined, 1)
+Inject(ModulesContainer)(SessionModule, undefined, 2)
+
+const OPTIONS = Symbol('SessionModuleOptions')
+
+function createModule(
+  { name, path = '/auth', controller = SessionController, imports = [] }: SessionModuleExtras,
+  provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
+): DynamicModule {
+  assertPath(path)
+  const mounted = mountController(controller, path)
+  const register = (
+    ...parts: [SessionRoutesSource, TokenManager<object>, Registration['options']]
+  ): Registration => {
+    const [source, tokens, options] = parts
+    // What is no manager, such as a choice of managers, is refused when the routes are created.
+    if ((tokens as Partial<TokenManager>).config !== undefined) markSessionRoutes(mounted, tokens)
+    return { source, tokens, options, path }
+  }
+  return {
+    module: SessionModule,
+    imports,
+    controllers: [mounted],
+    providers: [
+      SessionRoutesSource,
+      { provide: OPTIONS, ...provider },
+      {
+        provide: REGISTRATION,
+        inject: [SessionRoutesSource, getTokenManagerToken(name), OPTIONS],
+        useFactory: register,
+      },
+    ],
+  }
+}
+
+// Where `RouterModule` writes; no package exports the name.
+const MODULE_PATH = '__module_path__'
+
+const reflector = new Reflector()
+
+// What Nest makes of the path: the prefix of the application, that of the module, and the path itself.
+function toRealPath(path: string, application: ApplicationConfig, modules: ModulesContainer): string {
+  const modulePath =
+    reflector.get<string | undefined>(MODULE_PATH + modules.applicationId, SessionModule) ?? ''
+  const local = withSlash(modulePath) + path
+  const prefix = withSlash(application.getGlobalPrefix() ?? '')
+  if (prefix === '' || isExcluded(local, application)) return local
+  if (!`${path}/`.startsWith(`${prefix}/`)) return prefix + local
+  throw new ConfigurationError(
+    `The path ${path} of SessionModule begins with the global prefix, which Nest adds to it: leave it out`,
+  )
+}
+
+function isExcluded(local: string, application: ApplicationConfig): boolean {
+  const { exclude = [] } = application.getGlobalPrefixOptions()
+  const excluded = SESSION_ROUTES.filter(([, verb, below]) =>
+    exclude.some(
+      ({ pathRegex, requestMethod }) =>
+        (requestMethod === RequestMethod.ALL || requestMethod === RequestMethod[verb]) &&
+        pathRegex.test(`${local}/${below}`),
+    ),
+  )
+  if (excluded.length === 0 || excluded.length === SESSION_ROUTES.length) return excluded.length > 0
+  throw new ConfigurationError(
+    `setGlobalPrefix() excludes some of the session routes: exclude all of them with '${local.slice(1)}/*path', or none`,
+  )
+}
+
+function withSlash(prefix: string): string {
+  const trimmed = prefix.replace(/^\/+|\/+$/g, '')
+  return trimmed === '' ? '' : `/${trimmed}`
+}

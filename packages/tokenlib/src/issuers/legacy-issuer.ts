@@ -1,0 +1,270 @@
+import type { KeyObject } from 'node:crypto'
+import {
+  invalidClaim,
+  isNonEmptyString,
+  readMissingClaim,
+  readMistypedClaim,
+  type TokenPayload,
+  toPayload,
+} from '../tokens/payload.js'
+import { ConfigurationError, TokenAudienceError, TokenDecodeError } from '../errors.js'
+import type { BoundKey } from '../tokens/algorithms.js'
+import { importPublicKey, readKeyMismatch } from '../tokens/asymmetric.js'
+import { findSigner, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'
+import { isJwk, type JwsHeader, type NodeKey } from '../tokens/jose.js'
+import { assertJwkUse, deriveKid, parseJwkText, toKid } from '../tokens/jwk.js'
+import { importSecret, readSecretWeakness } from '../tokens/secret.js'
+import { type Issuer, type IssuerContext, requireKeys, toTokenId } from './issuer.js'
+import type { IssuerKeys } from './issuer-keys.js'
+import { toSeconds } from './issuer-options.js'
+import { listIds } from './jwk-set.js'
+import { type LegacyIssuerOptions, type LegacySettings, parseLegacyOptions } from './legacy-options.js'
+import { copyOthers, readScopes, setClaim } from './profile.js'
+
+/** An application that this one replaces, or `ConfigurationError`; `now` is in epoch milliseconds. */
+export function createLegacyIssuer(
+  options: LegacyIssuerOptions,
+  { leeway, prefixes, identityClaim }: IssuerContext,
+  now: number,
+): LegacyIssuer {
+  const settings = parseLegacyOptions(options, now)
+  const { issuer, audience, isWithoutIss } = settings
+  const owner = `issuer ${issuer}`
+  const bound = bindKeys(settings)
+  const keys = createLegacyKeys(bound)
+  const maxAge = toSeconds(owner, 'maxTokenAge', options.maxTokenAge)
+  const rules = { ...settings, maxAge, prefixes, identityClaim }
+
+  return {
+    issuer,
+    keys,
+    boundKeys: bound,
+    rules: {
+      leeway: options.leeway === undefined ? leeway : toSeconds(owner, 'leeway', options.leeway),
+      issuers: [issuer],
+      audience,
+      requiredClaims: ['exp', 'iat'],
+      maxAge,
+    },
+    profile: 'legacy',
+    isWithoutIss,
+    // Its users are ours.
+    subjectPrefix: '',
+    sessionLifetime: SESSION_LIFETIME,
+    toSubject: (sub) => sub,
+    readHeader: (jws) => parseHeader(jws.header, TOKEN_TYPES),
+    open(jws, claims, isLoaded) {
+      const header = parseHeader(jws.header, TOKEN_TYPES)
+      const signer = findSigner(requireKeys(keys, header, issuer, isLoaded), jws)
+      const payload = toLegacyPayload(claims, rules, () => toTokenId(jws))
+      return { header, payload, subjects: [payload.sub], signer }
+    },
+  }
+}
+
+/** An issuer whose keys are known from the start. */
+export interface LegacyIssuer extends Issuer {
+  readonly boundKeys: readonly BoundKey[]
+}
+
+// As for every other issuer; seconds.
+const SESSION_LIFETIME = 400 * 86_400
+
+function bindKeys({ issuer, algorithm, secrets, publicKeys, allowWeakSecret }: LegacySettings): BoundKey[] {
+  const bind = (field: string, material: unknown, key: KeyObject): BoundKey => {
+    assertJwkUse(field, material, algorithm, 'verify')
+    const derived = deriveKid(key)
+    // A token can name a key only by the `kid` of its JWK.
+    const kid = isJwk(material) && material.kid !== undefined ? toKid(field, material, key) : ''
+    return Object.freeze({ algorithm, key, kid, ids: kid === '' ? [derived] : [...new Set([kid, derived])] })
+  }
+  return [
+    ...secrets.map((given) => {
+      const field = `Issuer ${issuer}: secret`
+      const material = parseJwkText(given)
+      const key = importSecret(field, material, algorithm, true)
+      assertUsable(field, key, algorithm, allowWeakSecret)
+      return bind(field, material, key)
+    }),
+    ...publicKeys.map((given) => {
+      const field = `Issuer ${issuer}: publicKey`
+      const material = parseJwkText(given)
+      const key = importPublicKey(field, material)
+      const mismatch = readKeyMismatch(algorithm, key)
+      if (mismatch !== null) throw new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
+      return bind(field, material, key)
+    }),
+  ]
+}
+
+// 128 bits, if they are random. What is shorter is found by trying.
+const MIN_WEAK_SECRET_BYTES = 16
+
+// Between the two lengths, a secret that was made at random cannot be found in the time that is left for its tokens.
+function assertUsable(
+  field: string,
+  key: KeyObject,
+  algorithm: LegacySettings['algorithm'],
+  allowWeakSecret: boolean,
+): void {
+  const weakness = readSecretWeakness(key.export(), algorithm)
+  if (weakness === null) return
+  const isHopeless = weakness.isKnown || weakness.length < MIN_WEAK_SECRET_BYTES
+  if (allowWeakSecret && !isHopeless) return
+  const advice = isHopeless
+    ? 'Anybody can make tokens with it, so none can be accepted: leave the issuer out, and users log in again'
+    : 'Set allowWeakSecret if it was made at random; otherwise leave the issuer out, and users log in again'
+  throw new ConfigurationError(`${field} ${weakness.reason}. ${advice}`)
+}
+
+function createLegacyKeys(keys: readonly BoundKey[]): IssuerKeys {
+  const trusted = new Set(keys)
+  return {
+    // A token without a `kid` may be of any of them.
+    find: ({ alg, kid }: JwsHeader) =>
+      keys.filter((key) => key.algorithm === alg && (kid === undefined || (kid !== '' && key.kid === kid))),
+    async load() {},
+    isTrusted: (key) => trusted.has(key),
+    prepare() {},
+    idsOf: (kid) => listIds(keys, kid),
+    async ready() {},
+  }
+}
+
+interface LegacyRules extends LegacySettings {
+  /** Seconds. */
+  readonly maxAge: number
+  readonly prefixes: readonly string[]
+  readonly identityClaim: string
+}
+
+/**
+ * The payload that verified claims stand for, or `TokenDecodeError`.
+ *
+ * Every payload has `iss`, `iat` and `exp`, whatever the token has: they are what revocations are kept by, and what ends the
+ * acceptance.
+ */
+function toLegacyPayload(
+  claims: Readonly<Record<string, unknown>>,
+  rules: LegacyRules,
+  toId: () => string,
+): TokenPayload {
+  const { mapping, issuer, acceptUntil, maxAge } = rules
+  // Of the token itself: every payload has some of them.
+  const missing = readMissingClaim(claims, rules.requiredClaims)
+  if (missing !== null) throw new TokenDecodeError(`Token claim "${missing}" is missing`)
+  assertAccess(claims, mapping.access)
+  const sub = readSubject(claims, mapping.sub ?? 'sub')
+  if (rules.prefixes.some((prefix) => sub.startsWith(prefix))) {
+    throw new TokenDecodeError('Token subject begins with the prefix of an issuer')
+  }
+  const draft = copyOthers(claims)
+  draft['sub'] = sub
+  draft[rules.identityClaim] = sub
+  draft['iss'] = issuer
+  draft['type'] = 'access'
+  setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
+  setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'] ?? toId())
+  setClaim(draft, 'aud', claims[mapping.aud ?? 'aud'])
+  setClaim(draft, 'scopes', readScopes(toFlat(claims, mapping.scopes), mapping.scopes))
+  // The double submit of flask-jwt-extended and AuthX is ours: a page that has the old cookies can go on.
+  // AuthX writes an empty one where it is not used.
+  setClaim(draft, 'csrf', claims['csrf'] === '' ? undefined : claims['csrf'])
+  const mistyped = readMistypedClaim(draft)
+  if (mistyped !== null) throw invalidClaim(mistyped)
+  // RFC 7519 §4.1.3: a token for somebody else is not for us, and nobody has said who we are.
+  if (rules.audience.length === 0 && draft['aud'] !== undefined) throw new TokenAudienceError()
+  const { exp = acceptUntil, iat } = draft as { readonly exp?: number; readonly iat?: number }
+  if (iat === undefined && mapping.access === undefined && !rules.onlyAccessTokens) {
+    throw new TokenDecodeError(
+      'Token has no "iat", so it may be a refresh token: declare mapping.access, or onlyAccessTokens if there are no others',
+    )
+  }
+  // Refresh tokens of the same key live longer, and often look the same. A second: some round only one of the two.
+  if (draft['exp'] !== undefined && iat !== undefined && exp - iat > maxAge + 1) {
+    throw new TokenDecodeError('Token lives longer than maxTokenAge: it is not an access token')
+  }
+  draft['iat'] = iat ?? exp - maxAge
+  draft['exp'] = Math.min(exp, acceptUntil, (iat ?? exp) + maxAge)
+  return toPayload(draft)
+}
+
+// What an application may call the kind of a token.
+const KIND_CLAIMS = ['type', 'typ', 'token_type', 'tokenType', 'token_use', 'use', 'purpose', 'kind']
+const ACCESS = /^(?:access|bearer)$/i
+
+function assertAccess(
+  claims: Readonly<Record<string, unknown>>,
+  declared: LegacySettings['mapping']['access'],
+): void {
+  if (declared !== undefined) {
+    if (claims[declared.claim] === declared.value) return
+    throw new TokenDecodeError('Token is not an access token')
+  }
+  const name = KIND_CLAIMS.find((claim) => claims[claim] !== undefined && !isAccess(claims[claim]))
+  if (name === undefined) return
+  throw new TokenDecodeError(
+    `Token may not be an access token: declare in mapping.access what the claim "${name}" of one has`,
+  )
+}
+
+function isAccess(kind: unknown): boolean {
+  return typeof kind === 'string' && ACCESS.test(kind)
+}
+
+// Ids of users are often numbers, from a column that counts.
+function readSubject(claims: Readonly<Record<string, unknown>>, name: string): string {
+  const value = readMember(claims, name)
+  if (isNonEmptyString(value)) return value
+  if (Number.isSafeInteger(value)) return String(value)
+  throw invalidClaim(name)
+}
+
+// A claim by its whole name, or by a path of members.
+function readMember(claims: Readonly<Record<string, unknown>>, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  let value: unknown = claims
+  for (const member of name.split('.')) {
+    const isObject = typeof value === 'object' && value !== null && Object.hasOwn(value, member)
+    if (!isObject) return undefined
+    value = (value as Readonly<Record<string, unknown>>)[member]
+  }
+  return value
+}
+
+function toFlat(
+  claims: Readonly<Record<string, unknown>>,
+  names: string | readonly string[] = [],
+): Readonly<Record<string, unknown>> {
+  const flat = [names].flat().map((name) => [name, readMember(claims, name)] as const)
+  return flat.length === 0 ? claims : Object.fromEntries(flat)
+}
+
+/**
+ * Throws `ConfigurationError` if a key of old tokens is one of new tokens too, or has the `kid` of one: a token of either
+ * kind could pass for the other, in this application or in the old one.
+ */
+export function assertSeparateKeys(issuer: LegacyIssuer, own: readonly BoundKey[]): void {
+  for (const { key, kid } of issuer.boundKeys) {
+    if (own.some((other) => isSameKey(other.key, key))) {
+      throw new ConfigurationError(
+        `Issuer ${issuer.issuer}: its key is also a key of this manager's own tokens. Use a new one for those: the old ` +
+          'application would accept new refresh tokens as access tokens',
+      )
+    }
+    if (kid !== '' && own.some((other) => other.kid === kid)) {
+      throw new ConfigurationError(
+        `Issuer ${issuer.issuer}: its key has the same "kid" as a key of this manager's own tokens`,
+      )
+    }
+  }
+}
+
+/** Whether two issuers have a key in common. */
+export function shareKey(one: LegacyIssuer, other: LegacyIssuer): boolean {
+  return one.boundKeys.some(({ key }) => other.boundKeys.some((bound) => isSameKey(bound.key, key)))
+}
+
+function isSameKey(one: NodeKey, other: NodeKey): boolean {
+  return one.type === other.type && one.equals(other)
+}

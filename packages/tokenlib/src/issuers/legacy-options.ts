@@ -1,0 +1,181 @@
+import { isNonEmptyString } from '../tokens/payload.js'
+import { ConfigurationError } from '../errors.js'
+import { ALGORITHMS } from '../tokens/algorithms.js'
+import type { Algorithm, KeyMaterial, SecretMaterial } from '../tokens/jose.js'
+import { isHmac } from '../tokens/key-ring.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import type { Duration } from '../time.js'
+import { assertMapping, isTextOrList } from './issuer-options.js'
+import type { ClaimMapping } from './profile.js'
+
+/**
+ * An application that this one replaces: the access tokens that it has issued stay good until they expire.
+ *
+ * Its keys must be others than those of new tokens, so that neither kind of token can pass for the other.
+ */
+export interface LegacyIssuerOptions {
+  readonly profile: 'legacy'
+  /** The exact text of `iss` in its tokens or, with `withoutIss`, a name that stands for it in payloads and revocations. */
+  readonly issuer: string
+  /** Whether its tokens have no `iss`. One issuer of a manager may be like that. */
+  readonly withoutIss?: boolean | undefined
+  /** The secret, or several, that its tokens are signed with; or `publicKey`. */
+  readonly secret?: SecretMaterial | readonly SecretMaterial[] | undefined
+  /** The public key, or several, that verify its tokens; or `secret`. */
+  readonly publicKey?: KeyMaterial | readonly KeyMaterial[] | undefined
+  /** What its tokens are signed with. Default `HS256`; required with `publicKey`. */
+  readonly algorithm?: Algorithm | undefined
+  /** Whether a secret may be shorter than its algorithm demands: 16 bytes or more, and not a published one. */
+  readonly allowWeakSecret?: boolean | undefined
+  /** The moment from which on none of its tokens is accepted: a `Date`, or ISO 8601 (`'2027-01-31'`, in UTC). */
+  readonly acceptUntil: Date | string
+  /** How long its access tokens live. A token that was made for longer is none of them. */
+  readonly maxTokenAge: Duration
+  /**
+   * Whether its keys sign nothing but access tokens. Needed for tokens without `iat`, unless `mapping.access` tells them
+   * apart: when such a refresh token is about to expire, it cannot be told from an access token.
+   */
+  readonly onlyAccessTokens?: boolean | undefined
+  /** Whom its tokens must be for. Left out, a token must have no `aud`. */
+  readonly audience?: string | readonly string[] | undefined
+  /** Which of its claims have the meaning of ours; `user.id` is the member `id` of the claim `user`. */
+  readonly mapping?: ClaimMapping | undefined
+  /** Claims that every token must have, beside the id of the user. */
+  readonly requiredClaims?: readonly string[] | undefined
+  /** The clock difference tolerated in its tokens. Default: that of the configuration. */
+  readonly leeway?: Duration | undefined
+}
+
+const LEGACY_OPTIONS: OptionNames<LegacyIssuerOptions> = {
+  profile: true,
+  issuer: true,
+  withoutIss: true,
+  secret: true,
+  publicKey: true,
+  algorithm: true,
+  allowWeakSecret: true,
+  acceptUntil: true,
+  maxTokenAge: true,
+  onlyAccessTokens: true,
+  audience: true,
+  mapping: true,
+  requiredClaims: true,
+  leeway: true,
+}
+const MEANT_OPTIONS = {
+  iss: 'issuer',
+  aud: 'audience',
+  keys: 'secret',
+  secretOrKey: 'secret',
+  secretOrPublicKey: 'secret',
+  algorithms: 'algorithm',
+  expiresIn: 'maxTokenAge',
+  until: 'acceptUntil',
+  scopes: 'mapping',
+  sub: 'mapping',
+}
+
+/** Options of a legacy issuer that were checked, with their defaults. */
+export interface LegacySettings {
+  readonly issuer: string
+  readonly isWithoutIss: boolean
+  readonly secrets: readonly SecretMaterial[]
+  readonly publicKeys: readonly KeyMaterial[]
+  readonly algorithm: Algorithm
+  readonly allowWeakSecret: boolean
+  /** Epoch seconds. */
+  readonly acceptUntil: number
+  readonly onlyAccessTokens: boolean
+  readonly audience: readonly string[]
+  readonly mapping: ClaimMapping
+  readonly requiredClaims: readonly string[]
+}
+
+/** Checked options; throws `TypeError` or `ConfigurationError`. `now` is in epoch milliseconds, 0 where there is no time yet. */
+export function parseLegacyOptions(options: LegacyIssuerOptions, now: number): LegacySettings {
+  const { issuer } = options
+  const owner = isNonEmptyString(issuer) ? `issuer ${issuer}` : 'issuers[]'
+  assertOptions(owner, options, LEGACY_OPTIONS, MEANT_OPTIONS)
+  const fail: (problem: string) => never = (problem) => {
+    throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
+  }
+  if (!isNonEmptyString(issuer)) {
+    throw new ConfigurationError('An issuer needs `issuer`: the text of "iss" in its tokens, or a name')
+  }
+  if (issuer === 'own') fail("issuer must not be 'own', which is the name of our own tokens")
+  const { withoutIss = false, allowWeakSecret = false, onlyAccessTokens = false } = options
+  const { audience, mapping, requiredClaims = [] } = options
+  if (typeof withoutIss !== 'boolean') fail('withoutIss must be true or false')
+  if (typeof allowWeakSecret !== 'boolean') fail('allowWeakSecret must be true or false')
+  if (typeof onlyAccessTokens !== 'boolean') fail('onlyAccessTokens must be true or false')
+  if (audience !== undefined && !isTextOrList(audience)) {
+    fail('audience must be a non-empty string, or a list of at least one')
+  }
+  if (mapping !== undefined) assertMapping(owner, mapping, fail)
+  if (!Array.isArray(requiredClaims) || !requiredClaims.every(isNonEmptyString)) {
+    fail('requiredClaims must be a list of claim names')
+  }
+  const secrets = toMaterials(options.secret)
+  const publicKeys = toMaterials(options.publicKey)
+  if ((secrets.length === 0) === (publicKeys.length === 0)) fail('needs either secret or publicKey')
+  // Without it, the tokens of a long-lived application would be accepted for as long as somebody had guessed.
+  if (options.maxTokenAge === undefined) fail('needs maxTokenAge: how long its access tokens live')
+  return {
+    issuer,
+    isWithoutIss: withoutIss,
+    secrets,
+    publicKeys,
+    algorithm: parseAlgorithm(options.algorithm, secrets.length > 0, fail),
+    allowWeakSecret,
+    onlyAccessTokens,
+    acceptUntil: parseAcceptUntil(options.acceptUntil, now, fail),
+    audience: audience === undefined ? [] : [audience].flat(),
+    // A copy: the application may still hold, and change, its own.
+    mapping: structuredClone(mapping ?? {}),
+    requiredClaims: [...requiredClaims],
+  }
+}
+
+function toMaterials<Material>(given: Material | readonly Material[] | undefined): readonly Material[] {
+  return given === undefined ? [] : Array.isArray(given) ? [...given] : [given as Material]
+}
+
+function parseAlgorithm(
+  given: Algorithm | undefined,
+  isSecret: boolean,
+  fail: (problem: string) => never,
+): Algorithm {
+  const algorithm = given ?? (isSecret ? 'HS256' : fail('publicKey needs algorithm'))
+  // A public key must never be taken for a secret.
+  if (!Object.hasOwn(ALGORITHMS, algorithm) || isHmac(algorithm) !== isSecret) {
+    fail(`algorithm must be one that is verified with a ${isSecret ? 'secret' : 'public key'}`)
+  }
+  return algorithm
+}
+
+// A date, or a moment with its time zone: without one, it would depend on the machine.
+const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
+
+// Longer than tokens of applications live; an acceptance of many years would be forgotten.
+const MAX_ACCEPTANCE_DAYS = 400
+
+// One that is over is no mistake: a process that starts on the next day must not fail.
+function parseAcceptUntil(given: unknown, now: number, fail: (problem: string) => never): number {
+  const isMoment = given instanceof Date || (typeof given === 'string' && ISO_MOMENT.test(given))
+  const moment = isMoment ? new Date(given).getTime() : Number.NaN
+  // Date turns 30 February into 2 March.
+  const isDay = typeof given !== 'string' || isDayOfCalendar(given.slice(0, 10))
+  if (!Number.isFinite(moment) || !isDay) {
+    fail("needs acceptUntil: a Date, or ISO 8601 with a time zone ('2027-01-31' or '2027-01-31T12:00:00Z')")
+  }
+  // Workers have no time while a module is loaded.
+  if (now > 0 && moment > now + MAX_ACCEPTANCE_DAYS * 86_400_000) {
+    fail(`acceptUntil must be at most ${MAX_ACCEPTANCE_DAYS} days ahead`)
+  }
+  return moment / 1000
+}
+
+function isDayOfCalendar(day: string): boolean {
+  const start = Date.parse(day)
+  return Number.isFinite(start) && new Date(start).toISOString().startsWith(day)
+}

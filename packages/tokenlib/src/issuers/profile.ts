@@ -1,0 +1,196 @@
+import {
+  EMPTY_PROTOTYPE,
+  isNonEmptyString,
+  invalidClaim,
+  isStringOrList,
+  readMistypedClaim,
+  type TokenPayload,
+  toPayload,
+  toTokenPayload,
+} from '../tokens/payload.js'
+import { parseScopes } from '../tokens/scopes.js'
+import { TokenDecodeError } from '../errors.js'
+import { isAccessTokenHeader } from '../tokens/compact.js'
+import type { JwsHeader } from '../tokens/jose.js'
+
+/**
+ * What the tokens of an issuer look like: `oidc-access`, access tokens of an identity provider; `at+jwt`, those after
+ * RFC 9068; `tokenlib`, tokens of another application that uses this library.
+ */
+export type IssuerProfile = 'oidc-access' | 'at+jwt' | 'tokenlib'
+
+/** Which claims of an issuer's tokens have the meaning of ours. */
+export interface ClaimMapping {
+  /** The id of the user. Default `sub`. */
+  readonly sub?: string
+  /** The id of the session. Default `sid`. */
+  readonly sid?: string
+  /** The id of the token. Default `jti`. */
+  readonly jti?: string
+  /** Whom the token is for. Default `aud`. */
+  readonly aud?: string
+  /** The scopes, as a list or a text with spaces: the first of these claims that a token has. Default `permissions`, `scp`, `scope`. */
+  readonly scopes?: string | readonly string[]
+  /** What tells an access token from other tokens of the issuer: a claim, and its value in an access token. */
+  readonly access?: { readonly claim: string; readonly value: string }
+}
+
+/** Everything that turns the claims of an issuer's tokens into a payload. */
+export interface ProfileRules {
+  readonly profile: IssuerProfile
+  readonly mapping: ClaimMapping
+  /** Before every `sub`, so that the users of two issuers are never the same user. */
+  readonly subjectPrefix: string
+  /** Those of other issuers: no `sub` of this one may begin with one of them. */
+  readonly othersPrefixes: readonly string[]
+  /** The claim that names the user in our own tokens: here too, it is always the same as `sub`. */
+  readonly identityClaim: string
+  /** Seconds after `auth_time` for which a token counts as fresh; `null` for never. */
+  readonly freshFor: number | null
+}
+
+/** The claims that RFC 9068 §2.2 requires beside `iss`, `sub` and `aud`. */
+export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
+
+/**
+ * The payload that verified claims of an issuer stand for, or `TokenDecodeError`. `toId` makes the id of a token that has
+ * none, which could not be revoked by itself otherwise.
+ */
+export function toForeignPayload(
+  claims: Readonly<Record<string, unknown>>,
+  header: JwsHeader,
+  rules: ProfileRules,
+  toId: (() => string) | null,
+): TokenPayload {
+  const { profile, mapping, subjectPrefix } = rules
+  const subject = mapping.sub ?? 'sub'
+  const user = claims[subject]
+  if (!isNonEmptyString(user)) throw invalidClaim(subject)
+  const sub = subjectPrefix + user
+  if (rules.othersPrefixes.some((prefix) => sub.startsWith(prefix))) {
+    throw new TokenDecodeError('Token subject begins with the prefix of another issuer')
+  }
+  if (profile === 'tokenlib') {
+    // A refresh token is for its issuer alone.
+    if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
+    const jti = claims['jti'] === undefined ? toId?.() : claims['jti']
+    const ids = jti === undefined ? { sub } : { sub, jti }
+    return toTokenPayload({ ...claims, ...ids, [rules.identityClaim]: sub }, 'sub')
+  }
+  if (profile === 'at+jwt') {
+    // RFC 9068 §4: the only `typ` of these tokens; without it, a token could be an ID token.
+    if (!isAccessTokenHeader(header)) {
+      throw new TokenDecodeError('Token is not an access token: its "typ" header must be "at+jwt"')
+    }
+    if (!isNonEmptyString(claims['client_id'])) throw invalidClaim('client_id')
+  }
+  assertAccessToken(claims, mapping.access)
+  const draft = copyOthers(claims)
+  draft['sub'] = sub
+  // The application may look up users by it: a claim of the issuer must not name one of ours.
+  draft[rules.identityClaim] = sub
+  draft['type'] = 'access'
+  setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
+  setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'] ?? toId?.())
+  setClaim(draft, 'aud', claims[mapping.aud ?? 'aud'])
+  setClaim(draft, 'scopes', readScopes(claims, mapping.scopes))
+  setClaim(draft, 'fresh', readFreshness(claims['auth_time'], rules.freshFor))
+  const mistyped = readMistypedClaim(draft)
+  if (mistyped !== null) throw invalidClaim(mistyped)
+  return toPayload(draft)
+}
+
+// What these mean in our tokens, they do not mean in those of others.
+const OWN_CLAIMS = new Set([
+  'type',
+  'fresh',
+  'csrf',
+  'scopes',
+  'sid',
+  'gen',
+  'par',
+  'sat',
+  'remember',
+  'jti',
+  'aud',
+])
+
+/** Claims of payloads that say nothing about what is in a token of an issuer, unless that uses this library. */
+export const NOT_IN_FOREIGN_TOKENS: readonly string[] = [
+  'type',
+  'fresh',
+  'csrf',
+  'gen',
+  'par',
+  'sat',
+  'remember',
+]
+
+/**
+ * The claims that do not mean something else in our tokens. Not a copy of all from which some are deleted: V8 keeps such an
+ * object as a table, four times as slow to make.
+ */
+export function copyOthers(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const draft = { __proto__: EMPTY_PROTOTYPE } as Record<string, unknown>
+  for (const name of Object.keys(claims)) {
+    if (!OWN_CLAIMS.has(name)) draft[name] = claims[name]
+  }
+  return draft
+}
+
+/** Sets a claim that is there. */
+export function setClaim(draft: Record<string, unknown>, name: string, value: unknown): void {
+  if (value !== undefined && value !== null) draft[name] = value
+}
+
+/**
+ * Throws for a token that is not an access token: an issuer signs its ID, refresh and logout tokens with the same keys.
+ *
+ * Issuers that follow RFC 9068 say so in the header. Of the others, Cognito has `token_use`, and Keycloak a claim `typ`. An
+ * ID token is known by what binds it to a log-in (OpenID Connect Core §2), and a logout or event token by its `events`.
+ */
+function assertAccessToken(
+  claims: Readonly<Record<string, unknown>>,
+  declared: ClaimMapping['access'],
+): void {
+  const { token_use: use = 'access' } = claims
+  const typ = readKind(claims)
+  const kind = declared?.claim === 'typ' ? typ : claims[declared?.claim ?? '']
+  const isDeclared = declared === undefined || kind === declared.value
+  const isExplicit =
+    declared !== undefined || Object.hasOwn(claims, 'token_use') || Object.hasOwn(claims, 'typ')
+  const isOther =
+    NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name)) ||
+    // Keycloak up to 24 puts the nonce of the log-in into access tokens too, and says that they are.
+    (Object.hasOwn(claims, 'nonce') && !isExplicit)
+  if (isDeclared && !isOther && use === 'access' && (typ === undefined || typ === 'Bearer')) return
+  throw new TokenDecodeError('Token is not an access token')
+}
+
+// Keycloak writes "DPoP" into an access token that is bound to a key. Its `cnf` is what makes it unfit for a bearer.
+function readKind({ typ, cnf }: Readonly<Record<string, unknown>>): unknown {
+  return typ === 'DPoP' && cnf !== undefined ? 'Bearer' : typ
+}
+
+const NOT_IN_ACCESS_TOKENS = ['at_hash', 'c_hash', 's_hash', 'events']
+
+const SCOPE_CLAIMS: readonly string[] = ['permissions', 'scp', 'scope']
+
+/** The scopes in the first of the claims that is there. */
+export function readScopes(
+  claims: Readonly<Record<string, unknown>>,
+  names: string | readonly string[] = SCOPE_CLAIMS,
+): readonly string[] | undefined {
+  const name = [names].flat().find((one) => claims[one] !== undefined && claims[one] !== null)
+  if (name === undefined) return undefined
+  const value = claims[name]
+  const scopes = typeof value === 'string' ? parseScopes(value) : value
+  if (!Array.isArray(scopes) || !isStringOrList(scopes)) throw invalidClaim(name)
+  return Object.freeze(scopes.slice() as string[])
+}
+
+function readFreshness(authTime: unknown, freshFor: number | null): number | undefined {
+  if (freshFor === null || authTime === undefined) return undefined
+  if (typeof authTime !== 'number' || !Number.isFinite(authTime)) throw invalidClaim('auth_time')
+  return authTime + freshFor
+}

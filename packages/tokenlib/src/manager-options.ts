@@ -1,0 +1,76 @@
+import type { RandomBytes } from './tokens/ids.js'
+import { assertSchema, type ClaimsSchema } from './tokens/extra-claims.js'
+import type { TokenPayload } from './tokens/payload.js'
+import { ConfigurationError } from './errors.js'
+import type { AnyIssuerOptions } from './issuers/issuers.js'
+import type { OwnKey } from './tokens/own-key.js'
+import { assertOptions, type OptionNames } from './options.js'
+import type { RevocationStore } from './revocation/store.js'
+import type { ReadClientIp } from './revocation/session-client.js'
+import type { Clock, Duration } from './time.js'
+import { assertConfig, type TokenConfig } from './config/config.js'
+import type { DescribeUser } from './sessions/describe-user.js'
+import { assertFormatError, type FormatError } from './requests/format-error.js'
+import type { SubjectGetter } from './requests/subject-getter.js'
+
+/** What a `TokenManager` is built from. */
+export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
+  readonly config: TokenConfig
+  /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
+  readonly claims?: ClaimsSchema<Input, Output>
+  /** Where revocations and sessions are kept; checked before the callback. */
+  readonly revocation?: RevocationStore | undefined
+  readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
+  /** Returns what the tokens of a user contain, at login and at every refresh; `null` rejects the user. */
+  readonly describeUser?: NoInfer<DescribeUser<Input>> | undefined
+  /** Reads the client's address from a request; the default is what the framework or the socket knows. */
+  readonly clientIp?: ReadClientIp | undefined
+  /** Own keys that take turns by the clock, instead of those in the configuration. */
+  readonly keys?: readonly OwnKey[] | undefined
+  /** How long the `sign` of a key may take; default `'5s'`. */
+  readonly signTimeout?: Duration | undefined
+  /** Others whose tokens are accepted: identity providers, other applications, and the one that this application replaces. */
+  readonly issuers?: readonly AnyIssuerOptions[] | undefined
+  /** Sets the JSON body of rejections by `TokenExceptionFilter`, the session routes and socket handshakes. */
+  readonly formatError?: FormatError | undefined
+  readonly clock?: Clock
+  readonly randomBytes?: RandomBytes
+}
+
+const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>> = {
+  config: true,
+  claims: true,
+  revocation: true,
+  subjectGetter: true,
+  describeUser: true,
+  clientIp: true,
+  keys: true,
+  signTimeout: true,
+  issuers: true,
+  formatError: true,
+  clock: true,
+  randomBytes: true,
+}
+const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers', ip: 'clientIp', readIp: 'clientIp' }
+
+/** Throws `TypeError` for unknown options, and `ConfigurationError` for what no manager can be built with. */
+export function assertManagerOptions(
+  options:
+    | {
+        readonly config?: TokenConfig
+        readonly claims?: unknown
+        readonly formatError?: FormatError | undefined
+      }
+    | undefined,
+): void {
+  // First what does not exist: it is often the configuration under another name.
+  if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
+  assertConfig(options)
+  if (options?.claims !== undefined) assertSchema(options.claims)
+  assertFormatError(options?.formatError)
+}
+
+/** Throws `ConfigurationError` for a method that needs a store. */
+export function missingStore(method: string, needed: string): never {
+  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
+}

@@ -1,0 +1,245 @@
+import { isTokenError, RevokedTokenError, SessionMismatchError } from '../errors.js'
+import type { TokenPayload, TokenType } from '../tokens/payload.js'
+import type { TokenEmitter } from '../events.js'
+import type { Observers } from '../observer.js'
+import { readCookieValues } from '../http/credentials.js'
+import { assertCsrf } from '../http/csrf.js'
+import { missingToken, readCookieHeader, readToken, type RequestToken } from '../http/read-token.js'
+import { attach, readAttached, type RequestView } from '../http/view.js'
+import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
+import type { Position } from '../revocation/store.js'
+import type { ClientReader, SessionClientOptions } from '../revocation/session-client.js'
+import type { StoreConnection } from '../revocation/connect-store.js'
+import type { Clock } from '../time.js'
+import {
+  assertFresh,
+  assertIssuer,
+  assertPlace,
+  assertScopes,
+  assertType,
+  type CompiledPolicy,
+} from './policy.js'
+import type { Settings } from '../config/settings.js'
+import type { TokenVerifier, VerifiedToken } from './verified-tokens.js'
+
+/** What every check of one manager works with. */
+export interface Authenticator {
+  readonly settings: Settings
+  readonly verifier: TokenVerifier
+  readonly blocklist: Blocklist
+  readonly store: StoreConnection | null
+  readonly now: Clock
+  readonly emit: TokenEmitter['emit']
+  readonly observers: Observers
+  readonly clients: ClientReader
+}
+
+/** The request a token came in, and what was found there. */
+export interface TokenOrigin {
+  readonly view: RequestView
+  readonly found: RequestToken
+}
+
+/** The token in a request, checked, or `null` for none where the policy allows that. */
+export async function authenticate(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: CompiledPolicy,
+): Promise<VerifiedToken | null> {
+  const found = await findToken(authenticator, view, policy)
+  if (found === null) return null
+  return authenticateToken(authenticator, found.token, policy, { view, found })
+}
+
+/** The token in a request, not checked, or `null` for none where the policy allows that. */
+export async function findToken(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: CompiledPolicy,
+): Promise<RequestToken | null> {
+  const { reading } = authenticator.settings
+  try {
+    const found = await readToken(view, policy.places, reading)
+    if (found === null && policy.optional !== true) throw missingToken(policy.places, reading)
+    return found
+  } catch (error) {
+    reportRejection(authenticator, error, { client: { request: view } })
+    throw error
+  }
+}
+
+/** A token that satisfies the policy. Every entry point ends here, and each step relies on those above it. */
+export async function authenticateToken(
+  authenticator: Authenticator,
+  token: string,
+  policy: CompiledPolicy,
+  origin: TokenOrigin | null,
+  atLeast?: Position,
+): Promise<VerifiedToken> {
+  const { settings, verifier } = authenticator
+  let verified: VerifiedToken | undefined
+  try {
+    const startedAt = authenticator.now()
+    const needsKeys = policy.isInspection === true || verifier.needsKeys(token, startedAt)
+    // To whoever asks about a token of somebody else, an answer is final.
+    if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
+    else if (needsKeys) await verifier.loadKeys(token)
+    verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys })
+    // Not the time before the keys were loaded: the token may have expired meanwhile.
+    const now = authenticator.now()
+    const { payload } = verified
+    assertIssuer(verified.source.issuer, policy)
+    assertType(payload, policy)
+    if (origin !== null && policy.type === 'any') {
+      assertPlace(payload.type, origin.found, policy.locationsOf)
+    }
+    if (origin?.found.location === 'cookies') {
+      if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
+      assertOneSession(authenticator, origin, verified)
+    }
+    assertFresh(verified.claims, policy, now)
+    assertScopes(payload, policy)
+    if (policy.skipRevocation !== true)
+      await assertUnrevokedOnce(authenticator, token, verified, policy, origin, atLeast)
+    return verified
+  } catch (error) {
+    const client = origin === null ? {} : { request: origin.view }
+    reportRejection(authenticator, error, { claims: verified?.claims, client })
+    throw error
+  }
+}
+
+// More values than that under one name are not set by accident.
+const MAX_COOKIE_VALUES = 8
+
+/**
+ * Throws `SessionMismatchError` if the cookie of the other type belongs to another session.
+ *
+ * A subdomain can set cookies for the whole domain, and so plant a token of its own beside the one that the visitor has
+ * left. Nobody can tell which of the two is the visitor's. Tokens without a `sid`, and those of other issuers, are not
+ * compared.
+ */
+function assertOneSession(
+  { settings: { reading }, verifier, now }: Authenticator,
+  { view, found }: TokenOrigin,
+  { claims: { sid }, source }: VerifiedToken,
+): void {
+  const other = found.type === 'access' ? 'refresh' : 'access'
+  if (sid === undefined || source.issuer !== null || !reading.locations[other].includes('cookies')) return
+  const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[other])
+  const isForeign = (value: string): boolean => {
+    // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
+    const session = readSession(verifier, reading.toCanonical(value), other, now())
+    return session !== null && session !== sid
+  }
+  if (values.length > MAX_COOKIE_VALUES || values.some(isForeign)) throw new SessionMismatchError()
+}
+
+// The session of a token of our own, or `null` for whatever else is in a cookie.
+function readSession(verifier: TokenVerifier, token: string, type: TokenType, now: number): string | null {
+  try {
+    const { claims, source } = verifier.verify(token, now, type === 'access')
+    return source.issuer === null && claims.type === type ? (claims.sid ?? null) : null
+  } catch (error) {
+    if (isTokenError(error)) return null
+    throw error
+  }
+}
+
+/**
+ * A token whose keys were looked for before, and with `isLoaded` loaded.
+ *
+ * If they were not, the cool-down for a missing key may have ended since then: they are loaded now.
+ */
+export async function verifyLoaded(
+  { verifier, now }: Authenticator,
+  token: string,
+  { isLoaded, allowExpired = false }: { readonly isLoaded: boolean; readonly allowExpired?: boolean },
+): Promise<VerifiedToken> {
+  try {
+    return verifier.verify(token, now(), allowExpired, isLoaded)
+  } catch (error) {
+    if (!isTokenError(error) || error.code !== 'KEYS_UNAVAILABLE') throw error
+    await verifier.loadKeys(token)
+    return verifier.verify(token, now(), allowExpired, true)
+  }
+}
+
+/** Throws `RevokedTokenError` for a token that the store or the callback has revoked. */
+export async function assertUnrevoked(
+  { store, blocklist, settings }: Authenticator,
+  token: string,
+  verified: VerifiedToken,
+  origin: CallbackOrigin,
+  atLeast?: Position,
+): Promise<void> {
+  // Read once, so that a replacement never takes effect half-way through a check.
+  const { callback } = blocklist
+  const isRevoked =
+    (store !== null && (await store.isRevoked(verified, atLeast === undefined ? undefined : { atLeast }))) ||
+    (callback !== null && (await callBlocklist(callback, token, verified, origin, settings.store.timeoutMs)))
+  if (isRevoked) throw new RevokedTokenError(verified.payload, verified.header)
+}
+
+/** What was found out about a token of a request, so that several dependencies of a route ask once. */
+interface Findings {
+  readonly token: string
+  unrevoked?: Promise<void>
+  /** A used refresh token is refused wherever it comes, and ends its session (RFC 9700 §4.14.2). */
+  presented?: Promise<void>
+  /** About another token of the request. */
+  readonly next: Findings | undefined
+}
+
+/** The findings about a token of a request; new ones for a token that came without a request. */
+export function findingsOf(
+  authenticator: Authenticator,
+  token: string,
+  view: RequestView | undefined,
+): Findings {
+  const first = view && (readAttached(view, authenticator) as Findings | undefined)
+  for (let known = first; known !== undefined; known = known.next) if (known.token === token) return known
+  const findings = { token, next: first }
+  if (view !== undefined) attach(view, authenticator, findings)
+  return findings
+}
+
+async function assertUnrevokedOnce(
+  authenticator: Authenticator,
+  token: string,
+  verified: VerifiedToken,
+  policy: CompiledPolicy,
+  origin: TokenOrigin | null,
+  atLeast: Position | undefined,
+): Promise<void> {
+  const { store, blocklist } = authenticator
+  if (store === null && blocklist.callback === null) return
+  const findings = findingsOf(authenticator, token, origin?.view)
+  const from = { location: origin?.found.location ?? null, view: origin?.view ?? null }
+  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, atLeast))
+  const sessions = store?.sessions ?? null
+  if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
+  if (policy.isInspection === true) return sessions.assertUnused(verified)
+  const client = origin === null ? {} : { request: origin.view }
+  await (findings.presented ??= sessions.assertCurrent(verified, client))
+}
+
+/** Emits `rejected` for a refused token; a fault of the program is not a refusal. */
+export function reportRejection(
+  { emit, clients }: Pick<Authenticator, 'emit' | 'clients'>,
+  error: unknown,
+  { claims, client = {} }: RejectionFacts = {},
+): void {
+  if (!isTokenError(error)) return
+  const { sub = null, jti = null, sid = null } = claims ?? {}
+  const { code, message: reason } = error
+  emit('rejected', () => ({ code, reason, sub, jti, sid, ...clients.readQuietly(client) }))
+}
+
+/** What is known about a refusal. */
+export interface RejectionFacts {
+  /** Of the token, if it is genuine. */
+  readonly claims?: Partial<TokenPayload> | undefined
+  /** Where the request came from; read only if somebody listens. */
+  readonly client?: SessionClientOptions
+}

@@ -1,0 +1,275 @@
+import type { TokenType } from '../tokens/payload.js'
+import { isPromise, settleQuietly } from '../promises.js'
+import { type RequestSource, toRequestView } from '../http/request-source.js'
+import { attach, readAttached, type RequestReader, type RequestView } from '../http/view.js'
+import type { FastLane } from './fast-lane.js'
+import { nameScopes } from './route-scopes.js'
+
+/** A function of the request that returns a value or throws; what routes are guarded with. */
+export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
+
+/** A dependency of this library: always a promise, and the same work only once for a request. */
+export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
+
+/**
+ * The dependencies of these values, by name or position. One whose value is always `undefined` does not compile: it
+ * checks nothing that anybody waits for.
+ */
+export type Dependencies<Values> = {
+  readonly [Name in keyof Values]: Dependency<Values[Name]> & Answering<Values[Name]>
+}
+
+/** What a dependency must be beside a function, so that one whose value is always `undefined` does not compile. */
+export type Answering<Value> = [Value] extends [never]
+  ? unknown
+  : 0 extends 1 & Value
+    ? unknown
+    : [Value] extends [undefined | void]
+      ? ['A dependency must return a value, not', Value]
+      : unknown
+
+/** What a dependency returns, awaited. */
+export type DependencyValue<Given> = Given extends Dependency<infer Value> ? Value : never
+
+/** The payload that the dependencies of a manager return: `PayloadOf<typeof tokens>`. */
+export type PayloadOf<Manager extends { readonly accessTokenRequired: Dependency<unknown> }> =
+  DependencyValue<Manager['accessTokenRequired']>
+
+/** Several dependencies, by the names their values are to have. */
+export type NamedDependencies = Readonly<Record<string, Dependency<unknown>>>
+
+/** The values of several dependencies, by name. */
+export type DependencyValues<Dependencies> = {
+  readonly [Name in keyof Dependencies]: DependencyValue<Dependencies[Name]>
+}
+
+/** What a dependency of this library is made of. */
+export interface DependencyParts<Value> {
+  /** `null` for one that always has to wait. */
+  readonly lane: FastLane | null
+  /** The type of token it needs; `null` where that is not its own demand. */
+  readonly type: TokenType | 'any' | null
+  /** The scopes that give access to what it guards. */
+  readonly scopes: readonly string[]
+  /** Finds its value; `lane` is `null` where an adapter has tried that already. */
+  run(view: RequestView, lane: FastLane | null): Promise<Value>
+}
+
+/** What is known of a dependency of this library. */
+interface OwnDependency extends Pick<DependencyParts<unknown>, 'lane' | 'type' | 'scopes'> {
+  /** Its value, found without the fast lane. */
+  readonly resolve: Dependency<unknown>
+}
+
+const ownDependencies = new WeakMap<Dependency<unknown>, OwnDependency>()
+
+/** A dependency that does its work once per request, however often and wherever it is used. */
+export function createDependency<Value>(parts: DependencyParts<Value>): TokenDependency<Value> {
+  const runOnce = (view: RequestView, lane: FastLane | null): Promise<Value> => {
+    const known = readAttached(view, parts) as Promise<Value> | undefined
+    if (known !== undefined) return known
+    const result = parts.run(view, lane)
+    attach(view, parts, result)
+    return result
+  }
+  const dependency = (request: RequestSource): Promise<Value> => {
+    const result = (async () => runOnce(toRequestView(request), parts.lane))()
+    started?.push(result)
+    return result
+  }
+  const { lane, type, scopes } = parts
+  const resolve = (request: RequestSource): Promise<Value> => runOnce(toRequestView(request), null)
+  ownDependencies.set(dependency, { lane, type, scopes, resolve })
+  return dependency
+}
+
+/** The type of token that dependencies need: that of the first that is known, else `access`. */
+export function requiredTokenType(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
+  for (const dependency of dependencies) {
+    const type = ownDependencies.get(dependency)?.type ?? null
+    if (type !== null) return type
+  }
+  return 'access'
+}
+
+/** The scopes that dependencies of this library demand together. */
+export function requiredScopes(dependencies: readonly Dependency<unknown>[]): readonly string[] {
+  return dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.scopes ?? [])
+}
+
+/** Several dependencies that a request must pass. */
+export interface Enforcer<Source> {
+  /** Whether the request passes all of them at once. `false` refuses nothing: `enforce` decides. Never throws. */
+  passesNow(source: Source): boolean
+  /** Rejects unless every dependency passes; they run in the order they are written. */
+  enforce(source: Source): Promise<void>
+}
+
+/** What `enforce` of an adapter does for its route. */
+export function createEnforcer<Source>(
+  dependencies: readonly Dependency<unknown>[],
+  reader: RequestReader<Source>,
+): Enforcer<Source> {
+  const calls = toCalls(dependencies)
+  const lanes = toLanes(dependencies)
+  const scopes = requiredScopes(dependencies)
+  return {
+    passesNow: (source) => passLanes(lanes, source, reader, null),
+    enforce: (source) =>
+      // The dependency that refuses a request may not be the one that demands scopes.
+      nameScopes(scopes, async () => {
+        const view = reader.toView(source)
+        for (const call of calls) assertPassed(await call(view))
+      }),
+  }
+}
+
+/** Named dependencies whose values a handler receives. */
+export interface Injector<Source, Values> {
+  /** The values, if all of them are known at once. `null` refuses nothing: `resolve` decides. Never throws. */
+  resolveNow(source: Source): Values | null
+  /** The values; the dependencies run in the order they are written. */
+  resolve(source: Source): Promise<Values>
+}
+
+/** What `inject` of an adapter does for its route. */
+export function createInjector<Source, Named extends NamedDependencies>(
+  dependencies: Named,
+  reader: RequestReader<Source>,
+): Injector<Source, DependencyValues<Named>> {
+  const names = Object.keys(dependencies)
+  const calls = toCalls(Object.values(dependencies))
+  const lanes = toLanes(Object.values(dependencies))
+  const scopes = requiredScopes(Object.values(dependencies))
+  const toValues = (found: readonly unknown[]): DependencyValues<Named> => {
+    const values: Record<string, unknown> = {}
+    for (const [at, name] of names.entries()) values[name] = found[at]
+    return values as DependencyValues<Named>
+  }
+  return {
+    resolveNow(source) {
+      const found: unknown[] = []
+      return passLanes(lanes, source, reader, found) ? toValues(found) : null
+    },
+    resolve: (source) =>
+      nameScopes(scopes, async () => {
+        const view = reader.toView(source)
+        const found: unknown[] = []
+        for (const call of calls) found.push(await call(view))
+        return toValues(found)
+      }),
+  }
+}
+
+// Whether a request passes every lane; their payloads are added to `found`. An error is for the recipe to report.
+function passLanes<Source>(
+  lanes: readonly FastLane[] | null,
+  source: Source,
+  reader: RequestReader<Source>,
+  found: unknown[] | null,
+): boolean {
+  if (lanes === null) return false
+  try {
+    let observed: (() => void)[] | null = null
+    for (const lane of lanes) {
+      const payload = lane.pass(reader.readHeader(source, lane.headerName))
+      if (payload === null) return false
+      found?.push(payload)
+      if (lane.observers.current !== null) {
+        observed ??= []
+        observed.push(() => lane.report(reader.toView(source), payload))
+      }
+    }
+    // Not before the last has let it pass: otherwise the recipe checks, and reports, all of them.
+    if (observed !== null) for (const report of observed) report()
+    // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
+    if (reader.readMethod !== undefined) {
+      const method = reader.readMethod(source)
+      if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
+    }
+    return true
+  } catch {
+    return false
+  }
+}
+
+// All or none: a dependency without a lane has to be waited for anyway.
+function toLanes(dependencies: readonly Dependency<unknown>[]): readonly FastLane[] | null {
+  const lanes = dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.lane ?? [])
+  return lanes.length === dependencies.length ? lanes : null
+}
+
+// A list that is empty by mistake must not leave a route open.
+function toCalls(
+  dependencies: readonly Dependency<unknown>[],
+): readonly ((view: RequestView) => Promise<unknown>)[] {
+  if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
+  return dependencies.map(callDependency)
+}
+
+/** Calls a dependency, whoever wrote it, and checks what it returns; `TypeError` for what is no function. */
+export function callDependency<Value>(
+  dependency: Dependency<Value>,
+): (request: RequestSource) => Promise<Value> {
+  if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
+  const own = ownDependencies.get(dependency)
+  const run = own === undefined ? watchStarted(dependency) : own.resolve
+  return async (request) => {
+    let value: Value
+    try {
+      value = (await run(request)) as Value
+    } catch (thrown) {
+      // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
+      if (typeof thrown === 'object' && thrown !== null) throw thrown
+      throw new Error('A dependency threw something that is no error', { cause: thrown })
+    }
+    assertValue(value)
+    return value
+  }
+}
+
+// `enforce(() => tokens.accessTokenRequired)` returns a dependency and runs none; `enforce((request) => {
+// tokens.accessTokenRequired(request) })` runs one and drops its promise. Both would let every request pass.
+function assertValue(value: unknown): void {
+  if (value === undefined) {
+    throw new TypeError('A dependency returned undefined: return what it found, or null for nothing')
+  }
+  if (typeof value === 'function') {
+    throw new TypeError('A dependency returned a function: pass that function itself')
+  }
+}
+
+// Guards of other libraries return `false` to refuse. Here only a throw refuses, and the value of a guard is dropped.
+function assertPassed(value: unknown): void {
+  if (value !== false && !(value instanceof Error)) return
+  throw new TypeError('A dependency that refuses a request must throw an error, not return one or false')
+}
+
+// The promises of dependencies of this library that the dependency which runs now has started.
+let started: Promise<unknown>[] | null = null
+
+// A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
+// must not end the process as well, since every request without a token could cause it.
+function watchStarted<Value>(dependency: Dependency<Value>): Dependency<Value> {
+  return (request) => {
+    const outer = started
+    const own: Promise<unknown>[] = []
+    started = own
+    try {
+      const value = dependency(request)
+      if (value === undefined) for (const promise of own) void settleQuietly(promise)
+      else if (isPromise(value)) void settleIfNothing(value, own)
+      return value
+    } finally {
+      started = outer
+    }
+  }
+}
+
+async function settleIfNothing(value: PromiseLike<unknown>, own: readonly Promise<unknown>[]): Promise<void> {
+  const isNothing = await Promise.resolve(value).then(
+    (found) => found === undefined,
+    () => false,
+  )
+  if (isNothing) for (const promise of own) void settleQuietly(promise)
+}

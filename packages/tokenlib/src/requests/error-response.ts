@@ -1,0 +1,172 @@
+import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
+import type { TokenConfig } from '../config/config.js'
+import { assertFormatError, type ErrorBody, formatBody, type FormatError } from './format-error.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import { isEndpointUrl } from '../http/endpoint-url.js'
+
+/** How errors are told to clients. */
+export interface ErrorResponseOptions {
+  /** The manager's configuration, for its `JWT_ERROR_MESSAGE_KEY` and `JWT_HEADER_TYPE`. */
+  readonly config?: TokenConfig
+  /** The protection space named in the challenge, in printable ASCII. Default `api`. */
+  readonly realm?: string
+  /** Where the metadata of the protected resource is (RFC 9728); the challenge tells clients. An https URL. */
+  readonly resourceMetadata?: string
+  /** Texts of your own, by error code. */
+  readonly messages?: { readonly [Code in TokenErrorCode]?: string }
+  /** The JSON body; `tokens.formatError`, for example. */
+  readonly formatError?: FormatError | null
+}
+
+/** An HTTP answer that every framework can send. */
+export interface ErrorResponse {
+  readonly status: 401 | 403 | 409 | 503
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: ErrorBody
+}
+
+/** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
+export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
+  assertErrorOptions(options, 'toErrorResponse()')
+  const { status } = answerTo(error)
+  const { code } = error
+  const message = options.messages?.[code as TokenErrorCode] ?? error.message
+  const key = options.config?.JWT_ERROR_MESSAGE_KEY ?? 'message'
+  const body = { [key]: message, error_type: error.name, code }
+  return {
+    status,
+    headers: { 'cache-control': 'no-store', ...createHeaders(error, message, options) },
+    body: formatBody(options.formatError, { status, code, message, body, error }),
+  }
+}
+
+/** The same as a Fetch `Response`, for the frameworks that answer with one. */
+export function toFetchErrorResponse(error: TokenError, options?: ErrorResponseOptions): Response {
+  const { status, headers, body } = toErrorResponse(error, options)
+  return Response.json(body, { status, headers })
+}
+
+const OPTIONS: OptionNames<ErrorResponseOptions> = {
+  config: true,
+  realm: true,
+  resourceMetadata: true,
+  messages: true,
+  formatError: true,
+}
+
+/** Throws `TypeError` for options that no answer can be made with; `owner` is what they were given to. */
+export function assertErrorOptions(options: ErrorResponseOptions = {}, owner = 'handleErrors()'): void {
+  assertOptions(owner, options, OPTIONS)
+  const { realm = '', messages = {}, resourceMetadata } = options
+  if (typeof realm !== 'string' || !/^[\x20-\x7e]*$/.test(realm)) {
+    throw new TypeError('realm must be a string of printable ASCII characters')
+  }
+  if (resourceMetadata !== undefined && !isEndpointUrl(resourceMetadata)) {
+    throw new TypeError('resourceMetadata must be an https URL without a fragment')
+  }
+  assertFormatError(options.formatError)
+  assertOptions('messages', messages, ANSWERS)
+  for (const [code, message] of Object.entries(messages)) {
+    if (message !== undefined && typeof message !== 'string') {
+      throw new TypeError(`messages: the text for ${code} must be a string`)
+    }
+  }
+}
+
+interface Answer {
+  readonly status: ErrorResponse['status']
+  /** The `error` of the challenge; none when the request brought no credentials (RFC 6750 §3.1). */
+  readonly error?: string
+  /** Whether no other credentials would help, so that the client is not asked for any. */
+  readonly isFinal?: true
+}
+
+const INVALID_TOKEN: Answer = { status: 401, error: 'invalid_token' }
+
+// Every code is here, or this does not compile.
+const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
+  TOKEN_MISSING: { status: 401 },
+  // The CSRF value is a part of the credentials of a cookie: without it, nobody is authenticated.
+  CSRF_MISSING: { status: 401, error: 'invalid_request' },
+  CSRF_MISMATCH: { status: 401, error: 'invalid_request' },
+  TOKEN_INVALID: INVALID_TOKEN,
+  TOKEN_SIGNATURE_INVALID: INVALID_TOKEN,
+  TOKEN_EXPIRED: INVALID_TOKEN,
+  TOKEN_NOT_YET_VALID: INVALID_TOKEN,
+  TOKEN_AUDIENCE_INVALID: INVALID_TOKEN,
+  TOKEN_ISSUER_INVALID: INVALID_TOKEN,
+  CLAIMS_INVALID: INVALID_TOKEN,
+  ACCESS_TOKEN_REQUIRED: INVALID_TOKEN,
+  REFRESH_TOKEN_REQUIRED: INVALID_TOKEN,
+  // RFC 9449 §7.1: the answer to a bound token that comes with the scheme of a bearer token.
+  PROOF_REQUIRED: INVALID_TOKEN,
+  TOKEN_REVOKED: INVALID_TOKEN,
+  REFRESH_TOKEN_REUSED: INVALID_TOKEN,
+  // Not 401: a client must not drop its session because another of its requests was first.
+  REFRESH_SUPERSEDED: { status: 409 },
+  SESSION_MISMATCH: INVALID_TOKEN,
+  SUBJECT_NOT_FOUND: INVALID_TOKEN,
+  // RFC 9470 §3: the token is good, but the log-in behind it is too old.
+  FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },
+  INSUFFICIENT_SCOPE: { status: 403, error: 'insufficient_scope' },
+  SESSION_LIMIT_REACHED: { status: 403, isFinal: true },
+  // Not 401: a client must not throw its session away because a store is down.
+  REVOCATION_UNAVAILABLE: { status: 503 },
+  KEYS_UNAVAILABLE: { status: 503 },
+}
+
+/** The status of the answer to an error. */
+export function statusOf(code: TokenErrorCode): number {
+  return ANSWERS[code].status
+}
+
+// A newer copy of this package may throw a code that this one has never heard of.
+function answerTo(error: TokenError): Answer {
+  return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code as TokenErrorCode] : INVALID_TOKEN
+}
+
+function createHeaders(
+  error: TokenError,
+  message: string,
+  options: ErrorResponseOptions,
+): Record<string, string> {
+  const { status, isFinal } = answerTo(error)
+  if (status === 503 || status === 409) return { 'retry-after': '1' }
+  return isFinal === true ? {} : { 'www-authenticate': createChallenge(error, message, options) }
+}
+
+type ScopeError = Partial<Pick<InsufficientScopeError, 'required' | 'anyOf'>>
+
+function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
+  const parameters = [`realm=${toQuotedString(options.realm ?? 'api')}`]
+  const { error: code } = answerTo(error)
+  if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
+  const scopes = listScopes(error)
+  if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`)
+  // RFC 9728 §5.1
+  if (options.resourceMetadata !== undefined) {
+    parameters.push(`resource_metadata="${options.resourceMetadata}"`)
+  }
+  return `${options.config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
+}
+
+// RFC 6749 §3.3: what the attribute can carry. Another spelling of a scope would be another scope.
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+// RFC 6750 §3: the scopes that give access. The attribute has no word for "one of": a token with all of them passes.
+function listScopes(error: TokenError): readonly string[] {
+  // An error of an older copy of this package has no `anyOf`.
+  const { required = [], anyOf = [] } = error.code === 'INSUFFICIENT_SCOPE' ? (error as ScopeError) : {}
+  const scopes = new Set([...required, ...anyOf, ...(error.routeScopes ?? [])])
+  return [...scopes].filter((scope) => SCOPE_TOKEN.test(scope))
+}
+
+// RFC 9110 §5.6.4: quotes and backslashes are escaped.
+function toQuotedString(value: string): string {
+  return `"${value.replaceAll(/["\\]/g, '\\$&')}"`
+}
+
+// RFC 6750 §3: these values have no quotes, backslashes, controls or non-ASCII characters.
+function quote(value: string): string {
+  return `"${value.replaceAll('"', "'").replaceAll(/[^\x20-\x7e]|\\/g, '?')}"`
+}

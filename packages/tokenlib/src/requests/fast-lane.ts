@@ -1,0 +1,65 @@
+import { type TokenPayload, isCurrent } from '../tokens/payload.js'
+import type { Observers } from '../observer.js'
+import type { RequestView } from '../http/view.js'
+import type { Authenticator } from './authenticate.js'
+import { reportOnce } from './observe-check.js'
+import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
+
+/** Lets a request pass at once whose header was seen before. */
+export interface FastLane {
+  /** The name of the header, in lower case. */
+  readonly headerName: string
+  /**
+   * What the policy gives for the access token in a header value that the request carries once, or `null`.
+   *
+   * `null` refuses nothing: the request has to be authenticated. Only that the token is genuine is remembered. Time,
+   * issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
+   */
+  pass(header: string | null): TokenPayload | TokenWithHeader | null
+  /** Whoever lets a request pass reports it, if there are any: not each lane, since all of a route must let it pass. */
+  readonly observers: Observers
+  /** Reports that a request has passed with what `pass` returned. */
+  report(view: RequestView, value: TokenPayload | TokenWithHeader): void
+}
+
+/** What the fast lane finds in a view. A header that cannot be read is left to the authentication, which reports that. */
+export function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
+  try {
+    return lane.pass(view.header(lane.headerName))
+  } catch {
+    return null
+  }
+}
+
+/** The fast lane of a policy, or `null` where an access token in the header is not the first that it looks for. */
+export function createFastLane(authenticator: Authenticator, policy: CompiledPolicy): FastLane | null {
+  const { verifier, blocklist, store, settings, observers, now: clock } = authenticator
+  const [first] = policy.places
+  if (first?.type !== 'access' || first.location !== 'headers') return null
+
+  return {
+    headerName: settings.reading.headerKey,
+    pass(header) {
+      if (header === null) return null
+      const known = verifier.recall(header)
+      // A refresh token has to be presented to its session.
+      if (known === undefined || known.payload.type !== 'access') return null
+      const now = clock()
+      const { source } = known
+      if (!source.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
+        return null
+      if (!isFrom(source.issuer, policy) || !satisfies(known.claims, policy, now)) return null
+      if (policy.skipRevocation === true) return toPolicyValue(known, policy)
+      // A callback is asked once for a request, which only its authentication can see to.
+      if (blocklist.callback !== null) return null
+      return store === null || store.isUnrevokedNow(known) ? toPolicyValue(known, policy) : null
+    },
+    observers,
+    report(view, value) {
+      const { sub } = (policy.withHeader === true ? value['payload'] : value) as TokenPayload
+      reportOnce(observers, view, policy, { ...PASSED, sub })
+    },
+  }
+}
+
+const PASSED = { kind: 'request', lane: 'fast', outcome: 'accepted', code: null, durationMs: null } as const

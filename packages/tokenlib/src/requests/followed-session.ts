@@ -1,0 +1,95 @@
+import {
+  ConfigurationError,
+  RevocationUnavailableError,
+  RevokedTokenError,
+  TokenDecodeError,
+  TokenExpiredError,
+} from '../errors.js'
+import { FOREVER } from '../revocation/revocation.js'
+import type { Sessions } from '../revocation/sessions.js'
+import type { Authenticator } from './authenticate.js'
+import type { VerifiedToken } from './verified-tokens.js'
+
+/** The session that a socket follows, instead of the token of its handshake. */
+export interface FollowedSession {
+  /**
+   * Throws unless the session is alive.
+   *
+   * `anew` reads it from the store. Otherwise what was read last is relied upon for as long as it can hold: the end of
+   * a session never moves, and what ends it sooner is a revocation, which is checked beside this.
+   */
+  assertAlive(verified: VerifiedToken, anew: boolean): Promise<void>
+  /** Throws if the token may have been revoked without anybody having seen it; epoch milliseconds. */
+  assertWatched(now: number): void
+  /** Says that the token was found unrevoked by a check that began then; epoch milliseconds. */
+  setChecked(at: number): void
+  /** The milliseconds from `now` to the next moment at which something may have ended. */
+  untilLook(now: number): number
+}
+
+/** The sessions of a manager, or `ConfigurationError` where its store keeps none. */
+export function requireSessions({ store }: Authenticator): Sessions {
+  const sessions = store?.sessions ?? null
+  if (sessions !== null) return sessions
+  throw new ConfigurationError(
+    "until: 'session' needs a store that keeps sessions: new TokenManager({ config, revocation: store })",
+  )
+}
+
+// While the clock of the store lags behind, a session lasts longer than expected here: it is not read in a loop.
+const MIN_WAIT_MS = 1000
+
+/** Follows the session of a token that was authenticated at `now`, or throws a token error if it has none that is alive. */
+export async function followSession(
+  { now: clock, settings }: Authenticator,
+  sessions: Sessions,
+  verified: VerifiedToken,
+  now: number,
+): Promise<FollowedSession> {
+  const { sid, exp } = verified.payload
+  if (sid === undefined) {
+    throw new TokenDecodeError(
+      'Token belongs to no session: a socket that follows its session needs a token of createTokenPair',
+    )
+  }
+  const { idleMs, retentionMs } = settings.store
+  const leewayMs = settings.claims.leeway * 1000
+  const tokenEnd = exp === undefined ? FOREVER : exp * 1000
+  // Epoch milliseconds: the end of the session, and the moment from which on it has gone unused for too long.
+  let endsAt = FOREVER
+  let idleAt = 0
+  let checkedAt = now
+
+  const assertAlive: FollowedSession['assertAlive'] = async ({ payload, header }, anew) => {
+    if (anew || clock() > idleAt) {
+      const session = await sessions.findSession(sid)
+      if (session === null) throw new RevokedTokenError(payload, header, 'Session has ended')
+      endsAt = session.expiresAt
+      idleAt = session.lastUsedAt + idleMs
+    }
+    // A store knows a session a little longer than its tokens are good.
+    if (clock() >= endsAt + leewayMs) throw new TokenExpiredError(Math.floor(endsAt / 1000))
+  }
+
+  await assertAlive(verified, true)
+  return {
+    assertAlive,
+    // A store drops the revocation of a single token some time after the token has expired. Whoever did not look in
+    // between, because the process was suspended or its clock was set, cannot know whether there was one.
+    assertWatched(at) {
+      if (checkedAt >= tokenEnd || at < tokenEnd + retentionMs) return
+      throw new RevocationUnavailableError(
+        new Error(
+          'The token was not checked in time after it had expired: its revocation may have been dropped',
+        ),
+      )
+    },
+    setChecked(at) {
+      checkedAt = Math.max(checkedAt, at)
+    },
+    untilLook(at) {
+      const untilToken = at < tokenEnd ? tokenEnd - at : FOREVER
+      return Math.min(untilToken, Math.max(MIN_WAIT_MS, Math.min(endsAt + leewayMs, idleAt + 1) - at))
+    },
+  }
+}

@@ -1,0 +1,273 @@
+import {
+  isNonEmptyString,
+  type StandardClaims,
+  type TokenPayload,
+  type TokenType,
+} from '../tokens/payload.js'
+import { hasScopes, isScope } from '../tokens/scopes.js'
+import {
+  AccessTokenRequiredError,
+  FreshTokenRequiredError,
+  InsufficientScopeError,
+  RefreshTokenRequiredError,
+  TokenIssuerError,
+} from '../errors.js'
+import type { JwsHeader } from '../tokens/jose.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import {
+  type PerType,
+  type RequestToken,
+  TOKEN_LOCATIONS,
+  type TokenLocation,
+  type TokenPlace,
+  toPlaces,
+} from '../http/read-token.js'
+import { type FieldKind, flag } from '../config/config-table.js'
+import { type FreshnessPolicy, isFresh, isFreshness } from './freshness.js'
+import type { Position } from '../revocation/store.js'
+import { toRouteScopes } from './route-scopes.js'
+
+/** What a route demands of a token. */
+export interface TokenPolicy extends FreshnessPolicy {
+  /** Default `access`. */
+  readonly type?: TokenType | 'any'
+  /** Every one of these is needed; at least one. */
+  readonly scopes?: readonly string[]
+  /** At least one of these is needed, beside all of `scopes`. */
+  readonly anyScope?: readonly string[]
+  /** Whose tokens are accepted: `own`, or the `issuer` of one or more of the manager's issuers. Default: all of them. */
+  readonly issuer?: string | readonly string[]
+  /** Where to look, instead of the configured locations. */
+  readonly locations?: TokenLocation | readonly TokenLocation[]
+  /** `false` leaves the CSRF check out for this route. */
+  readonly csrf?: boolean
+  /** Whether a request without a token passes, with `null`. A bad token never does. */
+  readonly optional?: boolean
+  /** Leaves the revocation check out for this route. */
+  readonly skipRevocation?: boolean
+}
+
+/** Asks for the header of the token beside its payload. */
+export interface WithHeader {
+  readonly withHeader: true
+}
+
+/** A verified payload and the JOSE header of its token, frozen. */
+export interface TokenWithHeader<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly header: JwsHeader
+}
+
+/** What a dependency gives for a token, depending on `withHeader`. */
+export type PolicyValue<Payload> = Payload | TokenWithHeader<Payload>
+
+/** The fields of a policy for `require`, those among them that change the type of the value included. */
+export interface RequirePolicy extends TokenPolicy {
+  readonly withHeader?: boolean
+}
+
+/** What a dependency of a policy gives for a verified token: its payload, or that and its header. */
+export function toPolicyValue<Payload>(
+  { payload, header }: TokenWithHeader<Payload>,
+  policy: RequirePolicy,
+): PolicyValue<Payload> {
+  return policy.withHeader === true ? Object.freeze({ payload, header }) : payload
+}
+
+/** A policy that was checked. Its lists are lists: `includes` of a text would find a part of it. */
+export interface ParsedPolicy extends Omit<RequirePolicy, 'issuer' | 'locations'> {
+  readonly issuer?: readonly string[]
+  readonly locations?: readonly TokenLocation[]
+}
+
+/**
+ * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
+ *
+ * `names` are the fields that `owner` takes.
+ */
+export function parsePolicy(
+  given: RequirePolicy,
+  owner = 'require()',
+  names: Readonly<Partial<Record<keyof RequirePolicy, unknown>>> = POLICY_FIELDS,
+): ParsedPolicy {
+  assertOptions(owner, given, names)
+  for (const name of Object.keys(given) as (keyof RequirePolicy)[]) {
+    const field = POLICY_FIELDS[name]
+    if (given[name] !== undefined && !field.isValid(given[name])) {
+      throw new TypeError(`${name} must be ${field.expected}`)
+    }
+  }
+  const { issuer, locations, scopes, anyScope, ...others } = given
+  // Lists are copied too: the application may still hold, and change, its own.
+  return {
+    ...others,
+    ...(scopes && { scopes: [...scopes] }),
+    ...(anyScope && { anyScope: [...anyScope] }),
+    ...(issuer !== undefined && { issuer: [issuer].flat() }),
+    ...(locations && { locations: [locations].flat() }),
+  }
+}
+
+/** A policy with the places that it looks in; made once, so that no request has to. */
+export interface CompiledPolicy extends ParsedPolicy {
+  readonly locationsOf: PerType<readonly TokenLocation[]>
+  readonly places: readonly TokenPlace[]
+  /** All scopes of the policy, for the challenge. */
+  readonly routeScopes: readonly string[]
+  /** Whether the caller presents a refresh token to its session itself, by rotating it. */
+  readonly isRotation?: boolean
+  /** Whether a token is only looked at: a used refresh token is refused, and its session goes on. */
+  readonly isInspection?: boolean
+}
+
+/** A parsed policy, compiled; `configured` are the locations for policies that name none. */
+export function compilePolicy(
+  policy: ParsedPolicy,
+  configured: PerType<readonly TokenLocation[]>,
+): CompiledPolicy {
+  const { type = 'access' } = policy
+  const own = policy.locations
+  const locationsOf = own ? { access: own, refresh: own } : configured
+  const types: readonly TokenType[] = type === 'any' ? ['access', 'refresh'] : [type]
+  return {
+    ...policy,
+    locationsOf,
+    places: toPlaces(types, locationsOf),
+    routeScopes: toRouteScopes(policy),
+  }
+}
+
+/** The fields of a policy for a token that did not come from a request. */
+export const TOKEN_POLICY_NAMES = {
+  type: true,
+  fresh: true,
+  scopes: true,
+  anyScope: true,
+  issuer: true,
+  skipRevocation: true,
+} as const
+
+/** What a token that did not come from a request must satisfy. */
+export interface VerifyOptions extends Pick<TokenPolicy, keyof typeof TOKEN_POLICY_NAMES> {
+  /** The `position` of a revocation that the answer must include, wherever it was made. */
+  readonly atLeast?: Position | undefined
+}
+
+/** The fields of the policy in `VerifyOptions`. */
+export const VERIFY_POLICY_NAMES: Readonly<Record<keyof typeof TOKEN_POLICY_NAMES | 'withHeader', true>> = {
+  ...TOKEN_POLICY_NAMES,
+  withHeader: true,
+}
+
+/** The names of `VerifyOptions`, and `withHeader`. */
+export const VERIFY_OPTIONS: OptionNames<VerifyOptions & WithHeader> = {
+  ...VERIFY_POLICY_NAMES,
+  atLeast: true,
+}
+
+/** Which token of a request is read. */
+export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
+  /** Default `access`. */
+  readonly type?: TokenType
+}
+
+/** The options of `getTokenFromRequest`, checked. */
+export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions & ParsedPolicy {
+  if ((options?.type as unknown) === 'any') throw new TypeError('type must be access or refresh')
+  const parsed = parsePolicy(options, 'getTokenFromRequest()', { type: true, locations: true })
+  return { ...parsed, type: options.type ?? 'access' }
+}
+
+const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
+
+const scopeList = {
+  // An empty list would demand nothing.
+  isValid: (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isScope),
+  expected: 'a list of at least one scope, each a non-empty string without spaces',
+}
+
+const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
+  type: {
+    isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
+    expected: 'access, refresh or any',
+  },
+  fresh: { isValid: isFreshness, expected: 'true, false or a duration' },
+  scopes: scopeList,
+  anyScope: scopeList,
+  issuer: {
+    isValid: (value) => {
+      const names: readonly unknown[] = Array.isArray(value) ? value : [value]
+      return names.length > 0 && names.every(isNonEmptyString)
+    },
+    expected: "'own', an issuer or a list of these",
+  },
+  locations: {
+    isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),
+    expected: `one or more of ${TOKEN_LOCATIONS.join(', ')}`,
+  },
+  csrf: flag,
+  optional: flag,
+  skipRevocation: flag,
+  withHeader: flag,
+}
+
+/** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
+export function satisfies(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
+  return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
+}
+
+/** The name of our own tokens among the issuers of a policy. */
+export const OWN = 'own'
+
+/** Whether a token of this issuer, `null` for our own, is accepted by the policy. */
+export function isFrom(issuer: string | null, policy: ParsedPolicy): boolean {
+  return policy.issuer === undefined || policy.issuer.includes(issuer ?? OWN)
+}
+
+/** Throws unless a token of this issuer, `null` for our own, is accepted by the policy. */
+export function assertIssuer(issuer: string | null, policy: ParsedPolicy): void {
+  if (!isFrom(issuer, policy)) throw new TokenIssuerError()
+}
+
+/** Throws unless the token has the type that the policy demands. */
+export function assertType(claims: StandardClaims, policy: ParsedPolicy): void {
+  if (!hasType(claims, policy)) throw wrongType(claims.type)
+}
+
+/** Throws unless the token is as fresh, at `now` in epoch milliseconds, as the policy demands. */
+export function assertFresh(claims: StandardClaims, policy: ParsedPolicy, now: number): void {
+  if (!isFresh(claims, policy, now)) throw new FreshTokenRequiredError()
+}
+
+/** Throws unless the token carries the scopes that the policy demands. */
+export function assertScopes(claims: StandardClaims, policy: ParsedPolicy): void {
+  if (hasPolicyScopes(claims, policy)) return
+  throw new InsufficientScopeError(policy.scopes ?? [], claims.scopes, policy.anyScope)
+}
+
+/** Throws unless a token is where its own type is looked for; for policies that take either type. */
+export function assertPlace(
+  type: TokenType,
+  found: RequestToken,
+  locations: PerType<readonly TokenLocation[]>,
+): void {
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  const isInPlace = isNamed ? found.type === type : locations[type].includes(found.location)
+  if (!isInPlace) throw wrongType(type)
+}
+
+function hasType(claims: StandardClaims, { type = 'access' }: ParsedPolicy): boolean {
+  return type === 'any' || claims.type === type
+}
+
+function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: ParsedPolicy): boolean {
+  return (
+    (scopes === undefined || hasScopes(claims, ...scopes)) &&
+    (anyScope === undefined || anyScope.some((scope) => hasScopes(claims, scope)))
+  )
+}
+
+// The error names the type that was sent: the other one is required.
+function wrongType(type: TokenType): AccessTokenRequiredError | RefreshTokenRequiredError {
+  return type === 'refresh' ? new AccessTokenRequiredError(type) : new RefreshTokenRequiredError(type)
+}

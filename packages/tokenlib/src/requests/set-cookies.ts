@@ -1,0 +1,136 @@
+import { readBase64urlText } from '../encoding.js'
+import { readJsonObject } from '../json.js'
+import { ConfigurationError } from '../errors.js'
+import type { TokenType } from '../tokens/payload.js'
+import type { TokenConfig } from '../config/config.js'
+import { parseDuration } from '../time.js'
+import { serialize } from '../http/cookies.js'
+
+// RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
+const MAX_COOKIE_BYTES = 4096
+// RFC 6265bis §5.5: no cookie lives longer than 400 days, that of a token without expiry included.
+const MAX_COOKIE_AGE = 400 * 86_400
+
+interface Configured {
+  readonly config: TokenConfig
+}
+
+/** The `Set-Cookie` values that give a browser an access token, and its CSRF value where that is on. */
+export function setAccessCookies(tokens: Configured, token: string): string[] {
+  return createCookies(tokens.config, 'access', token)
+}
+
+/**
+ * The `Set-Cookie` values that give a browser a refresh token, and its CSRF value if that is on. Empty for `null`, which a
+ * refresh returns if the browser keeps the cookies it has.
+ */
+export function setRefreshCookies(tokens: Configured, token: string | null): string[] {
+  return token === null ? [] : createCookies(tokens.config, 'refresh', token)
+}
+
+/** The `Set-Cookie` values that delete the access cookies. */
+export function unsetAccessCookies(tokens: Configured): string[] {
+  return createDeletions(tokens.config, 'access')
+}
+
+/** The `Set-Cookie` values that delete the refresh cookies. */
+export function unsetRefreshCookies(tokens: Configured): string[] {
+  return createDeletions(tokens.config, 'refresh')
+}
+
+/** The `Set-Cookie` values that delete every cookie of the manager. */
+export function unsetCookies(tokens: Configured): string[] {
+  return [...unsetAccessCookies(tokens), ...unsetRefreshCookies(tokens)]
+}
+
+/** Whether a browser sends a cookie of a path with a request of another (RFC 6265 §5.1.4). */
+export function coversPath(cookiePath: string, path: string): boolean {
+  if (cookiePath === path) return true
+  return path.startsWith(cookiePath.endsWith('/') ? cookiePath : `${cookiePath}/`)
+}
+
+function createCookies(config: TokenConfig, type: TokenType, token: string): string[] {
+  if (!config.hasLocation('cookies', type)) {
+    throw new ConfigurationError(
+      `${type} cookies are set but never read: add 'cookies' to JWT_TOKEN_LOCATION`,
+    )
+  }
+  const claims = readOwnClaims(token)
+  if (claims?.['type'] !== type)
+    throw new TypeError(`Not ${type === 'access' ? 'an access' : 'a refresh'} token`)
+  const names = cookieNames(config, type)
+  const maxAge = readMaxAge(config, claims)
+  const csrf = claims['csrf']
+  const cookies = [createCookie(config, names.token, token, maxAge)]
+  if (typeof csrf === 'string' && setsCsrf(config))
+    cookies.push(createCookie(config, names.csrf, csrf, maxAge))
+  return cookies
+}
+
+// A browser deletes a cookie only when name, domain and path are those it was set with, and keeps a __Host- or
+// SameSite=None one unless the other attributes are repeated too.
+function createDeletions(config: TokenConfig, type: TokenType): string[] {
+  const names = cookieNames(config, type)
+  const deleted = setsCsrf(config) ? [names.token, names.csrf] : [names.token]
+  return deleted.map((cookie) => createCookie(config, cookie, '', 0))
+}
+
+interface CookieName {
+  readonly name: string
+  readonly path: string
+  /** The CSRF cookie is there to be read by scripts. */
+  readonly httpOnly: boolean
+}
+
+function createCookie(config: TokenConfig, cookie: CookieName, value: string, maxAge: number | null): string {
+  const header = serialize(cookie.name, value, {
+    path: cookie.path,
+    httpOnly: cookie.httpOnly,
+    secure: config.JWT_COOKIE_SECURE,
+    sameSite: config.JWT_COOKIE_SAMESITE,
+    ...(config.JWT_COOKIE_DOMAIN !== null && { domain: config.JWT_COOKIE_DOMAIN }),
+    ...(maxAge !== null && { maxAge }),
+    ...(maxAge === 0 && { expires: new Date(0) }),
+  })
+  const size = Buffer.byteLength(header)
+  if (size > MAX_COOKIE_BYTES) {
+    throw new TypeError(
+      `The cookie ${cookie.name} has ${size} bytes; browsers drop those over ${MAX_COOKIE_BYTES}`,
+    )
+  }
+  return header
+}
+
+function cookieNames(config: TokenConfig, type: TokenType): { token: CookieName; csrf: CookieName } {
+  const prefix = type === 'access' ? 'JWT_ACCESS' : 'JWT_REFRESH'
+  return {
+    token: {
+      name: config[`${prefix}_COOKIE_NAME`],
+      path: config[`${prefix}_COOKIE_PATH`],
+      httpOnly: config.JWT_COOKIE_HTTP_ONLY,
+    },
+    csrf: {
+      name: config[`${prefix}_CSRF_COOKIE_NAME`],
+      path: config[`${prefix}_CSRF_COOKIE_PATH`],
+      httpOnly: false,
+    },
+  }
+}
+
+function setsCsrf(config: TokenConfig): boolean {
+  return config.JWT_COOKIE_CSRF_PROTECT && config.JWT_CSRF_IN_COOKIES
+}
+
+// Seconds, or null for a cookie that ends with the browser session.
+function readMaxAge(config: TokenConfig, { exp, iat, remember }: Record<string, unknown>): number | null {
+  if (typeof remember === 'boolean' ? !remember : config.JWT_SESSION_COOKIE) return null
+  if (config.JWT_COOKIE_MAX_AGE !== null) return Math.floor(parseDuration(config.JWT_COOKIE_MAX_AGE))
+  // The token is new, so what is left of its life is all of it.
+  return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE
+}
+
+/** The claims of a token that the application has just made, or has verified: they are read, not checked. */
+export function readOwnClaims(token: string): Record<string, unknown> | null {
+  const text = readBase64urlText(token.split('.', 3)[1] ?? '')
+  return text === null ? null : readJsonObject(text)
+}

@@ -1,0 +1,272 @@
+import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
+import { isCurrent, type TokenPayload } from '../tokens/payload.js'
+import type { SessionClient } from '../events.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import { isOrigin } from '../http/csrf.js'
+import type { RequestToken } from '../http/read-token.js'
+import { readUpgradeToken } from '../http/upgrade.js'
+import { attach, readAttached, type RequestView } from '../http/view.js'
+import {
+  type Authenticator,
+  assertUnrevoked,
+  authenticateToken,
+  type RejectionFacts,
+  reportRejection,
+  verifyLoaded,
+} from './authenticate.js'
+import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
+import { observeCheck } from './observe-check.js'
+import { demandsFresh } from './freshness.js'
+import {
+  assertFresh,
+  assertIssuer,
+  assertScopes,
+  assertType,
+  compilePolicy,
+  OWN,
+  type ParsedPolicy,
+  parsePolicy,
+  TOKEN_POLICY_NAMES,
+  type TokenPolicy,
+} from './policy.js'
+import { assertKnownIssuers } from './revoked-issuers.js'
+import { nameScopes, toRouteScopes } from './route-scopes.js'
+import type { VerifiedToken } from './verified-tokens.js'
+
+/** What a WebSocket handshake must bring. */
+export interface UpgradePolicy extends Pick<
+  TokenPolicy,
+  'fresh' | 'scopes' | 'anyScope' | 'issuer' | 'skipRevocation'
+> {
+  /** Default `access`. */
+  readonly type?: 'access' | 'refresh'
+  /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */
+  readonly origins?: readonly string[]
+  /**
+   * What the socket lives as long as: its token (the default), or the session of the token, however often that is
+   * refreshed. `session` needs a store that keeps sessions, and a token of `createTokenPair`.
+   */
+  readonly until?: 'token' | 'session'
+}
+
+/** A handshake that may become a socket. */
+export interface AuthenticatedUpgrade<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly token: RequestToken
+  /** The subprotocol the server must select in its answer, when the token came in one. */
+  readonly protocol: string | null
+}
+
+/** A policy that was checked, with what was left out. */
+export type ParsedUpgradePolicy = ParsedPolicy & Required<Pick<UpgradePolicy, 'type' | 'origins' | 'until'>>
+
+/** The names of an upgrade policy. */
+export const UPGRADE_NAMES: OptionNames<UpgradePolicy> = {
+  ...TOKEN_POLICY_NAMES,
+  origins: true,
+  until: true,
+}
+
+/** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
+export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
+  assertOptions('authenticateUpgrade()', given, UPGRADE_NAMES)
+  const { origins = [], until = 'token', ...demands } = given
+  if (!Array.isArray(origins) || !origins.every(isOrigin)) {
+    throw new TypeError('origins must be a list, each an origin like https://app.example')
+  }
+  const { type = 'access' } = demands
+  if (type !== 'access' && type !== 'refresh') throw new TypeError('type must be access or refresh')
+  if (until !== 'token' && until !== 'session') throw new TypeError('until must be token or session')
+  const policy = parsePolicy(demands)
+  if (until === 'session' && policy.skipRevocation === true) {
+    throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
+  }
+  if (until === 'session' && policy.issuer !== undefined && !policy.issuer.includes(OWN)) {
+    throw new TypeError("until: 'session' takes our own tokens only: leave issuer out, or add 'own'")
+  }
+  return { ...policy, type, origins: origins.slice() as string[], until }
+}
+
+/** Checks the token of a WebSocket handshake like that of any request. */
+export function authenticateUpgrade(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: ParsedUpgradePolicy,
+): Promise<AuthenticatedUpgrade> {
+  return observeCheck(authenticator.observers, {
+    kind: 'upgrade',
+    run: () => nameScopes(toRouteScopes(policy), () => checkUpgrade(authenticator, view, policy)),
+    readSubject: ({ payload }) => payload.sub,
+  })
+}
+
+async function checkUpgrade(
+  authenticator: Authenticator,
+  view: RequestView,
+  policy: ParsedUpgradePolicy,
+): Promise<AuthenticatedUpgrade> {
+  const { reading, issuers } = authenticator.settings
+  const { until, origins, ...demands } = policy
+  assertKnownIssuers(issuers, demands)
+  const sessions = until === 'session' ? requireSessions(authenticator) : null
+  const client = { request: view }
+  const { token, protocol } = await reported(authenticator, { client }, async () => {
+    const found = readUpgradeToken(view, policy.type, origins, reading)
+    if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
+    return found
+  })
+  // The origin has been checked in place of a CSRF value, which no browser could send here.
+  // Only our own sessions are in the store.
+  const own = until === 'session' ? { issuer: [OWN] } : {}
+  const checks = compilePolicy({ ...demands, ...own, csrf: false }, reading.locations)
+  // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
+  const origin = { view: copyView(view), found: token }
+  const now = authenticator.now()
+  const verified = await authenticateToken(authenticator, token.token, checks, origin)
+  const { payload, claims } = verified
+  const followed =
+    sessions &&
+    (await reported(authenticator, { claims, client }, () =>
+      followSession(authenticator, sessions, verified, now),
+    ))
+  const upgrade = { payload, token: Object.freeze(token), protocol }
+  // Read now: the connection outlives its handshake.
+  const handshake = authenticator.clients.readQuietly(client)
+  accepted.set(upgrade, { authenticator, verified, followed, client: handshake })
+  return upgrade
+}
+
+// Another object with the same members: what is remembered for one is not found at the other.
+function copyView(view: RequestView): RequestView {
+  const { method, url, ip = null } = view
+  return { method, url, ip, header: (name) => view.header(name), body: () => view.body() }
+}
+
+/** What is known of a handshake that was accepted. */
+export interface AcceptedUpgrade {
+  /** The manager that has authenticated it. */
+  readonly authenticator: Authenticator
+  readonly verified: VerifiedToken
+  /** `null` for a socket that lives as long as its token. */
+  readonly followed: FollowedSession | null
+  /** Where the handshake came from, for events. */
+  readonly client: SessionClient
+}
+
+const accepted = new WeakMap<AuthenticatedUpgrade, AcceptedUpgrade>()
+
+/** Checks again that an open socket may go on: its token or, where it follows that, its session. */
+export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<void> {
+  const known = accepted.get(upgrade)
+  if (known === undefined) throw new TypeError('Pass what authenticateUpgrade returned')
+  await recheckToken(known.authenticator, upgrade, false)
+}
+
+/**
+ * Checks time and revocation of a token that was accepted before, and nothing else; `anew` reads its session anew.
+ *
+ * An open socket does not present its token anew: to a refresh token that its session has replaced in the meantime,
+ * this is no reuse.
+ */
+export async function recheckToken(
+  authenticator: Authenticator,
+  upgrade: AuthenticatedUpgrade,
+  anew: boolean,
+): Promise<void> {
+  const { token, location } = upgrade.token
+  const followed = readFollowed(upgrade)
+  const check = async (): Promise<void> => {
+    const { verifier } = authenticator
+    const needsKeys = verifier.needsKeys(token, authenticator.now())
+    if (needsKeys) await verifier.loadKeys(token)
+    const allowExpired = followed !== null
+    const verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys, allowExpired })
+    // Not the time before the keys were loaded: the token may have expired meanwhile.
+    const now = authenticator.now()
+    followed?.assertWatched(now)
+    await assertUnrevoked(authenticator, token, verified, { location, view: null })
+    followed?.setChecked(now)
+    await followed?.assertAlive(verified, anew)
+  }
+  await observeCheck(authenticator.observers, {
+    kind: 'recheck',
+    run: () => reported(authenticator, toFacts(upgrade), check),
+    readSubject: () => upgrade.payload.sub,
+  })
+}
+
+function readFollowed(upgrade: AuthenticatedUpgrade): FollowedSession | null {
+  return readAccepted(upgrade)?.followed ?? null
+}
+
+/** What is known of a handshake, or `null` for a copy of one. */
+export function readAccepted(upgrade: AuthenticatedUpgrade): AcceptedUpgrade | null {
+  return accepted.get(upgrade) ?? null
+}
+
+async function reported<Value>(
+  authenticator: Authenticator,
+  facts: RejectionFacts,
+  check: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await check()
+  } catch (error) {
+    reportRejection(authenticator, error, facts)
+    throw error
+  }
+}
+
+function toFacts(upgrade: AuthenticatedUpgrade): RejectionFacts {
+  const { ip = null, userAgent = null } = readAccepted(upgrade)?.client ?? {}
+  return {
+    claims: upgrade.payload,
+    client: { ip: ip ?? undefined, userAgent: userAgent ?? undefined },
+  }
+}
+
+/** Makes a view that of a message: dependencies take the token of the handshake instead of looking for one. */
+export function rememberUpgrade(view: RequestView, upgrade: AuthenticatedUpgrade): void {
+  attach(view, rememberUpgrade, upgrade)
+}
+
+/** The handshake of the socket whose message a view stands for, or `null`; each manager finds its own. */
+export function readUpgrade(authenticator: Authenticator, view: RequestView): AuthenticatedUpgrade | null {
+  const upgrade = readAttached(view, rememberUpgrade) as AuthenticatedUpgrade | undefined
+  return upgrade !== undefined && accepted.get(upgrade)?.authenticator === authenticator ? upgrade : null
+}
+
+/**
+ * The token for a message of a socket.
+ *
+ * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
+ * remains is what the policy demands of the token itself.
+ */
+export function checkMessage(
+  authenticator: Authenticator,
+  policy: ParsedPolicy,
+  upgrade: AuthenticatedUpgrade,
+): VerifiedToken {
+  const { token, location } = upgrade.token
+  try {
+    if (policy.locations !== undefined && !policy.locations.includes(location)) {
+      throw new MissingTokenError(`The token of the WebSocket handshake was found in ${location}`)
+    }
+    const { verifier } = authenticator
+    const now = authenticator.now()
+    const verified = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const { payload, claims, source } = verified
+    assertIssuer(source.issuer, policy)
+    assertType(payload, policy)
+    assertFresh(claims, policy, now)
+    // A token is fresh until it expires at the latest, also where the socket outlives it.
+    if (demandsFresh(policy) && !isCurrent(claims, source.rules, now / 1000)) {
+      throw new FreshTokenRequiredError()
+    }
+    assertScopes(payload, policy)
+    return verified
+  } catch (error) {
+    reportRejection(authenticator, error, toFacts(upgrade))
+    throw error
+  }
+}

@@ -1,0 +1,199 @@
+import type { TokenPayload, TokenType } from '../tokens/payload.js'
+import { RevocationUnavailableError } from '../errors.js'
+import { inspectAsJson } from '../json.js'
+import type { JwsHeader } from '../tokens/jose.js'
+import { isPromise, withDeadline } from '../promises.js'
+import type { TokenLocation } from '../http/read-token.js'
+import type { RequestView } from '../http/view.js'
+import { monotonicNow } from '../time.js'
+
+/** What a revocation callback is told beside the raw token; the token has passed every other check. */
+export interface RevocationContext<Payload = TokenPayload> {
+  readonly payload: Payload
+  readonly header: JwsHeader
+  readonly type: TokenType
+  /** Where the token was found, or `null` when it did not come from a request. */
+  readonly location: TokenLocation | null
+  /** The request that brought the token, or `null` for `verifyToken` and for later checks of an open socket. */
+  readonly request: RevocationRequest | null
+  /** Aborts when the answer would come too late. */
+  readonly signal: AbortSignal
+}
+
+/** What a revocation callback sees of a request: nothing that it could change, and no body. */
+export interface RevocationRequest extends Pick<RequestView, 'method' | 'url' | 'header'> {
+  /** The address of the other end of the connection, or `null` where the server does not know it. */
+  readonly ip: string | null
+}
+
+/** Where a token came from, as far as the callback is told. */
+export interface CallbackOrigin {
+  readonly location: TokenLocation | null
+  readonly view: RequestView | null
+}
+
+/** Decides whether a token is revoked: `true` or `false`, at once or later. */
+export type TokenBlocklistCallback<Payload = TokenPayload> = (
+  token: string,
+  context: RevocationContext<Payload>,
+) => boolean | PromiseLike<boolean>
+
+/** Registers a callback: called with it, or as a standard or legacy method decorator. */
+export interface RegisterTokenBlocklist<Payload = TokenPayload> {
+  <Callback extends TokenBlocklistCallback<Payload>>(callback: Callback): Callback
+  (callback: TokenBlocklistCallback<Payload>, context: ClassMethodDecoratorContext): void
+  <Method extends TokenBlocklistCallback<Payload>>(
+    target: object,
+    name: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method>,
+  ): TypedPropertyDescriptor<Method> | void
+}
+
+/** The one place that holds an application's callback; registering again replaces it. */
+export class Blocklist {
+  #callback: TokenBlocklistCallback | null = null
+
+  /** Read once per check, so that a replacement never takes effect half-way through one. */
+  get callback(): TokenBlocklistCallback | null {
+    return this.#callback
+  }
+
+  /** A bound function: legacy decorators call it without `this`. */
+  readonly register: RegisterTokenBlocklist = ((
+    first: unknown,
+    second?: unknown,
+    third?: unknown,
+  ): unknown => {
+    if (typeof second === 'string' || typeof second === 'symbol') {
+      // The first argument is the class of a static method, and the prototype of an instance method.
+      this.#callback = parseCallback((third as PropertyDescriptor | undefined)?.value).bind(first)
+      return undefined
+    }
+    const callback = parseCallback(first)
+    const context = isDecoratorContext(second) ? second : null
+    this.#callback = callback
+    return context === null ? first : this.#bindLater(callback, context)
+  }) as RegisterTokenBlocklist
+
+  // Registered unbound already: a method that needs its instance fails until there is one, and a check that fails
+  // refuses. A check that does not exist yet would let everything through.
+  #bindLater(callback: TokenBlocklistCallback, context: ClassMethodDecoratorContext): void {
+    const register = (owner: unknown): void => {
+      this.#callback = callback.bind(owner)
+    }
+    context.addInitializer(function (this: unknown) {
+      register(this)
+    })
+  }
+}
+
+function parseCallback(value: unknown): TokenBlocklistCallback {
+  if (typeof value !== 'function') throw new TypeError('The token blocklist callback must be a function')
+  return value as TokenBlocklistCallback
+}
+
+function isDecoratorContext(value: unknown): value is ClassMethodDecoratorContext {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false
+  if (value.kind !== 'method')
+    throw new TypeError('Only a method can be decorated as a token blocklist callback')
+  return true
+}
+
+/** A token that has passed every other check. */
+export interface CheckedToken {
+  readonly payload: TokenPayload
+  readonly header: JwsHeader
+}
+
+/**
+ * What the callback answers about a token; `RevocationUnavailableError` when it fails, takes too long, or answers neither
+ * `true` nor `false`: an unanswered question is not a "no".
+ */
+export async function callBlocklist(
+  isRevoked: TokenBlocklistCallback,
+  token: string,
+  checked: CheckedToken,
+  origin: CallbackOrigin,
+  timeoutMs: number,
+): Promise<boolean> {
+  const context = new CallbackContext(checked, origin)
+  const createTooLate = (): Error =>
+    new Error(`The revocation callback did not answer within ${timeoutMs} ms`)
+  const startedAt = monotonicNow()
+  try {
+    const pending = isRevoked(token, context)
+    const answer: unknown = isPromise(pending)
+      ? await withDeadline(pending, timeoutMs, () => context.abort(createTooLate()))
+      : pending
+    // A busy process takes an answer before it looks at the timer that should have ended the wait.
+    if (monotonicNow() - startedAt > timeoutMs) throw createTooLate()
+    if (typeof answer === 'boolean') return answer
+    const type = answer === null ? 'null' : typeof answer
+    throw new TypeError(`The revocation callback must return true or false, not ${type}`)
+  } catch (cause) {
+    throw new RevocationUnavailableError(cause)
+  }
+}
+
+// The signal is made only for a callback that asks for it: most do not, and this is done for every request.
+class CallbackContext implements RevocationContext {
+  readonly payload: TokenPayload
+  readonly header: JwsHeader
+  readonly type: TokenType
+  readonly location: TokenLocation | null
+  readonly request: RevocationRequest | null
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+
+  constructor({ payload, header }: CheckedToken, { location, view }: CallbackOrigin) {
+    this.payload = payload
+    this.header = header
+    this.type = payload.type
+    this.location = location
+    this.request = view && Object.freeze(new CallbackRequest(view))
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason)
+    return this.#controller.signal
+  }
+
+  abort(reason: Error): Error {
+    this.#reason = reason
+    this.#controller?.abort(reason)
+    return reason
+  }
+}
+
+// The view is private: a member that were replaced there would be found by every dependency of the route. A body that a
+// parser has left belongs to the route, which is why there is none here.
+class CallbackRequest implements RevocationRequest {
+  readonly #view: RequestView
+
+  constructor(view: RequestView) {
+    this.#view = view
+  }
+
+  get method(): string {
+    return this.#view.method
+  }
+
+  get url(): string {
+    return this.#view.url
+  }
+
+  get ip(): string | null {
+    return this.#view.ip ?? null
+  }
+
+  header(name: string): string | null {
+    return this.#view.header(name)
+  }
+
+  // Without the address, which may have a token in its query, and without headers.
+  toJSON(): object {
+    return { method: this.method }
+  }
+}
+inspectAsJson(CallbackRequest)

@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto'
+import type { TokenPayload } from '../tokens/payload.js'
+
+/** What can be revoked: one token, a session, a user's sessions up to a moment, a key, or all sessions up to a moment. */
+export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
+
+/** Names what is revoked: a `jti`, a `sid`, a subject or a `kid`; the id of `all` is empty. */
+export interface RevocationKey {
+  readonly kind: RevocationKind
+  /** At most 128 printable ASCII characters; a manager makes a digest of any other id. */
+  readonly id: string
+}
+
+/**
+ * One entry of the map of revocations. Two entries of one key merge into the larger of both numbers, so that
+ * repeating, reordering and merging revocations never changes the outcome, and nothing is ever un-revoked.
+ */
+export interface Revocation extends RevocationKey {
+  /** Tokens that started then or before are revoked; epoch milliseconds, or `FOREVER` for every token. */
+  readonly notBefore: number
+  /** From then on no token it concerns can verify, and it may be dropped; epoch milliseconds, or `FOREVER`. */
+  readonly until: number
+}
+
+/** For each key asked for, in the same order: its `notBefore`, or `undefined` when nothing is revoked. */
+export type LookupAnswer = readonly (number | undefined)[]
+
+/** Later than any moment: the largest whole number that is exact in JavaScript, JSON, Lua and a 64-bit column. */
+export const FOREVER: number = Number.MAX_SAFE_INTEGER
+
+/** Whether a kind revokes what started up to a moment; the others revoke every token of their id. */
+export function isWatermark(kind: RevocationKind): boolean {
+  return kind === 'user' || kind === 'all'
+}
+
+/** How far ahead of a store's clock a watermark may lie that a process gives it, in milliseconds. */
+export const MAX_WATERMARK_LEAD_MS = 60_000
+
+/** How far ahead of a store's clock sessions are believed to have started, in milliseconds: a clock was set back. */
+export const MAX_SESSION_LEAD_MS = 3_600_000
+
+/**
+ * The moment that a store with the clock `now` raises a watermark to. Sessions may have started later, if its clock was
+ * far ahead: those are revoked one by one, because a watermark that covers them would lock everybody out.
+ */
+export function raiseWatermark(given: number, newestStart: number, now: number): number {
+  return Math.max(
+    now,
+    Math.min(given, now + MAX_WATERMARK_LEAD_MS),
+    Math.min(newestStart, now + MAX_SESSION_LEAD_MS),
+  )
+}
+
+/** When a session starts that is opened next, as long as the clock of its store is behind the watermark. */
+export function toFirstStart(watermark: number): number {
+  return Math.floor(watermark + 1)
+}
+
+/** The moment `duration` milliseconds after another; whatever passes `FOREVER` is `FOREVER`. */
+export function addDuration(at: number, duration: number): number {
+  return Math.min(FOREVER, at + duration)
+}
+
+/**
+ * The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. `issuer` is that of a
+ * foreign token; `null` means our own ids.
+ */
+export function toRevocationKey(
+  kind: RevocationKind,
+  id: string,
+  issuer: string | null = null,
+): RevocationKey {
+  return { kind, id: issuer === null ? toStoredId(id) : toForeignId(issuer, id) }
+}
+
+// Another issuer may give the ids that we give. The digest of one of our own ids is that of an even number of bytes, of
+// UTF-16; this one is that of an odd number, so that no id of ours has the same.
+function toForeignId(issuer: string, id: string): string {
+  const hash = createHash('sha256').update(Buffer.of(1))
+  hash.update(createHash('sha256').update(issuer, 'utf16le').digest())
+  return DIGEST + hash.update(id, 'utf16le').digest('base64url')
+}
+
+/** The id as stores keep it: itself, or a digest of one that is long or not plain ASCII. */
+export function toStoredId(id: string): string {
+  if (PLAIN.test(id) && !id.startsWith(DIGEST)) return id
+  // By code units: in UTF-8, two different broken texts could come out as one.
+  return DIGEST + createHash('sha256').update(id, 'utf16le').digest('base64url')
+}
+
+/** The id behind a stored one, or `null` where only its digest is kept. */
+export function readStoredId(stored: string): string | null {
+  return stored.startsWith(DIGEST) ? null : stored
+}
+
+const PLAIN = /^[\x20-\x7e]{0,128}$/
+const DIGEST = 'sha256:'
+
+const ALL: RevocationKey = { kind: 'all', id: '' }
+
+/** Whose token it is, if it is not our own. */
+export interface ForeignOrigin {
+  readonly issuer: string
+  /** The names that the issuer has for the user, without a prefix of ours: at least one. */
+  readonly subjects: readonly string[]
+  /** Whether the issuer uses this library: then it may revoke in the same store. */
+  readonly usesTokenlib: boolean
+}
+
+/** Every key under which a token can be revoked; `kids` name the key that verified it. */
+export function revocationKeys(
+  payload: TokenPayload,
+  kids: readonly string[],
+  foreign: ForeignOrigin | null,
+): readonly RevocationKey[] {
+  if (foreign === null) return [ALL, ...keysOf([payload.sub], payload, kids, null)]
+  // Not by the `sub` of the payload: another service on the same store may have another prefix for the issuer, or none.
+  const { issuer, subjects, usesTokenlib } = foreign
+  const keys = [ALL, ...keysOf([EVERY_USER, ...subjects], payload, kids, issuer)]
+  if (usesTokenlib) keys.push(...keysOf(subjects, payload, kids, null))
+  return keys
+}
+
+function keysOf(
+  subjects: readonly string[],
+  { sid, jti }: TokenPayload,
+  kids: readonly string[],
+  issuer: string | null,
+): RevocationKey[] {
+  const keys = subjects.map((sub) => toRevocationKey('user', sub, issuer))
+  for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
+  if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
+  if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
+  return keys
+}
+
+/** Stands for every user of an issuer: no token has an empty `sub`. */
+export const EVERY_USER = ''
+
+/** Whether one of the answers to its keys revokes a token that started at `start`; a tie counts as revoked. */
+export function isRevokedBy(answers: LookupAnswer, start: number): boolean {
+  for (const notBefore of answers) if (notBefore !== undefined && start <= notBefore) return true
+  return false
+}
+
+/** The answers of a store, or `TypeError` unless there is a usable one for each key. */
+export function parseAnswers(answers: unknown, keys: readonly RevocationKey[]): LookupAnswer {
+  if (Array.isArray(answers) && answers.length === keys.length && areUsable(answers)) {
+    return answers as LookupAnswer
+  }
+  throw new TypeError('lookup() must return an array with a number or undefined for each key')
+}
+
+function areUsable(answers: readonly unknown[]): boolean {
+  for (let at = 0; at < answers.length; at++) {
+    const answer = answers[at]
+    // A hole in a list that was never filled is not the answer `undefined`.
+    const isUsable = answer === undefined ? Object.hasOwn(answers, at) : Number.isFinite(answer)
+    if (!isUsable) return false
+  }
+  return true
+}

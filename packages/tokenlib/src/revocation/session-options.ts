@@ -1,0 +1,163 @@
+import { type CreateTokenOptions, type RefreshTokenOptions, TOKEN_OPTIONS } from '../tokens/create.js'
+import type { EventOrigin } from '../events.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import type { RequestSource } from '../http/request-source.js'
+import type { RevocationKey } from './revocation.js'
+import type { SessionLimit, WhenFull } from './session-store.js'
+import { MAX_SESSION_LIMIT } from './store-rules.js'
+import { clean, type ClientReader, type SessionClientOptions } from './session-client.js'
+
+const CLIENT_OPTIONS: OptionNames<SessionClientOptions> = { request: true, ip: true, userAgent: true }
+
+/** Where an action comes from, on whose behalf and why: for an audit log. */
+export interface ActorOptions extends SessionClientOptions {
+  /** Who does it, if it is not the user: the id of an administrator, the name of a job. */
+  readonly actor?: string | undefined
+  /** Why, in the words of whoever does it; at most 500 characters are kept. */
+  readonly note?: string | undefined
+}
+
+const ACTOR_OPTIONS: OptionNames<ActorOptions> = { ...CLIENT_OPTIONS, actor: true, note: true }
+
+/** The same, and when a revocation resolves. */
+export interface RevokeOptions extends ActorOptions {
+  /**
+   * Wait until no process can accept the token any more. Without it, a revocation resolves once the store has it: processes
+   * with a replica follow within their bound.
+   */
+  readonly everywhere?: boolean | undefined
+  /**
+   * Whose tokens are revoked: those of one of the manager's `issuers`, or `own` for its own. Left out, a payload is that of
+   * its `iss`, and the id of a user, a session or a token is revoked for every issuer.
+   */
+  readonly issuer?: string | undefined
+  /**
+   * Do not wait for the store: refuse in this process at once, and write the revocation when the store answers, unless one of
+   * these is revoked there by then. For receivers whose store does not answer: `revocationKeys` of the JWT that asks for it.
+   */
+  readonly deferUnless?: readonly RevocationKey[] | undefined
+}
+
+/** The names of `RevokeOptions`. */
+export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = {
+  ...ACTOR_OPTIONS,
+  everywhere: true,
+  issuer: true,
+  deferUnless: true,
+}
+
+// They would ignore it.
+const WITHOUT_ISSUER: readonly string[] = ['logoutRequest()', 'revokeOtherSessions()']
+
+const MAX_ACTOR_LENGTH = 128
+
+/** How many characters of a `note` are kept. */
+export const MAX_NOTE_LENGTH = 500
+
+/** Who is behind an action and why, cleaned and cut, or `TypeError` for options that are none. */
+export function parseActor(
+  clients: ClientReader,
+  owner: string,
+  options: RevokeOptions,
+  request?: RequestSource,
+): EventOrigin {
+  assertOptions(owner, options, REVOKE_OPTIONS)
+  const { actor, note, everywhere, issuer, deferUnless, ...client } = { request, ...options }
+  if (issuer !== undefined && WITHOUT_ISSUER.includes(owner)) {
+    throw new TypeError(`${owner} takes no issuer: it goes by that of the tokens`)
+  }
+  if (everywhere !== undefined && typeof everywhere !== 'boolean') {
+    throw new TypeError('everywhere must be true or false')
+  }
+  if (deferUnless !== undefined) {
+    if (!Array.isArray(deferUnless)) throw new TypeError('deferUnless must be a list of revocation keys')
+    if (everywhere === true) throw new TypeError('A revocation with deferUnless cannot wait for everywhere')
+    // Which sessions these are, only the store knows.
+    if (owner === 'revokeOtherSessions()') throw new TypeError(`${owner} takes no deferUnless`)
+  }
+  return {
+    actor: clean('actor', actor, MAX_ACTOR_LENGTH),
+    note: clean('note', note, MAX_NOTE_LENGTH),
+    // Quietly: a mistake in `clientIp` must not keep a session alive.
+    ...clients.readQuietly(client),
+  }
+}
+
+/** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
+export interface PairTokenOptions extends CreateTokenOptions {
+  readonly access?: CreateTokenOptions
+  readonly refresh?: RefreshTokenOptions
+}
+
+/** Options of a new pair, and where its log-in comes from. */
+export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {
+  /**
+   * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Left out, it is as
+   * `JWT_SESSION_COOKIE` says.
+   */
+  readonly remember?: boolean | undefined
+  /** The most sessions that the user may have at once, the new one included: 1 to 1,000. Left out, there is no limit. */
+  readonly maxSessions?: number | undefined
+  /**
+   * What becomes of a log-in that would exceed `maxSessions`: `endOldest`, the default, revokes the oldest sessions;
+   * `refuse` rejects with `SessionLimitError`.
+   */
+  readonly whenFull?: WhenFull | undefined
+}
+
+/** The names of `CreateTokenPairOptions`. */
+export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
+  ...TOKEN_OPTIONS,
+  ...CLIENT_OPTIONS,
+  access: true,
+  refresh: true,
+  remember: true,
+  maxSessions: true,
+  whenFull: true,
+}
+
+/** The limit that a log-in was given, or `null` for none; `TypeError` for one that cannot be enforced. */
+export function parseLimit({
+  maxSessions,
+  whenFull,
+}: Pick<CreateTokenPairOptions, 'maxSessions' | 'whenFull'>): OpeningLimit | null {
+  if (whenFull !== undefined && whenFull !== 'endOldest' && whenFull !== 'refuse') {
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  }
+  if (maxSessions === undefined) {
+    if (whenFull !== undefined)
+      throw new TypeError('whenFull needs maxSessions: without it there is no limit')
+    return null
+  }
+  if (!Number.isInteger(maxSessions) || maxSessions < 1 || maxSessions > MAX_SESSION_LIMIT) {
+    throw new TypeError(`maxSessions must be a whole number from 1 to ${MAX_SESSION_LIMIT}`)
+  }
+  return { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
+}
+
+/** A limit, as a log-in gives it. */
+export type OpeningLimit = Omit<SessionLimit, 'idleMs'>
+
+/** An access and a refresh token of one log-in; both carry the same `sid`. */
+export interface TokenPair {
+  readonly accessToken: string
+  readonly refreshToken: string
+  readonly tokenType: 'bearer'
+}
+
+/** What a refresh returns. */
+export interface RefreshedTokens {
+  readonly accessToken: string
+  /** `null` if the client should keep the refresh token it sent. */
+  readonly refreshToken: string | null
+  readonly tokenType: 'bearer'
+}
+
+/** Options of a refresh; what is left out comes from `describeUser`, or from the refresh token. */
+export interface RefreshOptions extends SessionClientOptions {
+  /** Options of the access token alone. */
+  readonly access?: CreateTokenOptions
+}
+
+/** The names of `RefreshOptions`. */
+export const REFRESH_OPTIONS: OptionNames<RefreshOptions> = { ...CLIENT_OPTIONS, access: true }

@@ -1,0 +1,124 @@
+import { extraClaims, type TokenPayload, type TokenType } from '../../tokens/payload.js'
+import { keepPrivate } from '../../http/refreshed-response.js'
+import {
+  setAccessCookies,
+  setRefreshCookies,
+  unsetAccessCookies,
+  unsetRefreshCookies,
+} from '../../requests/set-cookies.js'
+import type { TokenConfig } from '../../config/config.js'
+import type { RefreshedTokens } from '../../revocation/session-options.js'
+import { parseDuration } from '../../time.js'
+import type { Transport } from './credentials.js'
+
+/** A session as its own client sees it. Times are seconds from now, because clocks of clients are wrong. */
+export interface SessionAnswer {
+  /** The `sid`, or `null` for a token that belongs to no session. */
+  readonly id: string | null
+  readonly sub: string
+  /** The extra claims of the access token. */
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly scopes: readonly string[]
+  /** Whether the access token counts as fresh now. */
+  readonly fresh: boolean
+  /** `null` for an access token that never expires. */
+  readonly accessExpiresIn: number | null
+  /** Until the session ends unless it is refreshed; `null` for never. */
+  readonly expiresIn: number | null
+}
+
+/** What answers are made with. */
+export interface AnswerParts {
+  readonly config: TokenConfig
+  /** Epoch milliseconds. */
+  readonly clock: () => number
+}
+
+/** The session of an access token; `endsAt` is in epoch seconds, or `null` for never. */
+export function toSessionAnswer(
+  { config, clock }: AnswerParts,
+  payload: TokenPayload<object>,
+  endsAt: number | null,
+): SessionAnswer {
+  const now = clock() / 1000
+  // Rounded down: a client must not take an expired token for a good one.
+  const secondsUntil = (at: number | null): number | null =>
+    at === null ? null : Math.max(0, Math.floor(at - now))
+  const { [config.JWT_IDENTITY_CLAIM]: _sub, ...claims } = extraClaims(payload) as Record<string, unknown>
+  const { sid = null, sub, scopes = [], fresh, exp = null } = payload
+  return {
+    id: sid,
+    sub,
+    claims,
+    scopes,
+    fresh: fresh === true || (typeof fresh === 'number' && now < fresh),
+    accessExpiresIn: secondsUntil(exp),
+    expiresIn: secondsUntil(endsAt),
+  }
+}
+
+/** When a session ends that is not used again: at its end, or after the longest pause. Epoch seconds; `null` for never. */
+export function toSessionEnd(config: TokenConfig, endsAt: number | null, usedAt: number): number | null {
+  const idle = config.JWT_REFRESH_IDLE_EXPIRES
+  const end = Math.min(endsAt ?? Infinity, idle === false ? Infinity : usedAt + parseDuration(idle))
+  return end === Infinity ? null : end
+}
+
+/** Whether a token of this type goes into a cookie; a type that is only read from cookies always does. */
+function goesIntoCookie(config: TokenConfig, type: TokenType, transport: Transport): boolean {
+  return config.hasLocation('cookies', type) && (transport === 'cookies' || !isReadElsewhere(config, type))
+}
+
+/** Whether tokens of a type are also, or only, read from other places than cookies. */
+export function isReadElsewhere(config: TokenConfig, type: TokenType): boolean {
+  return (['headers', 'json', 'query'] as const).some((location) => config.hasLocation(location, type))
+}
+
+/** The answer with new tokens; those that do not go into cookies are in the body. */
+export function createTokenAnswer(
+  { config }: AnswerParts,
+  { accessToken, refreshToken }: RefreshedTokens,
+  session: SessionAnswer,
+  transport: Transport,
+): Response {
+  const cookies: string[] = []
+  const members: { accessToken?: string; refreshToken?: string } = {}
+  if (goesIntoCookie(config, 'access', transport)) {
+    cookies.push(...setAccessCookies({ config }, accessToken))
+  } else {
+    members.accessToken = accessToken
+  }
+  if (goesIntoCookie(config, 'refresh', transport)) {
+    cookies.push(...setRefreshCookies({ config }, refreshToken))
+  } else if (refreshToken !== null) {
+    members.refreshToken = refreshToken
+  }
+  return withCookies(createJsonAnswer({ session, ...members }), cookies)
+}
+
+/** A 200 with a body that nobody may keep. */
+export function createJsonAnswer(body: object): Response {
+  return Response.json(body, { headers: NO_STORE })
+}
+
+/** A 204 that nobody may keep. */
+export function createEmptyAnswer(): Response {
+  return new Response(null, { status: 204, headers: NO_STORE })
+}
+
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** The response with `Set-Cookie` values added, which no shared cache keeps then. */
+export function withCookies(response: Response, cookies: readonly string[]): Response {
+  for (const cookie of cookies) response.headers.append('set-cookie', cookie)
+  if (cookies.length > 0) keepPrivate(response.headers)
+  return response
+}
+
+/** The `Set-Cookie` values that delete every cookie that these routes set. */
+export function createDeletions(config: TokenConfig): string[] {
+  return [
+    ...(config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []),
+    ...(config.hasLocation('cookies', 'refresh') ? unsetRefreshCookies({ config }) : []),
+  ]
+}

@@ -1,0 +1,167 @@
+import type { TokenPayload, TokenType } from '../../tokens/payload.js'
+import { CsrfError, isTokenError } from '../../errors.js'
+import { readOwnClaims } from '../../requests/set-cookies.js'
+import type { TokenConfig } from '../../config/config.js'
+import { isFromOrigin } from '../../http/csrf.js'
+import { toRequestView } from '../../http/request-source.js'
+import type { CreateTokenPairOptions, RefreshedTokens, TokenPair } from '../../revocation/session-options.js'
+import {
+  createDeletions,
+  createTokenAnswer,
+  isReadElsewhere,
+  toSessionAnswer,
+  toSessionEnd,
+  withCookies,
+} from './answers.js'
+import { type LoginBody, parseLoginBody, type Transport } from './credentials.js'
+import { checkCredentials, type UserClaims } from './check-credentials.js'
+import { type RouteParts, toErrorAnswer } from './parts.js'
+import { RefusedRequest } from './refused-request.js'
+
+/** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
+export async function answerLogin(parts: RouteParts, request: Request): Promise<Response> {
+  const { tokens, options } = parts
+  const { config } = tokens
+  assertOwnPage(config, request)
+  const { credentials, ...body } = await parseLoginBody(request, config)
+  const transport = parseTransport(config, body)
+  const given = { route: 'login', credentials, request, sub: null } as const
+  let hasEndedCookies = false
+  try {
+    return await checkCredentials(parts, given, async (claims, settle) => {
+      const replaced = await readSessionsOfCookies(parts, request)
+      // The new session is opened first: if that fails, the session before goes on. With a limit it must be ended first,
+      // or it would count.
+      const counted =
+        options.maxSessions === undefined ? [] : replaced.filter(({ sub }) => sub === claims.uid)
+      const others = replaced.filter((payload) => !counted.includes(payload))
+      await endSessions(parts, counted, request)
+      hasEndedCookies = counted.length > 0
+      const pairOptions = { ...readPairOptions(parts, body.remember), request }
+      const answer = await openSession(parts, claims, pairOptions, async (pair) => {
+        const created = createLoginAnswer(parts, pair, transport)
+        await settle('success')
+        await endSessions(parts, others, request)
+        return created
+      })
+      const hasEnded = replaced.length > 0
+      return hasEnded && transport === 'bearer' ? withCookies(answer, createDeletions(config)) : answer
+    })
+  } catch (error) {
+    if (!hasEndedCookies) throw error
+    return withCookies(toErrorAnswer(parts, error), createDeletions(config))
+  }
+}
+
+// If there is no answer, nobody has the tokens of the new session, and it is ended.
+async function openSession(
+  { tokens }: RouteParts,
+  claims: UserClaims,
+  options: CreateTokenPairOptions,
+  answer: (pair: TokenPair) => Promise<Response>,
+): Promise<Response> {
+  const pair = await tokens.createTokenPair(claims, options)
+  try {
+    return await answer(pair)
+  } catch (error) {
+    // Read, not verified: the error may be that the tokens are refused.
+    const { sid } = readOwnClaims(pair.accessToken) as { readonly sid: string }
+    // If the store is unavailable, the session stays in the list until it expires. The first error is the one to report.
+    await tokens.revokeSession({ sid, sub: claims.uid }, { request: options.request }).catch(() => undefined)
+    throw error
+  }
+}
+
+// A token that is refused as soon as it was made is a mistake of the application. As 401 it would be taken for one of the
+// user, at every log-in.
+function createLoginAnswer(parts: RouteParts, pair: TokenPair, transport: Transport): Response {
+  try {
+    return createAnswer(parts, pair, transport, pair.refreshToken)
+  } catch (cause) {
+    if (!isTokenError(cause)) throw cause
+    throw new TypeError(`describeUser makes tokens that the manager refuses: ${cause.code}`, { cause })
+  }
+}
+
+// A page of another site that could log its visitor in as somebody else would see what the visitor then enters. The
+// browser writes both headers, and no page can change them (Fetch §2.2.2).
+function assertOwnPage(config: TokenConfig, request: Request): void {
+  if (!config.hasLocation('cookies') || !config.JWT_COOKIE_CSRF_PROTECT) return
+  const site = request.headers.get('sec-fetch-site')
+  if (site !== 'cross-site' && site !== 'same-site') return
+  if (isFromOrigin(toRequestView(request), [config.JWT_CSRF_ORIGINS ?? []].flat())) return
+  throw new CsrfError('The login comes from a page of another origin')
+}
+
+function parseTransport(config: TokenConfig, { transport }: Pick<LoginBody, 'transport'>): Transport {
+  const isBearerPossible = isReadElsewhere(config, 'access') && isReadElsewhere(config, 'refresh')
+  const isCookiePossible = config.hasLocation('cookies')
+  const chosen = transport ?? (isCookiePossible ? 'cookies' : 'bearer')
+  if (chosen === 'cookies' ? isCookiePossible : isBearerPossible) return chosen
+  throw new RefusedRequest(400, 'REQUEST_INVALID', `transport "${chosen}" is not configured`)
+}
+
+function readPairOptions(
+  { options, tokens }: RouteParts,
+  remember: boolean | undefined,
+): CreateTokenPairOptions {
+  const { maxSessions, whenFull } = options
+  const isRemembered = remember ?? !tokens.config.JWT_SESSION_COOKIE
+  const lifetime = isRemembered ? options.remember?.remembered : options.remember?.session
+  return {
+    access: { fresh: true },
+    ...(lifetime !== undefined && { refresh: { expiresIn: lifetime } }),
+    ...(remember !== undefined && { remember }),
+    ...(maxSessions !== undefined && { maxSessions }),
+    ...(whenFull !== undefined && { whenFull }),
+  }
+}
+
+/** The answer with tokens that were just made; any refresh token of the session tells when it ends. */
+export function createAnswer(
+  { tokens }: RouteParts,
+  made: RefreshedTokens,
+  transport: Transport,
+  refreshToken: string,
+): Response {
+  const payload = tokens.verifyTokenWithoutRevocation(made.accessToken)
+  const { exp = null } = tokens.verifyTokenWithoutRevocation(refreshToken, { type: 'refresh' })
+  const endsAt = toSessionEnd(tokens.config, exp, tokens.clock() / 1000)
+  return createTokenAnswer(tokens, made, toSessionAnswer(tokens, payload, endsAt), transport)
+}
+
+// The request is from a page of the application, so no CSRF value is needed to end what its cookies belong to.
+async function readSessionsOfCookies(parts: RouteParts, request: Request): Promise<readonly TokenPayload[]> {
+  const found = [
+    await readCookieToken(parts, request, 'refresh'),
+    await readCookieToken(parts, request, 'access'),
+  ]
+  const sessions = new Map(
+    found.flatMap((payload) => (payload === null ? [] : [[payload.sid ?? payload.jti, payload]])),
+  )
+  return [...sessions.values()]
+}
+
+async function endSessions(
+  parts: RouteParts,
+  sessions: readonly TokenPayload[],
+  request: Request,
+): Promise<void> {
+  for (const payload of sessions) await parts.tokens.logout(payload, { request })
+}
+
+// A genuine token, expired or not. What is none has no session to end.
+async function readCookieToken(
+  { tokens }: RouteParts,
+  request: Request,
+  type: TokenType,
+): Promise<TokenPayload | null> {
+  if (!tokens.config.hasLocation('cookies', type)) return null
+  try {
+    const found = await tokens.getTokenFromRequest(request, { type, locations: 'cookies' })
+    return found && tokens.verifyTokenWithoutRevocation(found.token, { type, allowExpired: true })
+  } catch (error) {
+    if (isTokenError(error)) return null
+    throw error
+  }
+}

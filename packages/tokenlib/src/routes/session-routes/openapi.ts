@@ -1,0 +1,241 @@
+import type { TokenType } from '../../tokens/payload.js'
+import type { TokenErrorCode } from '../../errors.js'
+import { statusOf } from '../../requests/error-response.js'
+import { securityRequirements, type SecurityScheme, securitySchemes } from '../openapi.js'
+import type { TokenManager } from '../../manager.js'
+import { assertOptions } from '../../options.js'
+import { assertPath } from '../shared/route-path.js'
+import {
+  CREDENTIALS,
+  ID,
+  LISTED,
+  object,
+  type OpenApiParameter,
+  type OpenApiSchema,
+  PAGE,
+  SESSION,
+  text,
+  TOKENS,
+} from './openapi-schemas.js'
+
+/** As much of a manager as the description of its routes depends on. */
+export type DescribedManager = Pick<TokenManager, 'config' | 'formatError'>
+
+export type { OpenApiParameter, OpenApiSchema } from './openapi-schemas.js'
+
+/** A body in JSON. */
+export interface OpenApiContent {
+  readonly 'application/json': { readonly schema: OpenApiSchema }
+}
+
+/** An operation object of OpenAPI 3. */
+export interface OpenApiOperation {
+  readonly operationId: string
+  readonly summary: string
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly parameters?: readonly OpenApiParameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: OpenApiContent }>
+  >
+}
+
+/** What is merged into a document. */
+export interface SessionRoutesDescription {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
+  readonly components: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> }
+}
+
+/** One of the routes, and where it is below their path. */
+export interface DescribedRoute {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly operation: OpenApiOperation
+}
+
+/**
+ * The session routes of a manager as OpenAPI 3: `paths` and `components` to merge into a document.
+ *
+ * @example
+ * const { paths, components } = describeSessionRoutes(tokens, { path: '/auth' })
+ */
+export function describeSessionRoutes(
+  tokens: DescribedManager,
+  options: { readonly path?: string } = {},
+): SessionRoutesDescription {
+  assertOptions('describeSessionRoutes()', options, { path: true })
+  const { path = '/auth' } = options
+  assertPath(path)
+  const paths: Record<string, Record<string, OpenApiOperation>> = {}
+  for (const route of Object.values(describeRoutes(tokens))) {
+    const operations = (paths[`${path}/${route.path}`] ??= {})
+    operations[route.method.toLowerCase()] = route.operation
+  }
+  return { paths, components: { securitySchemes: securitySchemes(tokens.config) } }
+}
+
+/** Every route by its name. */
+export function describeRoutes(tokens: DescribedManager): Readonly<Record<RouteName, DescribedRoute>> {
+  const routes = Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)])
+  return Object.fromEntries(routes) as Record<RouteName, DescribedRoute>
+}
+
+interface Route {
+  readonly method: DescribedRoute['method']
+  readonly path: string
+  readonly summary: string
+  /** The token that it needs; `any` means an optional one. */
+  readonly token?: TokenType | 'any'
+  readonly takesCredentials?: true
+  readonly parameters?: readonly OpenApiParameter[]
+  /** The body of a 200; without one, the answer is 204. */
+  readonly answer?: OpenApiSchema
+  /** Other refusals, in addition to those that follow from the above. */
+  readonly refusals?: Readonly<Record<number, string>>
+}
+
+/** The names of the routes. */
+export type RouteName =
+  | 'login'
+  | 'refresh'
+  | 'logout'
+  | 'logoutEverywhere'
+  | 'session'
+  | 'sessions'
+  | 'endSession'
+  | 'endOtherSessions'
+  | 'stepUp'
+
+const ROUTES: Readonly<Record<RouteName, Route>> = {
+  login: {
+    method: 'POST',
+    path: 'login',
+    summary: 'Log in',
+    takesCredentials: true,
+    answer: TOKENS,
+    refusals: {
+      401: 'The credentials are wrong, or the login comes from another origin',
+      403: 'The user has too many sessions',
+    },
+  },
+  refresh: {
+    method: 'POST',
+    path: 'refresh',
+    summary: 'Renew the tokens of the session',
+    token: 'refresh',
+    answer: TOKENS,
+  },
+  logout: { method: 'POST', path: 'logout', summary: 'Log out', token: 'any' },
+  logoutEverywhere: {
+    method: 'POST',
+    path: 'logout-everywhere',
+    summary: 'End all sessions of the user',
+    token: 'access',
+  },
+  session: {
+    method: 'GET',
+    path: 'session',
+    summary: 'The current session',
+    token: 'access',
+    answer: object({ session: SESSION }),
+  },
+  sessions: {
+    method: 'GET',
+    path: 'sessions',
+    summary: 'The sessions of the user, newest first',
+    token: 'access',
+    parameters: PAGE,
+    answer: object({ sessions: { type: 'array', items: LISTED }, next: { ...text, nullable: true } }),
+    refusals: { 400: 'limit or before is invalid' },
+  },
+  endSession: {
+    method: 'DELETE',
+    path: 'sessions/{id}',
+    summary: 'End a session of the user',
+    token: 'access',
+    parameters: [ID],
+    refusals: { 404: 'The user has no such session' },
+  },
+  endOtherSessions: {
+    method: 'DELETE',
+    path: 'sessions',
+    summary: 'End the other sessions of the user',
+    token: 'access',
+    answer: object({ ended: { type: 'integer', minimum: 0 } }),
+    refusals: { 404: 'The token belongs to no session' },
+  },
+  stepUp: {
+    method: 'POST',
+    path: 'step-up',
+    summary: 'Confirm the credentials, for a fresh access token',
+    token: 'refresh',
+    takesCredentials: true,
+    answer: TOKENS,
+  },
+}
+
+const CREDENTIAL_REFUSALS = {
+  400: 'The body is invalid',
+  401: 'The credentials are wrong',
+  413: 'The body is too large',
+  415: 'The body is not application/json',
+  429: 'Too many attempts',
+} as const
+
+const SUPERSEDED =
+  'A newer refresh token of the session was used just now: send the request again, with that one'
+
+function describeRoute(tokens: DescribedManager, name: string, route: Route): DescribedRoute {
+  const { method, path, summary, parameters, answer } = route
+  const { config } = tokens
+  const error = { 'application/json': { schema: toErrorSchema(tokens) } }
+  const refusals = Object.entries(listRefusals(tokens, route)).map(([status, description]) => [
+    status,
+    { description, content: error },
+  ])
+  const success =
+    answer === undefined
+      ? { 204: { description: 'Done' } }
+      : { 200: { description: 'Success', content: { 'application/json': { schema: answer } } } }
+  const required = route.token === undefined ? [] : securityRequirements(config, method, route.token)
+  const operation: OpenApiOperation = {
+    operationId: name,
+    summary,
+    // An empty requirement is one that every request meets.
+    security: route.token === 'any' ? [{}, ...required] : required,
+    ...(parameters !== undefined && { parameters }),
+    ...(route.takesCredentials === true && {
+      requestBody: { required: true, content: { 'application/json': { schema: CREDENTIALS } } },
+    }),
+    responses: { ...success, ...(Object.fromEntries(refusals) as OpenApiOperation['responses']) },
+  }
+  return { method, path, operation }
+}
+
+function listRefusals({ config }: DescribedManager, route: Route): Readonly<Record<number, string>> {
+  const { method, token, takesCredentials } = route
+  const hasCsrf = config.hasLocation('cookies') && config.JWT_COOKIE_CSRF_PROTECT && method !== 'GET'
+  return {
+    ...(hasCsrf &&
+      token !== undefined &&
+      describeCodes(['CSRF_MISSING', 'CSRF_MISMATCH'], 'The CSRF value is wrong')),
+    ...(takesCredentials === true && CREDENTIAL_REFUSALS),
+    ...(token !== undefined &&
+      token !== 'any' &&
+      describeCodes(['TOKEN_MISSING'], 'The token is missing or was rejected')),
+    ...(token === 'refresh' && describeCodes(['REFRESH_SUPERSEDED'], SUPERSEDED)),
+    ...route.refusals,
+    ...describeCodes(['REVOCATION_UNAVAILABLE'], 'The store is unavailable'),
+  }
+}
+
+function describeCodes(codes: readonly TokenErrorCode[], description: string): Record<number, string> {
+  return Object.fromEntries(codes.map((code) => [statusOf(code), description]))
+}
+
+function toErrorSchema({ config, formatError }: DescribedManager): OpenApiSchema {
+  // The application decides what is in it.
+  if ((formatError ?? null) !== null) return { type: 'object', additionalProperties: true }
+  const properties = { [config.JWT_ERROR_MESSAGE_KEY]: text, code: text, error_type: text }
+  return object(properties, ['error_type'])
+}

@@ -1,0 +1,163 @@
+import { ConfigurationError } from '../../errors.js'
+import { coversPath } from '../../requests/set-cookies.js'
+import type { TokenConfig } from '../../config/config.js'
+import type { DescribeUser } from '../../sessions/describe-user.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import { type Duration, parseDuration } from '../../time.js'
+import { assertPath } from '../shared/route-path.js'
+
+/** What a client sends to log in, as it came: the application checks every type. */
+export type Credentials = Readonly<Record<string, unknown>>
+
+/** What `logIn` finds: the claims of the user, `null` for wrong credentials, or a response of the application's own. */
+export type LoginResult<Input extends object> = ({ readonly uid: string } & Input) | Response | null
+
+/** One attempt to log in or to step up. */
+export interface LoginAttempt {
+  readonly route: 'login' | 'step-up'
+  /** The client's address as `clientIp` of the manager reads it; `null` where it is not known. */
+  readonly ip: string | null
+  /** The user of a step-up, by the refresh token: whatever name the credentials have. `null` for a log-in. */
+  readonly sub: string | null
+  readonly credentials: Credentials
+  readonly request: Request
+}
+
+/** How an attempt ended: `response` is one of the application's own, for a second factor for example. */
+export type LoginOutcome = 'success' | 'failure' | 'response'
+
+/** Where a rate limiter is asked and told. */
+export interface LoginRateLimit {
+  /** Called before `logIn`. The number of seconds after which the client may try again, or nothing to let it try now. */
+  before(attempt: LoginAttempt): Promise<number | null | undefined> | number | null | undefined
+  /** Called when it is known whether the user may log in, unless `logIn` has thrown. */
+  after?(attempt: LoginAttempt, outcome: LoginOutcome): Promise<void> | void
+}
+
+/** What the session routes are built from; `Input` are the claims of the manager, `Known` those that tokens have. */
+export interface SessionRoutesOptions<Input extends object, Known = Input> {
+  /** The application's own check of credentials. It should take as long for an unknown user as for a known one. */
+  logIn(credentials: Credentials, request: Request): Promise<LoginResult<Input>> | LoginResult<Input>
+  /** Where the routes are. Default `/auth`. */
+  readonly path?: string
+  /**
+   * Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. Registered at the
+   * manager, so that it counts for every refresh: as an option here for users who are known where the routes are made.
+   */
+  readonly describeUser?: DescribeUser<Input, Known>
+  readonly rateLimit?: LoginRateLimit
+  /** How long sessions last that are remembered, and those that are not, instead of `JWT_REFRESH_TOKEN_EXPIRES`. */
+  readonly remember?: RememberLifetimes
+  /** The most sessions that a user may have at once, the new one included. */
+  readonly maxSessions?: number
+  /** What becomes of a log-in that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
+  readonly whenFull?: 'endOldest' | 'refuse'
+}
+
+/** How long sessions last, by what the user chose at the log-in. */
+export interface RememberLifetimes {
+  /** With "remember me". */
+  readonly remembered?: Duration
+  /** Without it. */
+  readonly session?: Duration
+}
+
+/** The names of `SessionRoutesOptions`. */
+export const ROUTE_OPTIONS: OptionNames<SessionRoutesOptions<object>> = {
+  logIn: true,
+  path: true,
+  describeUser: true,
+  rateLimit: true,
+  remember: true,
+  maxSessions: true,
+  whenFull: true,
+}
+/** What other names for them mean. */
+export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
+  login: 'logIn',
+  authenticate: 'logIn',
+  prefix: 'path',
+  pairOptions: 'describeUser',
+  claimsOnRefresh: 'describeUser',
+  clientIp: 'new TokenManager({ clientIp })',
+  readIp: 'new TokenManager({ clientIp })',
+  formatError: 'new TokenManager({ formatError })',
+}
+const FUNCTIONS = ['logIn', 'describeUser'] as const
+
+// Whatever the types of the claims are.
+type RouteFunctions = Pick<
+  SessionRoutesOptions<never>,
+  'path' | 'rateLimit' | 'remember' | 'maxSessions' | 'whenFull'
+> & {
+  readonly [Name in (typeof FUNCTIONS)[number]]?: unknown
+}
+
+/** Throws `TypeError` for options that no routes can be made with. */
+export function assertRouteOptions(options: RouteFunctions): void {
+  assertOptions('createSessionRoutes()', options, ROUTE_OPTIONS, MEANT_OPTIONS)
+  for (const name of FUNCTIONS) {
+    const isAbsent = options[name] === undefined && name !== 'logIn'
+    if (!isAbsent && typeof options[name] !== 'function') throw new TypeError(`${name} must be a function`)
+  }
+  if (options.rateLimit !== undefined) assertRateLimit(options.rateLimit)
+  if (options.path !== undefined) assertPath(options.path)
+  if (options.remember !== undefined) assertLifetimes(options.remember)
+  assertLimit(options)
+}
+
+function assertLifetimes(remember: RememberLifetimes): void {
+  assertOptions('remember', remember, { remembered: true, session: true })
+  for (const [name, lifetime] of Object.entries(remember) as [string, Duration | undefined][]) {
+    const seconds = lifetime === undefined ? 1 : parseDuration(lifetime)
+    if (Number.isSafeInteger(seconds) && seconds >= 1) continue
+    throw new TypeError(`${name} of remember must be a whole number of seconds, at least 1`)
+  }
+}
+
+function assertLimit({ maxSessions, whenFull }: RouteFunctions): void {
+  if (maxSessions !== undefined && !(Number.isSafeInteger(maxSessions) && maxSessions >= 1)) {
+    throw new TypeError('maxSessions must be a whole number, at least 1')
+  }
+  if (whenFull === undefined) return
+  if (whenFull !== 'endOldest' && whenFull !== 'refuse')
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  // Alone it would limit nothing, without a word.
+  if (maxSessions === undefined) throw new TypeError('whenFull needs maxSessions')
+}
+
+function assertRateLimit(rateLimit: LoginRateLimit): void {
+  const { before, after } = (rateLimit ?? {}) as Partial<LoginRateLimit>
+  // Not assertOptions: a limiter may be an instance of a class, with members of its own.
+  if (typeof before !== 'function') throw new TypeError('rateLimit must have a function before()')
+  if (after !== undefined && typeof after !== 'function') {
+    throw new TypeError('after() of rateLimit must be a function')
+  }
+}
+
+/** Throws `ConfigurationError` for a manager whose sessions these routes could not serve. */
+export function assertManager(
+  tokens: { readonly config: TokenConfig; readonly keyId: string | null; readonly keepsSessions: boolean },
+  path: string,
+): void {
+  if (typeof tokens?.config?.hasLocation !== 'function') {
+    throw new TypeError('createSessionRoutes() takes a TokenManager and options')
+  }
+  if (!tokens.keepsSessions) {
+    throw new ConfigurationError(
+      'createSessionRoutes needs a store that keeps sessions: new TokenManager({ config, revocation: store })',
+    )
+  }
+  if (tokens.keyId === null) {
+    throw new ConfigurationError(
+      'createSessionRoutes needs a manager that creates tokens: set JWT_PRIVATE_KEY',
+    )
+  }
+  for (const type of ['access', 'refresh'] as const) {
+    const field = type === 'access' ? 'JWT_ACCESS_COOKIE_PATH' : 'JWT_REFRESH_COOKIE_PATH'
+    if (!tokens.config.hasLocation('cookies', type) || coversPath(tokens.config[field], `${path}/`)) continue
+    throw new ConfigurationError(
+      `${field} '${tokens.config[field]}' does not cover the session routes at ${path}: browsers would not send the cookie`,
+    )
+  }
+}

@@ -1,0 +1,161 @@
+import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
+import type { TokenConfig } from '../config/config.js'
+import { isTooLate } from './refresh.js'
+import { readCookieHeader, type RequestToken, replaceCookies } from '../http/read-token.js'
+import { type RequestSource, toRequestView } from '../http/request-source.js'
+import type { RequestView } from '../http/view.js'
+import type { RefreshedTokens } from '../revocation/session-options.js'
+import { createRefreshed, type ImplicitRefresh, readCookieName } from '../http/refreshed-response.js'
+import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from '../requests/set-cookies.js'
+
+/** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
+export interface RefreshingManager {
+  readonly config: TokenConfig
+  refresh(source: RequestSource): Promise<RefreshedTokens>
+  getTokenFromRequest(
+    request: RequestSource,
+    options?: { readonly type?: 'access' | 'refresh' },
+  ): Promise<RequestToken | null>
+  verifyTokenWithoutRevocation(token: string): object
+}
+
+/**
+ * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is good, so that the request
+ * goes on with new tokens. `null` when there was nothing to do.
+ *
+ * A session that is over, or whose user `describeUser` refuses, is not refreshed: the request goes on without it, and
+ * the headers delete what is left of it. A request whose refresh token was just superseded goes on without the session
+ * too, but its cookies stay: the browser has newer ones, or gets them soon. A request whose refresh token is
+ * refused for another reason, a missing CSRF value for example, goes on as it came. Rejects when the store or the signer
+ * is unavailable, or `describeUser` throws: a request must not count as logged out for that.
+ */
+export async function refreshImplicitly(
+  tokens: RefreshingManager,
+  request: RequestSource,
+): Promise<ImplicitRefresh | null> {
+  return refreshView(tokens, toRequestView(request))
+}
+
+/** What an adapter calls for each request, with the view of its own. */
+export function createImplicitRefresh(
+  tokens: RefreshingManager,
+): (view: RequestView) => Promise<ImplicitRefresh | null> {
+  assertImplicitRefresh(tokens)
+  return (view) => refreshView(tokens, view)
+}
+
+async function refreshView(tokens: RefreshingManager, view: RequestView): Promise<ImplicitRefresh | null> {
+  const cookieHeader = readCookieHeader(view)
+  if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
+  let made: RefreshedTokens
+  try {
+    made = await tokens.refresh(view)
+  } catch (error) {
+    if (!isTokenError(error) || UNAVAILABLE.includes(error.code)) throw error
+    const isSuperseded = error.code === 'REFRESH_SUPERSEDED'
+    if (!isSuperseded && !isOver(error.code)) return null
+    const deletions = unsetCookies(tokens)
+    return createRefreshed(isSuperseded ? [] : deletions, replace(view, cookieHeader, deletions))
+  }
+  const cookies = toCookies(tokens, made)
+  return createRefreshed(cookies, replace(view, cookieHeader, cookies), () => isTooLate(made))
+}
+
+function toCookies(
+  tokens: Pick<RefreshingManager, 'config'>,
+  { accessToken, refreshToken }: RefreshedTokens,
+): string[] {
+  const { config } = tokens
+  return [
+    ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, accessToken) : []),
+    ...(config.hasLocation('cookies', 'refresh') ? setRefreshCookies(tokens, refreshToken) : []),
+  ]
+}
+
+/** Throws `ConfigurationError` where a browser would not send the refresh cookie with the requests of pages. */
+export function assertImplicitRefresh({ config }: Pick<RefreshingManager, 'config'>): void {
+  if (!config.hasLocation('cookies', 'access') || !config.hasLocation('cookies', 'refresh')) {
+    throw new ConfigurationError("An implicit refresh needs cookies: add 'cookies' to JWT_TOKEN_LOCATION")
+  }
+  const { JWT_ACCESS_COOKIE_PATH: access, JWT_REFRESH_COOKIE_PATH: refresh } = config
+  if (coversPath(refresh, access)) return
+  throw new ConfigurationError(
+    `An implicit refresh needs the refresh cookie wherever the access cookie is sent: JWT_REFRESH_COOKIE_PATH is ` +
+      `${refresh}, JWT_ACCESS_COOKIE_PATH is ${access}`,
+  )
+}
+
+type AnyRefreshing = Pick<
+  RefreshingManager,
+  'config' | 'getTokenFromRequest' | 'verifyTokenWithoutRevocation'
+>
+
+async function needsRefresh(tokens: AnyRefreshing, view: RequestView): Promise<boolean> {
+  const access = await readQuietly(tokens, view, 'access')
+  // A token in a header or a body is that of a program, which refreshes by itself.
+  if (access !== null && access.location !== 'cookies') return false
+  if (access !== null && !isExpired(tokens, access.token)) return false
+  const refresh = await readQuietly(tokens, view, 'refresh')
+  return refresh?.location === 'cookies'
+}
+
+// What cannot be read is for the dependencies of the route to refuse.
+async function readQuietly(
+  tokens: AnyRefreshing,
+  view: RequestView,
+  type: 'access' | 'refresh',
+): Promise<RequestToken | null> {
+  try {
+    return await tokens.getTokenFromRequest(view, { type })
+  } catch (error) {
+    if (isTokenError(error)) return null
+    throw error
+  }
+}
+
+function isExpired(tokens: AnyRefreshing, token: string): boolean {
+  try {
+    tokens.verifyTokenWithoutRevocation(token)
+    return false
+  } catch (error) {
+    if (isTokenError(error)) return error.code === 'TOKEN_EXPIRED'
+    throw error
+  }
+}
+
+const UNAVAILABLE: readonly TokenErrorCode[] = ['REVOCATION_UNAVAILABLE', 'KEYS_UNAVAILABLE']
+const OVER: readonly TokenErrorCode[] = [
+  'TOKEN_EXPIRED',
+  'TOKEN_REVOKED',
+  'REFRESH_TOKEN_REUSED',
+  'SUBJECT_NOT_FOUND',
+]
+
+// A token that is refused for another reason may still be good elsewhere: for an application under the same names, or
+// once a clock is right again.
+function isOver(code: string): boolean {
+  return (OVER as readonly string[]).includes(code)
+}
+
+// Applies `Set-Cookie` values to the cookies of a request, and returns its new `Cookie` header.
+function replace(view: RequestView, header: string, cookies: readonly string[]): string {
+  const cookieHeader = toCookieHeader(header, cookies)
+  replaceCookies(view, cookieHeader)
+  return cookieHeader
+}
+
+// What a browser would send next: the cookies of the header, with those that are set and without those that are deleted.
+function toCookieHeader(header: string, setCookies: readonly string[]): string {
+  const changed = new Map(
+    setCookies.map((cookie) => {
+      const name = readCookieName(cookie)
+      return [name, (cookie.split(';', 1)[0] as string).slice(name.length + 1)]
+    }),
+  )
+  const kept = header
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim() ?? ''))
+  const added = [...changed].filter(([, value]) => value !== '').map(([name, value]) => `${name}=${value}`)
+  return [...kept, ...added].join('; ')
+}

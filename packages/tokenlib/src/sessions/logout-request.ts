@@ -1,0 +1,221 @@
+import { CsrfError, isTokenError, TokenDecodeError } from '../errors.js'
+import { assertClaims, type ClaimRules, type TokenPayload, type TokenType } from '../tokens/payload.js'
+import type { EventOrigin } from '../events.js'
+import { readCookieValues } from '../http/credentials.js'
+import { assertCsrf, isFromOrigin } from '../http/csrf.js'
+import {
+  readCookieHeader,
+  type ReadingRules,
+  readToken,
+  RequestToken,
+  type TokenPlace,
+} from '../http/read-token.js'
+import type { RequestView } from '../http/view.js'
+import type { Revoker } from '../revocation/revoker.js'
+import { type Authenticator, reportRejection } from '../requests/authenticate.js'
+import { observeCheck } from '../requests/observe-check.js'
+import { readKnown } from '../requests/revoked-issuers.js'
+import type { VerifiedToken } from '../requests/verified-tokens.js'
+
+/** Ends the session of every genuine token in a request; returns the claims of the first one, or `null` for none. */
+export function logoutRequest(
+  authenticator: Authenticator,
+  revoker: Revoker,
+  view: RequestView,
+  origin: EventOrigin,
+): Promise<TokenPayload | null> {
+  return observeCheck(authenticator.observers, {
+    kind: 'logout',
+    run: () => endSessions(authenticator, revoker, view, origin),
+    readSubject: ({ sub }) => sub,
+  })
+}
+
+async function endSessions(
+  authenticator: Authenticator,
+  revoker: Revoker,
+  view: RequestView,
+  origin: EventOrigin,
+): Promise<TokenPayload | null> {
+  const { genuine, unavailable } = await readLogoutTokens(authenticator, view)
+  const sessions = new Map(genuine.map((token) => [token.session, token]))
+  for (const { claims, issuer } of sessions.values()) await revoker.logout(claims, origin, [issuer])
+  // Not before the others are logged out: the keys of one issuer must not keep the sessions of another alive.
+  if (unavailable !== null) {
+    reportRejection(authenticator, unavailable.error, { client: { request: view } })
+    throw unavailable.error
+  }
+  return genuine[0]?.claims ?? null
+}
+
+/** What was found in a request; `unavailable` if a token could not be opened for want of keys. */
+interface LogoutTokens {
+  readonly genuine: readonly GenuineToken[]
+  readonly unavailable: { readonly error: unknown } | null
+}
+
+/**
+ * Every token in a request that may be logged out: genuine ones, expired or revoked or not.
+ *
+ * A log-out must work when the access token has expired, with the refresh token alone, beside tokens that are none, and
+ * a second time. It only takes rights away, so no more is asked than that a token is ours, or of an issuer and for us, and
+ * that the request comes from the application itself.
+ */
+async function readLogoutTokens(authenticator: Authenticator, view: RequestView): Promise<LogoutTokens> {
+  const { reading } = authenticator.settings
+  let genuine: readonly GenuineToken[] = []
+  try {
+    const found = [
+      ...(await findTokens(view, 'access', reading)),
+      ...(await findTokens(view, 'refresh', reading)),
+    ]
+    const lookups = new Set<string>()
+    const opened = await Promise.allSettled(found.map((token) => openToken(authenticator, token, lookups)))
+    genuine = opened.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
+    const failed = opened.find((answer) => answer.status === 'rejected')
+    await assertOwnRequest(view, genuine, reading)
+    return { genuine, unavailable: failed === undefined ? null : { error: failed.reason } }
+  } catch (error) {
+    reportRejection(authenticator, error, { claims: genuine[0]?.claims, client: { request: view } })
+    throw error
+  }
+}
+
+interface GenuineToken {
+  readonly found: RequestToken
+  readonly claims: TokenPayload
+  /** `null` for one of our own. */
+  readonly issuer: string | null
+  /** The session, or the token where it has none, apart from those of other issuers that have the same id. */
+  readonly session: string
+}
+
+// What somebody else may have set beside the real one is tried too, but not without end.
+const MAX_COOKIE_VALUES = 8
+
+// All places, and what cannot be read in one of them does not hide what is in another.
+async function findTokens(
+  view: RequestView,
+  type: TokenType,
+  reading: ReadingRules,
+): Promise<readonly RequestToken[]> {
+  const found: RequestToken[] = []
+  for (const location of reading.locations[type]) {
+    try {
+      found.push(...(await readPlace(view, { type, location }, reading)))
+    } catch (error) {
+      if (!isDecodeError(error)) throw error
+    }
+  }
+  return found
+}
+
+async function readPlace(
+  view: RequestView,
+  place: TokenPlace,
+  reading: ReadingRules,
+): Promise<readonly RequestToken[]> {
+  const { type, location } = place
+  if (location !== 'cookies') {
+    const token = await readToken(view, [place], reading)
+    return token === null ? [] : [token]
+  }
+  const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[type])
+  const csrf = view.header(reading.csrf.headerName[type].toLowerCase())
+  return values
+    .slice(0, MAX_COOKIE_VALUES)
+    .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))
+}
+
+/** The claims of a genuine token, expired or not, or `null`: enough to take its rights away. */
+export async function readRevocableClaims(
+  authenticator: Authenticator,
+  text: string,
+): Promise<TokenPayload | null> {
+  const { settings } = authenticator
+  const opened = await openGenuine(authenticator, settings.reading.toCanonical(text))
+  return readKnown(settings, opened?.claims ?? null)
+}
+
+async function openToken(
+  authenticator: Authenticator,
+  found: RequestToken,
+  lookups: Set<string>,
+): Promise<GenuineToken | null> {
+  const opened = await openGenuine(authenticator, found.token, lookups)
+  if (opened === null) return null
+  const { claims, source } = opened
+  // A header or query has one place for both types; cookies and bodies have a name for each.
+  const isNamed = found.location === 'cookies' || found.location === 'json'
+  if (isNamed && claims.type !== found.type) return null
+  const { issuer } = source
+  const { sid, jti } = claims
+  return { found, claims, issuer, session: JSON.stringify([issuer, sid ?? null, sid === undefined && jti]) }
+}
+
+async function openGenuine(
+  { verifier, now }: Authenticator,
+  token: string,
+  lookups?: Set<string>,
+): Promise<VerifiedToken | null> {
+  try {
+    await verifier.loadCertainKeys(token, now(), lookups)
+    const opened = verifier.open(token, now(), true)
+    const { claims, source } = opened
+    if (source.issuer !== null) assertClaims(claims, toAddressRules(source.rules), now() / 1000)
+    return opened
+  } catch (error) {
+    if (isDecodeError(error)) return null
+    throw error
+  }
+}
+
+// What an issuer has made for another application is no business of ours. Nothing else matters: a token that is not valid
+// yet would be accepted later.
+function toAddressRules(rules: ClaimRules): ClaimRules {
+  return { ...rules, leeway: Infinity, maxAge: null, requiredClaims: [] }
+}
+
+// No page of another site can send a header or a JSON body to us, nor a CSRF value; it can send a query, and the browser
+// adds cookies. Every cookie token needs its CSRF value, whatever the method, or belongs to a session whose other token
+// has it.
+async function assertOwnRequest(
+  view: RequestView,
+  genuine: readonly GenuineToken[],
+  reading: ReadingRules,
+): Promise<void> {
+  if (genuine.every(({ found }) => found.location === 'query')) assertNotCrossSite(view, reading)
+  const proved = new Set<string>()
+  const refused: { readonly session: string | null; readonly error: unknown }[] = []
+  for (const { found, claims, session } of genuine.filter((token) => token.found.location === 'cookies')) {
+    try {
+      await assertCsrf(toUnsafe(view), found, claims, reading)
+      proved.add(session)
+    } catch (error) {
+      refused.push({ session: claims.sid === undefined ? null : session, error })
+    }
+  }
+  for (const { session, error } of refused) {
+    if (session === null || !proved.has(session)) throw error as Error
+  }
+}
+
+// A request without tokens is answered with the deletion of cookies, which a browser may take from a request that another
+// site has started (Fetch §2.2.2: no page can change these headers).
+function assertNotCrossSite(view: RequestView, { locations, csrf }: ReadingRules): void {
+  const usesCookies = locations.access.includes('cookies') || locations.refresh.includes('cookies')
+  if (!usesCookies || !csrf.protect) return
+  const site = view.header('sec-fetch-site')
+  const isBrowser = site !== null || view.header('origin') !== null
+  const isOwn = csrf.origins.length > 0 ? isFromOrigin(view, csrf.origins) : site !== 'cross-site'
+  if (isBrowser && !isOwn) throw new CsrfError('The request comes from another origin')
+}
+
+// A log-out changes something, also by GET: an empty method needs a CSRF value.
+function toUnsafe(view: RequestView): RequestView {
+  return { method: '', url: view.url, header: (name) => view.header(name), body: () => view.body() }
+}
+
+function isDecodeError(error: unknown): boolean {
+  return isTokenError(error) && error instanceof TokenDecodeError
+}

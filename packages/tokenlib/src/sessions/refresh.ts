@@ -1,0 +1,145 @@
+import type { CreateTokenOptions } from '../tokens/create.js'
+import { type TokenPayload, extraClaims } from '../tokens/payload.js'
+import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
+import { assertOptions } from '../options.js'
+import { settleQuietly } from '../promises.js'
+import { type RequestSource, toRequestView } from '../http/request-source.js'
+import type { StoreConnection } from '../revocation/connect-store.js'
+import { REFRESH_OPTIONS, type RefreshedTokens, type RefreshOptions } from '../revocation/session-options.js'
+import type { Sessions } from '../revocation/sessions.js'
+import { monotonicNow } from '../time.js'
+import {
+  type Authenticator,
+  authenticateToken,
+  findingsOf,
+  findToken,
+  reportRejection,
+} from '../requests/authenticate.js'
+import type { PlannedTokens, UserDescriber } from './describe-user.js'
+import { observeCheck } from '../requests/observe-check.js'
+import type { TokenMaker } from './token-maker.js'
+import { compilePolicy, OWN } from '../requests/policy.js'
+
+/** What a refresh works with. */
+export interface RefreshParts {
+  readonly authenticator: Authenticator
+  readonly maker: TokenMaker
+  readonly store: StoreConnection
+  readonly sessions: Sessions
+  readonly users: UserDescriber
+}
+
+/** New tokens for the refresh token in a request, or for a token itself. */
+export function refreshPair(
+  parts: RefreshParts,
+  source: RequestSource | string,
+  options: RefreshOptions,
+): Promise<RefreshedTokens> {
+  return observeCheck(parts.authenticator.observers, {
+    kind: 'refresh',
+    run: () => rotatePair(parts, source, options),
+    readSubject: () => null,
+  })
+}
+
+/**
+ * Whether it is too late to send new tokens: the client may have newer ones by now, and these would replace them. If they
+ * are not sent, the client's refresh token still works.
+ */
+export function isTooLate(made: RefreshedTokens): boolean {
+  return monotonicNow() > (deadlines.get(made) ?? Number.POSITIVE_INFINITY)
+}
+
+const deadlines = new WeakMap<RefreshedTokens, number>()
+
+async function rotatePair(
+  { authenticator, maker, store, sessions, users }: RefreshParts,
+  source: RequestSource | string,
+  refreshOptions: RefreshOptions,
+): Promise<RefreshedTokens> {
+  assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
+  if (source === null) {
+    throw new TypeError(
+      'refresh() takes a request or a refresh token. After a refresh with refreshToken: null, use the token sent before',
+    )
+  }
+  const { access, ...client } = refreshOptions
+  const { settings } = authenticator
+  const policy = {
+    ...compilePolicy({ type: 'refresh', issuer: [OWN] }, settings.reading.locations),
+    isRotation: true,
+  }
+
+  const view = typeof source === 'string' ? undefined : toRequestView(source)
+  const found = view === undefined ? null : await findToken(authenticator, view, policy)
+  const token = found === null ? (source as string) : found.token
+  const origin = view === undefined || found === null ? null : { view, found }
+  const verified = await authenticateToken(authenticator, token, policy, origin)
+
+  // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
+  // requests of every tab that read the old one just before the refresh.
+  const { csrf, remember } = verified.claims
+  const carried = { csrf, remember }
+  const from = { ...(view && { request: view }), ...client }
+  const findings = findingsOf(authenticator, token, view)
+  const presented = findings.presented
+  // A failure in here costs nothing, whether or not the session has advanced: the token can be sent again.
+  const rotate = async (): Promise<RefreshedTokens> => {
+    await presented
+    const { input, options } = await describe()
+    const sendBy = monotonicNow() + settings.sendWithinMs
+    const session = await sessions.rotate(verified, from)
+    // Again: a key that was revoked since the check must not live on in a pair that another key signs.
+    if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
+    const made =
+      session.lineage === undefined
+        ? await maker.signAccess(input, options, session, carried)
+        : await maker.signPair(input, options, session, carried)
+    session.report()
+    deadlines.set(made, sendBy)
+    return made
+  }
+  const describe = async (): Promise<PlannedTokens> => {
+    const planned = toPlan(verified.claims, settings.identityClaim, access)
+    const { sid, gen } = verified.claims
+    // A token of no session: the rotation refuses it.
+    if (sid === undefined || gen === undefined) return planned
+    try {
+      return await users.describe(planned, 'refresh')
+    } catch (error) {
+      if (!(error instanceof SubjectNotFoundError)) throw error
+      const origin = { actor: null, note: null, ...authenticator.clients.readQuietly(from) }
+      await store.revoker.revokeSessions([sid], verified.claims.sub, origin)
+      throw error
+    }
+  }
+  // Other dependencies of the request share the outcome of the rotation.
+  const tokens = rotate()
+  findings.presented = settleQuietly(tokens.then(() => undefined))
+  try {
+    return await tokens
+  } catch (error) {
+    reportRejection(authenticator, error, { claims: verified.claims, client: from })
+    throw error
+  }
+}
+
+// What the tokens say, if nobody describes the user.
+function toPlan(
+  claims: TokenPayload,
+  identityClaim: string,
+  access: CreateTokenOptions | undefined,
+): PlannedTokens {
+  const extras: Record<string, unknown> = { ...extraClaims(claims) }
+  delete extras[identityClaim]
+  const { sub: uid, scopes, aud, iss } = claims
+  return {
+    input: { ...extras, uid },
+    options: {
+      ...(scopes !== undefined && { scopes }),
+      ...(aud !== undefined && { audience: aud }),
+      ...(iss !== undefined && { issuer: iss }),
+      ...(access && { access }),
+    },
+  }
+}

@@ -1,0 +1,255 @@
+import {
+  type CarriedClaims,
+  type ClaimsInput,
+  type CreateTokenOptions,
+  createClaims,
+  type SessionClaims,
+  TOKEN_OPTIONS,
+  toExpiry,
+} from '../tokens/create.js'
+import { assertSerializable } from '../tokens/extra-claims.js'
+import { createId, createTimedId, type RandomBytes } from '../tokens/ids.js'
+import type { TokenType } from '../tokens/payload.js'
+import { toBase64url } from '../encoding.js'
+import { isJsonObject, isWithinJsonLimits } from '../json.js'
+import { ConfigurationError } from '../errors.js'
+import type { TokenEmitter } from '../events.js'
+import type { BoundKey } from '../tokens/algorithms.js'
+import { encodeHeader, measureCompact, signCompact } from '../tokens/compact.js'
+import { type SigningKey, signCompactAsync } from '../tokens/external-signer.js'
+import { assertOptions } from '../options.js'
+import { FOREVER } from '../revocation/revocation.js'
+import type { PairTokenOptions, RefreshedTokens, TokenPair } from '../revocation/session-options.js'
+import { type Clock, toEpochSeconds } from '../time.js'
+import type { Settings } from '../config/settings.js'
+
+/** Makes tokens. */
+export interface TokenMaker {
+  /** `ConfigurationError` where the key signs asynchronously. */
+  createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
+  /** With every key; `KeysUnavailableError` when a signer fails. */
+  createTokenAsync(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): Promise<string>
+  /** Both tokens carry what is carried over; without a CSRF value among it, they share a new one. */
+  createPair(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    carried: CarriedClaims,
+  ): TokenPair
+  /** With every key, both signatures at the same time; `KeysUnavailableError` when a signer fails. */
+  signPair(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    carried: CarriedClaims,
+  ): Promise<TokenPair>
+  /** The same without a refresh token. */
+  signAccess(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    session: SessionClaims,
+    carried: CarriedClaims,
+  ): Promise<RefreshedTokens>
+  /** Rejects with `KeysUnavailableError` if the signer failed the last time and fails again. */
+  assertSignerAvailable(): Promise<void>
+  /** Rejects with `KeysUnavailableError` unless an async signer signs a text of so many characters now. */
+  probeSigner(length: number): Promise<void>
+  /** A session that is in no store. */
+  startSession(): SessionClaims
+  /** Throws for claims or options that no pair can be made of. */
+  planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): PairPlan
+}
+
+/** What is known of a pair before its session is opened. */
+export interface PairPlan {
+  /** When its session would end; epoch seconds, `null` for never. */
+  readonly endsAt: number | null
+  /** How many characters have to be signed at most for one of its tokens. */
+  readonly inputLength: number
+}
+
+/** What a maker works with. */
+export interface TokenMakerOptions {
+  readonly settings: Settings
+  readonly now: Clock
+  readonly random: RandomBytes
+  readonly emit: TokenEmitter['emit']
+  /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
+  startToken(at: number): number
+  /** Called with the expiry of each token without a session in a store: epoch seconds, or `null` for never. */
+  onExpiry(expiresAt: number | null): void
+}
+
+/** A maker for one configuration. */
+export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
+  const { settings, now, random, emit } = parts
+  const { creation, keys, maxTokenLength } = settings
+  // The same for every token of a type and a key without headers of its own.
+  const last: { [Type in TokenType]?: { readonly key: BoundKey; readonly header: string } } = {}
+
+  const toHeader = (type: TokenType, key: BoundKey, headers: CreateTokenOptions['headers']): string => {
+    const { typ } = creation[type]
+    if (headers === undefined) {
+      const known = last[type]
+      if (known?.key === key) return known.header
+      const header = encodeHeader(key, typ)
+      last[type] = { key, header }
+      return header
+    }
+    if (!isJsonObject(headers)) throw new TypeError('headers must be an object')
+    for (const [name, value] of Object.entries(headers)) assertSerializable(name, value)
+    return encodeHeader(key, typ, headers)
+  }
+
+  // A user of ours must not be taken for one of an issuer.
+  const assertOwnSubject = (uid: string): void => {
+    for (const { issuer, subjectPrefix } of settings.issuers.values()) {
+      if (subjectPrefix !== '' && uid.startsWith(subjectPrefix)) {
+        throw new TypeError(
+          `uid begins with ${JSON.stringify(subjectPrefix)}, the subjectPrefix of issuer ${issuer}`,
+        )
+      }
+    }
+  }
+
+  // The claims of a token, and what is to be signed; throws for a token that our own verifier would reject for its size.
+  const prepare = (
+    type: TokenType,
+    input: ClaimsInput,
+    options: CreateTokenOptions,
+    session: SessionClaims | null,
+  ): UnsignedToken => {
+    const at = now()
+    const start = session === null ? parts.startToken(at) : at
+    const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
+    if (settings.issuers.has(claims['iss'] as string)) {
+      throw new TypeError(
+        'issuer is one of the issuers of this manager: only that issuer can make such a token',
+      )
+    }
+    assertOwnSubject(input.uid)
+    const text = JSON.stringify(claims)
+    if (!isWithinJsonLimits(text)) throw new TypeError('The claims have too many members')
+    const key = keys.signingKey(at)
+    if (key === null) throw new ConfigurationError(keys.explainMissingKey(at))
+    const signingInput = `${toHeader(type, key, options.headers)}.${toBase64url(text)}`
+    const length = measureCompact(key, signingInput)
+    if (length <= maxTokenLength) return { type, sub: input.uid, session, key, claims, signingInput }
+    throw new TypeError(
+      `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
+    )
+  }
+
+  const preparePair = (
+    input: ClaimsInput,
+    { access, refresh, ...shared }: PairTokenOptions,
+    opened: SessionClaims,
+    { csrf = createId(random), remember }: CarriedClaims,
+  ): readonly [UnsignedToken, UnsignedToken] => {
+    const session = { ...opened, csrf, remember }
+    return [
+      prepare('access', input, mergeOptions(shared, access), session),
+      prepare('refresh', input, mergeOptions(shared, refresh), session),
+    ]
+  }
+
+  // Once a token is signed, and before anybody gets it.
+  const report = ({ type, sub, session, claims }: UnsignedToken): void => {
+    const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
+    if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
+    emit('issued', () => ({ type, sub, jti, sid: session?.sid ?? null, expiresAt }))
+  }
+
+  const sign = (token: UnsignedToken): string => {
+    const { key, signingInput, type } = token
+    if (key.external !== null) {
+      const method = type === 'access' ? 'createAccessTokenAsync()' : 'createRefreshTokenAsync()'
+      throw new ConfigurationError(
+        `The key ${JSON.stringify(key.kid)} signs asynchronously: use ${method} or createTokenPair()`,
+      )
+    }
+    const signed = signCompact(key, signingInput)
+    report(token)
+    return signed
+  }
+
+  return {
+    createToken(type, input, options = {}) {
+      const method = type === 'access' ? 'createAccessToken()' : 'createRefreshToken()'
+      assertOptions(method, options, TOKEN_OPTIONS)
+      return sign(prepare(type, input, options, null))
+    },
+    async createTokenAsync(type, input, options = {}) {
+      const method = type === 'access' ? 'createAccessTokenAsync()' : 'createRefreshTokenAsync()'
+      assertOptions(method, options, TOKEN_OPTIONS)
+      const token = prepare(type, input, options, null)
+      const signed = await signCompactAsync(token.key, token.signingInput)
+      report(token)
+      return signed
+    },
+    startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
+    createPair(input, options, opened, carried) {
+      const [access, refresh] = preparePair(input, options, opened, carried)
+      return { accessToken: sign(access), refreshToken: sign(refresh), tokenType: 'bearer' }
+    },
+    async signPair(input, options, opened, carried) {
+      const pair = preparePair(input, options, opened, carried)
+      const [accessToken, refreshToken] = await Promise.all([
+        signCompactAsync(pair[0].key, pair[0].signingInput),
+        signCompactAsync(pair[1].key, pair[1].signingInput),
+      ])
+      pair.forEach(report)
+      return { accessToken, refreshToken, tokenType: 'bearer' }
+    },
+    async signAccess(input, { access, refresh: _refresh, ...shared }, opened, carried) {
+      const token = prepare('access', input, mergeOptions(shared, access), { ...opened, ...carried })
+      const accessToken = await signCompactAsync(token.key, token.signingInput)
+      report(token)
+      return { accessToken, refreshToken: null, tokenType: 'bearer' }
+    },
+    async assertSignerAvailable() {
+      await keys.signingKey(now())?.external?.assertAvailable()
+    },
+    async probeSigner(length) {
+      await keys.signingKey(now())?.external?.probe(length)
+    },
+    planPair(input, { access = {}, refresh = {}, ...shared }, { csrf = createId(random), remember }) {
+      assertOptions('access', access, TOKEN_OPTIONS)
+      assertOptions('refresh', refresh, TOKEN_OPTIONS)
+      const refreshOptions = mergeOptions(shared, refresh)
+      // The longest possible session claims, so that what passes here can also be created.
+      const session = {
+        sid: createTimedId(now(), random),
+        lineage: LONGEST_LINEAGE,
+        csrf,
+        remember,
+      }
+      const pair = [
+        prepare('access', input, mergeOptions(shared, access), session),
+        prepare('refresh', input, refreshOptions, session),
+      ] as const
+      return {
+        endsAt: toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires),
+        inputLength: Math.max(...pair.map(({ signingInput }) => signingInput.length)),
+      }
+    },
+  }
+}
+
+interface UnsignedToken {
+  readonly type: TokenType
+  readonly sub: string
+  readonly session: SessionClaims | null
+  readonly key: SigningKey
+  readonly claims: Record<string, unknown>
+  readonly signingInput: string
+}
+
+const LONGEST_LINEAGE = { generation: Number.MAX_SAFE_INTEGER, parent: 'x'.repeat(22), issuedAt: FOREVER }
+
+/** Own options over shared ones; an own expiry replaces the shared one, however it is written. */
+export function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {
+  const { expiresIn: _in, expiresAt: _at, ...rest } = shared
+  const hasOwnExpiry = own.expiresIn !== undefined || own.expiresAt !== undefined
+  return hasOwnExpiry ? { ...rest, ...own } : { ...shared, ...own }
+}

@@ -1,0 +1,132 @@
+import { createNonce, systemRandom } from '../tokens/ids.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
+import { FOREVER, type Revocation } from '../revocation/revocation.js'
+import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { withOrigin } from '../revocation/store-origin.js'
+import type { Clock } from '../time.js'
+import { checkServer, createSend, type RedisClient } from './redis/client.js'
+import { revokeLate } from './redis/late-sessions.js'
+import { createNamespace, createSweep, toMember } from './redis/namespace.js'
+import { CLAIM, RESTORE } from './redis/merge-scripts.js'
+import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
+import { createLookup, readFeed, toPosition } from './redis/revocations.js'
+import { createRedisSessions } from './redis/sessions.js'
+import { watchChannel } from './redis/watch.js'
+import { emitWarning } from '../runtime.js'
+
+export type { RedisClient } from './redis/client.js'
+
+/** How a Redis store behaves. */
+export interface RedisStoreOptions {
+  /** Stores with the same one share their data; 1 to 64 of the characters A-Z a-z 0-9 . _ - (`tokenlib`). */
+  readonly namespace?: string
+  /** Accept a server that forgets: without an append-only file, or with one that evicts keys. */
+  readonly allowVolatile?: boolean
+  /** Told what could not be checked, and when the store finds its data lost; `process.emitWarning` unless given. */
+  readonly onWarning?: (message: string) => void
+  /** The time, instead of the server's own; for tests. */
+  readonly clock?: Clock
+}
+
+const OPTIONS: OptionNames<RedisStoreOptions> = {
+  namespace: true,
+  allowVolatile: true,
+  onWarning: true,
+  clock: true,
+}
+
+/** How many entries one script looks at while it drops what has ended. */
+const PRUNE_STEPS = 1000
+
+/**
+ * A store in Redis or Valkey, by a client of `ioredis` or `redis` that belongs to you.
+ *
+ * Every revocation and every change of a session is one script on the primary, so that it happens as a whole or not at
+ * all.
+ *
+ * @example
+ * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
+ */
+export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): RevocationStore {
+  assertOptions('createRedisStore()', options, OPTIONS)
+  const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
+  const warn = options.onWarning ?? ((message: string) => emitWarning(message, 'RedisStoreWarning'))
+  const send = createSend(client)
+  const losses = createLossReporter('Redis', warn)
+  const namespace = createNamespace(send, name, { clock, losses })
+  const sweep = createSweep()
+  let checked: Promise<void> | undefined
+
+  const check = (): Promise<void> =>
+    (checked ??= checkServer(send, namespace.key('meta'), allowVolatile, warn).catch((error: unknown) => {
+      checked = undefined
+      throw error
+    }))
+
+  const store = defineStore<RevocationStore>({
+    system: 'redis',
+    async prepare(needs) {
+      losses.listen(needs)
+      await check()
+      await namespace.prepare(needs.longestLifetime)
+    },
+    async revoke(batch) {
+      const members = batch.map(toMember)
+      // The row of a session, and the list of a user: some of them may have to be revoked one by one.
+      const concerned = batch.flatMap(({ kind, id }) =>
+        kind === 'session' ? `s:${id}` : kind === 'user' ? `u:${id}` : [],
+      )
+      const reply = await namespace.run(
+        REVOKE,
+        ['log', 'past', 'marks', ...members.map((member) => `r:${member}`), ...concerned],
+        [createNonce(systemRandom), ...batch.flatMap(toArguments)],
+      )
+      const late = String(reply[5])
+      const ofUsers = (await revokeLate(namespace, reply.slice(6))) ?? reply
+      const last = late === '' ? ofUsers : await sweep(namespace.run, String(reply[0]), late)
+      namespace.recordProgress(last)
+      return { position: toPosition(last), now: Number(reply[4]) }
+    },
+    async claim(batch) {
+      const names = ['log', 'past', 'marks', ...batch.map((entry) => `r:${toMember(entry)}`)]
+      const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
+      const reply = await namespace.run(CLAIM, names, args)
+      namespace.recordProgress(reply)
+      return { isFirst: reply[4] === '1', position: toPosition(reply) }
+    },
+    lookup: createLookup(namespace),
+    async restore(batch) {
+      const names = batch.flatMap((entry) => [
+        `r:${toMember(entry)}`,
+        ...(entry.kind === 'session' ? [`s:${entry.id}`] : []),
+      ])
+      const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
+      namespace.recordProgress(await namespace.run(RESTORE, ['log', 'past', 'marks', ...names], args))
+    },
+    watch: (listener) => watchChannel(client, namespace.key('news'), () => callQuietly(listener)),
+    feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
+    async prune(limit) {
+      let dropped = 0
+      let after = '0'
+      do {
+        const args = [after, PRUNE_STEPS, limit - dropped].map(String)
+        const [gone, next] = await namespace.run(PRUNE, ['log', 'marks'], args)
+        dropped += Number(gone)
+        after = String(next)
+      } while (after !== '0' && dropped < limit)
+      return dropped
+    },
+    sessions: createRedisSessions(namespace),
+    async close() {},
+  })
+  return withOrigin(store, { kind: 'redis', client, namespace: name })
+}
+
+function toArguments(entry: Revocation): string[] {
+  return [toMember(entry), toNumeral(entry.notBefore), toNumeral(entry.until)]
+}
+
+function toNumeral(moment: number): string {
+  return String(Math.min(FOREVER, Math.ceil(moment)))
+}

@@ -1,0 +1,249 @@
+import { createNonce, systemRandom } from '../../tokens/ids.js'
+import { ConfigurationError } from '../../errors.js'
+import { assertKnownLayout, type LossReporter } from '../../revocation/store-rules.js'
+import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
+import { type Clock, createCheckedClock } from '../../time.js'
+import { type Reply, runScript, type Script, type Send } from './client.js'
+import { LAYOUT_VERSION, PREPARE, READ, SWEEP } from './revocation-scripts.js'
+
+/** Runs a script, given the names of its keys and its own arguments. */
+export type Run = (
+  script: Script,
+  names: readonly string[],
+  args: readonly string[],
+) => Promise<readonly Reply[]>
+
+/** The keys of one store, and the history that they belong to. */
+export interface Namespace {
+  /** The name of a key; all of them are in one slot of a cluster. */
+  key(name: string): string
+  /** Remembers how far the history goes, by the answer of a script that wrote to it. */
+  recordProgress(reply: readonly Reply[]): void
+  /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
+  prepare(longestLifetime: number): Promise<void>
+  /** Runs a script with the epoch and the time before its other arguments. */
+  readonly run: Run
+  /** The values of those keys that exist, by index: as the primary has them, in the history that this process knows. */
+  read(keys: readonly string[]): Promise<ReadonlyMap<number, string>>
+}
+
+interface Seen {
+  readonly epoch: string
+  readonly batches: number
+  /** Of the last batch; empty when there was none. */
+  readonly nonce: string
+}
+
+/** More than one loss between a script and its repeat is no accident any more. */
+const ATTEMPTS = 3
+
+/** The keys below a name, by the server's clock unless another is given. */
+export function createNamespace(
+  send: Send,
+  name: string,
+  { clock, losses }: { readonly clock: Clock | undefined; readonly losses: LossReporter },
+): Namespace {
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(name)) {
+    throw new ConfigurationError(
+      'The namespace of a Redis store is 1 to 64 of the characters A-Z a-z 0-9 . _ -',
+    )
+  }
+  const readClock = clock && createCheckedClock(clock)
+  const time = (): string => (readClock === undefined ? '' : String(Math.floor(readClock())))
+  const key = (part: string): string => `{tokenlib:${name}}:${part}`
+  const meta = key('meta')
+  const [epochKey, countKey] = [key('epoch'), key('count')]
+  // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
+  const keys = [meta, ...['epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)]
+  // How far this process has seen a history: its random name, its count of batches, and the nonce of the last one. A
+  // history that has another batch there is not the one that was seen, however long it is by now.
+  let seen: Seen = { epoch: '', batches: 0, nonce: '' }
+  // Not the one of the store, whose walks may wait for `prepare`.
+  const sweep = createSweep()
+  let longest = 0
+  let preparing: Promise<void> | null = null
+  // The history that a loss was reported with: several calls may find the same loss at once.
+  let reported = ''
+  // The moment of a loss that was found, and is not reported yet.
+  let unreported = ''
+
+  // A script without the retries after a loss; what is lost meanwhile, the next call finds.
+  const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
+    const reply = await runScript(send, script, [meta, ...names.map(key)], [toProof(from), time(), ...args])
+    return isList(reply) ? reply : null
+  }
+
+  const prepare = async (): Promise<void> => {
+    let progress: Reply | undefined
+    do {
+      const { epoch, batches, nonce } = seen
+      const isRestored = losses.canRestore() ? '1' : '0'
+      const random = createNonce(systemRandom)
+      const args = [epoch, time(), String(longest), random, meta, String(batches), nonce, isRestored]
+      const reply = (await runScript(send, PREPARE, keys, args).catch(rethrow)) as readonly Reply[]
+      const [revokedBefore, late] = reply.slice(4).map(String)
+      progress = reply[3]
+      unreported = revokedBefore || unreported
+      let found = toSeen(reply)
+      if (late) {
+        const run = async (script: Script, names: readonly string[], rest: readonly string[]) => {
+          const answer = await runOnce(found, script, names, rest)
+          if (answer === null) throw new Error('The data of the Redis store was removed again')
+          return answer
+        }
+        found = toSeen(await sweep(run, found.epoch, late))
+      }
+      // Not before: where revoking was cut short, the next call has to find the loss again.
+      recordProgress(found, true)
+      if (unreported && reported !== found.epoch) {
+        reported = found.epoch
+        losses.report(Number(unreported))
+      }
+      unreported = ''
+    } while (progress === 'more')
+  }
+
+  const prepareOnce = (): Promise<void> => (preparing ??= prepare().finally(() => (preparing = null)))
+
+  const recordProgress = (found: Seen, isVerified: boolean): void => {
+    const isOther = found.epoch !== seen.epoch
+    if (isOther ? !isVerified : found.batches <= seen.batches) return
+    const isFirst = seen.epoch === ''
+    seen = found
+    if (isOther && !isFirst) losses.reportHistory()
+  }
+
+  const retry = async <Answer>(run: () => Promise<Answer | null>): Promise<Answer> => {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const reply = await run()
+      if (reply !== null) return reply
+      await prepareOnce()
+    }
+    throw new Error('The data of the Redis store was removed again and again')
+  }
+
+  return {
+    key,
+    recordProgress: (reply) => recordProgress(toSeen(reply), false),
+    async prepare(longestLifetime) {
+      longest = Math.max(longest, longestLifetime)
+      await prepare()
+    },
+    run: (script, names, args) => retry(() => runOnce(seen, script, names, args)),
+    read: (names) =>
+      retry(async () => {
+        const { epoch, batches, nonce } = seen
+        const reply = await runScript(
+          send,
+          READ,
+          [epochKey, countKey, ...names],
+          [`${epoch}|${batches}:${nonce}`],
+        )
+        if (reply === NOTHING_FOUND) return NO_VALUES
+        // Not an answer of the script: inside a transaction, for example, a server answers everything with QUEUED.
+        if (!isList(reply)) return null
+        const [history, ...found] = reply
+        if (history !== '') {
+          const [foundEpoch, length] = String(history).split(/[|:]/)
+          if (foundEpoch !== epoch || !(Number(length) > batches)) return null
+          // Longer than it was: another script checks whether it is the same one.
+          await prepareOnce()
+          if (seen.epoch !== epoch) return null
+        }
+        return toValues(found)
+      }),
+  }
+}
+
+/** The first three of what every script answers that tells where a history is. */
+function toSeen([epoch, batches, nonce]: readonly Reply[]): Seen {
+  return { epoch: String(epoch), batches: Number(batches), nonce: String(nonce) }
+}
+
+function toProof({ epoch, batches, nonce }: Seen): string {
+  return `${epoch}|${batches}|${nonce}`
+}
+
+function isList(reply: Reply): reply is readonly Reply[] {
+  return typeof reply === 'object' && reply !== null
+}
+
+// What `READ` answers where the history is the same and none of the keys exists.
+const NOTHING_FOUND = '0'
+
+const NO_VALUES: ReadonlyMap<number, string> = new Map()
+
+// Of indexes and values in turn.
+function toValues(found: readonly Reply[]): ReadonlyMap<number, string> {
+  const values = new Map<number, string>()
+  for (let at = 0; at < found.length; at += 2) values.set(Number(found[at]), String(found[at + 1]))
+  return values
+}
+
+const LETTERS: Readonly<Record<RevocationKind, string>> = {
+  token: 't',
+  session: 's',
+  user: 'u',
+  key: 'k',
+  all: 'a',
+}
+
+const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
+
+/** A revocation key as it is written in Redis; the kind has a fixed length, so that no id can pass for another kind. */
+export function toMember({ kind, id }: RevocationKey): string {
+  return `${LETTERS[kind]}:${id}`
+}
+
+/** The revocation key of a text that `toMember` made. */
+export function fromMember(member: string): RevocationKey {
+  return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
+}
+
+function rethrow(error: unknown): never {
+  const newer = error instanceof Error ? /\bLAYOUT (\d+)/.exec(error.message) : null
+  if (newer !== null) assertKnownLayout('Redis', { version: Number(newer[1]), oldest: null }, LAYOUT_VERSION)
+  if (!(error instanceof Error && error.message.includes('KEYPREFIX'))) throw error
+  throw new ConfigurationError(
+    'The Redis store needs a client without keyPrefix: pass redis.duplicate({ keyPrefix: "" }), ' +
+      'and tell stores apart by createRedisStore(client, { namespace })',
+    { cause: error },
+  )
+}
+
+/**
+ * Revokes the sessions that started later than the watermark of all reaches, and returns the position after them.
+ *
+ * `late` is what the script that began it answered: the watermark, and what tells sessions from before and after it.
+ */
+type Sweep = (run: Run, epoch: string, late: string) => Promise<readonly Reply[]>
+
+// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+// node: each of them would walk through a part of the sessions only.
+const NAMES = ['log', 'past', 'marks', 'absent']
+
+/** Walks through the sessions, at most once at a time for each marker: a repeat waits for the walk under way. */
+export function createSweep(): Sweep {
+  const underWay = new Map<string, Promise<readonly Reply[]>>()
+
+  return (run, epoch, late) => {
+    const [moment = '', ...rest] = late.split(':')
+    const marker = rest.join(':')
+    const key = `${epoch}|${marker}`
+    const walk = underWay.get(key) ?? walkAll(run, moment, marker).finally(() => underWay.delete(key))
+    underWay.set(key, walk)
+    return walk
+  }
+}
+
+async function walkAll(run: Run, moment: string, marker: string): Promise<readonly Reply[]> {
+  let cursor = '0'
+  let server = ''
+  for (;;) {
+    const args = [createNonce(systemRandom), moment, marker, cursor, server]
+    const reply = await run(SWEEP, NAMES, args)
+    cursor = String(reply[4])
+    server = String(reply[5])
+    if (cursor === '0') return reply
+  }
+}

@@ -1,0 +1,242 @@
+import { createId, systemRandom } from '../../tokens/ids.js'
+import { FOREVER, type Revocation } from '../../revocation/revocation.js'
+import type { LossReporter } from '../../revocation/store-rules.js'
+import type { Clock } from '../../time.js'
+import { type Connection, isLayoutIncomplete, type WhenBusy } from './connection.js'
+import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
+import { createWatermarks, type LateSessions, type WatermarkContext } from './watermarks.js'
+
+/** How far this process has seen the history of a database. */
+export interface KnownHistory {
+  /** Random, and made anew when a database starts from nothing. */
+  readonly epoch: string
+  /** The count of changes; it never falls within an epoch. */
+  readonly changes: number
+}
+
+/** A transaction that writes, on a history that is whole. */
+export interface WriteTransaction {
+  /** When it got the lock; epoch milliseconds. */
+  readonly now: number
+  readonly longestLifetime: number
+  /** Merges an entry with what is there; one that raises nothing is no change. */
+  readonly merge: (entry: Revocation) => void
+  /** Merges a watermark; returns the moment it was raised to, and the sessions that started even later. */
+  readonly raise: (revocation: Revocation) => LateSessions & { readonly notBefore: number }
+  /** Revokes some of the sessions that started later than a watermark reaches; returns whether there are more. */
+  readonly revokeSome: (late: LateSessions) => boolean
+  /** How far the history goes with what was merged so far. */
+  known(): KnownHistory
+}
+
+/** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
+export interface History {
+  /** Makes sure that every watermark lives for this long, in milliseconds, whoever wrote it or will write it. */
+  raiseLongestLifetime(longestLifetime: number): Promise<void>
+  /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
+  write<T>(work: (transaction: WriteTransaction) => T): Promise<T>
+  /** The same at once; throws when another process writes. */
+  tryWrite<T>(work: (transaction: WriteTransaction) => T): T
+  /** Answers from a read; `attempt` returns nothing when what it read is not from the known history. */
+  read<T>(attempt: (known: KnownHistory) => T | null | undefined): T
+  /** The known history as it is by now, or `null` when it is another one; for an `attempt`, after it has read. */
+  readKnown(): KnownHistory | null
+  /** Another text as soon as anything was committed to the database, by this connection or another one. */
+  readVersion(): string
+  /** Takes note of a count of changes that was read along with the known epoch. */
+  recordChanges(changes: number): void
+  /** What was seen up to now. */
+  readSeen(): Seen
+}
+
+interface Meta extends KnownHistory {
+  readonly longestLifetime: number
+}
+
+/** What one process has seen of a database. */
+export interface Seen {
+  /** `null` for a process that has just started: it cannot miss anything. */
+  readonly known: KnownHistory | null
+  /** The longest lifetime that it needs watermarks for, in milliseconds. */
+  readonly longestLifetime: number
+}
+
+/** The seen of a process that has just started. */
+export const NOTHING_SEEN: Seen = { known: null, longestLifetime: 0 }
+
+/** Remembers which histories were lost, where many processes find that out at very different times. */
+export interface Endings {
+  /** The watermark that was written when the history of an epoch was found lost, or `null`. It includes all of it. */
+  read(epoch: string): number | null
+  record(epoch: string, watermark: number): void
+}
+
+/** What a history works with. */
+export interface HistoryOptions {
+  readonly now: Clock
+  readonly seen: Seen
+  /** Without it, each process that finds a loss revokes everything from before. */
+  readonly endings?: Endings
+  readonly losses: Pick<LossReporter, 'canRestore' | 'report' | 'reportHistory'>
+}
+
+/** The history of a database. */
+export function createHistory(
+  database: Connection,
+  tables: Tables,
+  { now, losses, seen, endings }: HistoryOptions,
+): History {
+  const { meta, revocations } = tables
+  const readMeta = database.prepare(
+    `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
+  )
+  const saveMeta = database.prepare(
+    // The version stays: it may be that of a newer release.
+    `INSERT INTO ${meta} (id, version, epoch, changes, longest_lifetime) VALUES (1, ${SCHEMA_VERSION}, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET
+       epoch = excluded.epoch, changes = excluded.changes, longest_lifetime = excluded.longest_lifetime`,
+  )
+  const checkMeta = database.prepare(
+    `SELECT changes FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`,
+  )
+  const readDataVersion = database.prepare('PRAGMA data_version')
+  const readOwnChanges = database.prepare('SELECT total_changes() AS changes')
+  const readLastChange = database.prepare(`SELECT coalesce(max(change), 0) AS changes FROM ${revocations}`)
+  const upsert = database.prepare(
+    `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (kind, id) DO UPDATE SET
+       change = excluded.change,
+       not_before = max(not_before, excluded.not_before),
+       until = max(until, excluded.until)
+     WHERE excluded.not_before > not_before OR excluded.until > until`,
+  )
+  const end = `min(${FOREVER}, not_before + ?)`
+  const extend = database.prepare(
+    `UPDATE ${revocations} SET change = ? + step, until = later FROM (
+       SELECT change AS former, row_number() OVER (ORDER BY change) AS step, ${end} AS later
+       FROM ${revocations} WHERE kind IN ('user', 'all') AND until < ${end})
+     WHERE change = former`,
+  )
+  const watermarks = createWatermarks(database, tables)
+  let { known, longestLifetime } = seen
+
+  const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
+    database.assertInPlace()
+    const { result, after, revokedBefore, isOther } = database.transact(whenBusy, () => {
+      const at = now()
+      const found = readExistingMeta() ?? startHistory()
+      // A count that has fallen is an old copy of the data; a new epoch tells the other processes.
+      const isOldCopy = found.epoch === known?.epoch && found.changes < known.changes
+      const epoch = isOldCopy ? createId(systemRandom) : found.epoch
+      longestLifetime = Math.max(longestLifetime, found.longestLifetime)
+      let { changes } = found
+      // Here and not only in prepare: an older copy may have been put back, or a prepare failed.
+      if (longestLifetime > found.longestLifetime) {
+        changes += Number(extend.run(changes, longestLifetime, longestLifetime).changes)
+      }
+      const merge = ({ kind, id, notBefore, until }: Revocation): void => {
+        if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
+      }
+      const context = { now: at, longestLifetime, merge }
+      const lost = known !== null && known.epoch !== epoch ? known : null
+      const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, context) : null
+      // A copy from before an upgrade lacks the tables and columns that came with it.
+      if (lost !== null) createTables(database, tables)
+      const answer = work({
+        ...context,
+        raise: (revocation) => watermarks.raise(revocation, context),
+        revokeSome: (late) => watermarks.revokeSome(late, context),
+        known: () => ({ epoch, changes }),
+      })
+      const isNew =
+        epoch !== found.epoch || changes !== found.changes || longestLifetime !== found.longestLifetime
+      if (isNew) saveMeta.run(epoch, changes, longestLifetime)
+      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore, isOther: lost !== null }
+    })
+    known = after
+    if (isOther) losses.reportHistory()
+    if (revokedBefore !== null) losses.report(revokedBefore)
+    // What went into a file that is gone by now must not be acknowledged.
+    database.assertInPlace()
+    return result
+  }
+
+  // Everything from before, once for each history that was lost.
+  const revokeLost = (lost: KnownHistory, context: WatermarkContext): number => {
+    const earlier = endings?.read(lost.epoch) ?? null
+    if (earlier !== null) return earlier
+    const { notBefore, ...late } = watermarks.raise(ALL, context)
+    while (watermarks.revokeSome(late, context)) continue
+    endings?.record(lost.epoch, notBefore)
+    return notBefore
+  }
+
+  const readExistingMeta = (): Meta | null => unlessIncomplete(() => readMeta.get() as Meta | null)
+
+  const startHistory = (): Meta => {
+    createTables(database, tables)
+    // Where only the count was lost, no new entry may get the number of an old one.
+    const { changes } = readLastChange.get() as { readonly changes: number }
+    const epoch = createId(systemRandom)
+    // With the count, the lifetime that its entries were made for was lost as well.
+    saveMeta.run(epoch, changes, 0)
+    return { epoch, changes, longestLifetime: 0 }
+  }
+
+  const tryRead = <T>(attempt: (known: KnownHistory) => T | null | undefined): T | null => {
+    const soFar = known
+    if (soFar === null) throw new Error('The SQLite store is used before its prepare() has resolved')
+    return unlessIncomplete(() => attempt(soFar))
+  }
+
+  const recordChanges = (changes: number): void => {
+    if (known !== null && known.changes !== changes) known = { epoch: known.epoch, changes }
+  }
+
+  return {
+    async raiseLongestLifetime(needed) {
+      longestLifetime = Math.max(longestLifetime, needed)
+      await database.retryWhileBusy(() => write('throw', () => undefined))
+    },
+    write: (work) => database.retryWhileBusy(() => write('throw', work)),
+    tryWrite: (work) => write('throw', work),
+    read(attempt) {
+      database.assertInPlaceLately()
+      const answer = tryRead(attempt)
+      if (answer !== null) return answer
+      // A read answers at once, so it cannot let others work while it waits for its turn to write.
+      write('wait', () => undefined)
+      const answerOfNew = tryRead(attempt)
+      if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
+      return answerOfNew
+    },
+    readKnown() {
+      const row =
+        known && (checkMeta.get(known.epoch, known.changes) as Pick<KnownHistory, 'changes'> | undefined)
+      if (!row) return null
+      recordChanges(row.changes)
+      return known
+    },
+    readVersion() {
+      database.assertInPlaceLately()
+      // The first one changes with the commits of all other connections, the second one with those of this one.
+      const { data_version: version } = readDataVersion.get() as { readonly data_version: number }
+      const { changes } = readOwnChanges.get() as { readonly changes: number }
+      return `${version}:${changes}`
+    },
+    recordChanges,
+    readSeen: () => ({ known, longestLifetime }),
+  }
+}
+
+const ALL: Revocation = { kind: 'all', id: '', notBefore: 0, until: 0 }
+
+// Some clients return `null` for no row, and others `undefined`.
+function unlessIncomplete<T>(read: () => T | null | undefined): T | null {
+  try {
+    return read() ?? null
+  } catch (error) {
+    if (isLayoutIncomplete(error)) return null
+    throw error
+  }
+}

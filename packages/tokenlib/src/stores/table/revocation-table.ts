@@ -1,0 +1,237 @@
+import { type RandomBytes, systemRandom } from '../../tokens/ids.js'
+import { idWords, readIdHead, readIdTail } from './id-words.js'
+import {
+  capacityOf,
+  copyEntries,
+  countEnded,
+  createSegment,
+  distanceOf,
+  findSlot,
+  hasWords,
+  hashWords,
+  IMPLIED_BITS,
+  NO_SEGMENT,
+  readId,
+  readUntil,
+  releaseSegment,
+  type Segment,
+  toKeptUntil,
+  writeEntry,
+  writeUntil,
+} from './table-segment.js'
+
+/** An entry of a table. */
+export interface TableEntry {
+  readonly id: string
+  /** Epoch milliseconds, or `FOREVER`. */
+  readonly until: number
+}
+
+/** Very many ids of 128 bits, each with the moment from which it may be dropped; about 30 bytes each. */
+export interface RevocationTable {
+  readonly size: number
+  /** What its arrays take. */
+  readonly bytes: number
+  /** Whether an id is there, whatever its `until`. */
+  has(id: string): boolean
+  /** The `until` of an id, as it is kept, or `undefined`. */
+  find(id: string): number | undefined
+  /** `has` of one id, prepared for many calls; `null` for an id that `put` never takes. */
+  createProbe(id: string): (() => boolean) | null
+  /**
+   * Adds an id, or raises its `until`; returns whether that changed anything, or `null` for an id that has to be kept
+   * elsewhere: it is not of 128 bits, or there are too many like it. `now` is for dropping what has ended, where there
+   * is no room.
+   */
+  put(id: string, until: number, now: number): boolean | null
+  /** Looks at so many more slots, for ever around, and drops what has ended where that is worth the work. */
+  sweep(now: number, steps: number): void
+  /** Drops what has ended from the next segment, at most so many entries; `SEGMENTS` calls go once around. */
+  prune(now: number, most: number): number
+  /** The entries of one of `PARTS`. However the table grows or shrinks, an entry stays in its part. */
+  read(part: number): readonly TableEntry[]
+  clear(): void
+}
+
+/** How many calls of `prune` see every entry; no call sees more than a thousandth of them, or so. */
+export const SEGMENTS: number = IMPLIED_BITS + 1
+
+const PARTS_OF_SEGMENT = 16
+
+/** In how many parts a table is read. */
+export const PARTS: number = SEGMENTS * PARTS_OF_SEGMENT
+
+// A slot has 20 bytes: that is 25 for an entry of a full segment, 30 after growth, and 31.25 at most after pruning.
+const MOST_FULL = 0.8
+const LEAST_FULL = 0.64
+const GROWN_FULL = 2 / 3
+const LEAST_CAPACITY = 4
+// Of the entries of a segment. Less is not worth moving all the others.
+const WORTH_DROPPING = 1 / 8
+// From where a search begins, in slots. Random ids never come so far, but ids that are alike would: a search among them
+// would be as long as there are of them.
+const FARTHEST = 1024
+
+/** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
+export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
+  // Zero until the first id is hashed: in Workers, no random bytes may be drawn while a module is loaded.
+  const multipliers = new Int32Array(2)
+  const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
+  const counts = new Int32Array(SEGMENTS)
+  let size = 0
+  let nextPruned = 0
+  let swept = { segment: 0, slot: 0, ended: 0 }
+  let spare: Segment = NO_SEGMENT
+
+  const refill = (at: number, now: number, dropped: number, capacity: number): void => {
+    const old = segments[at] as Segment
+    if (capacity === capacityOf(old)) {
+      // The same array again, because arrays that are thrown away are work for the garbage collector.
+      if (spare.length < old.length) spare = new Int32Array(old.length)
+      spare.set(old)
+      old.fill(0, 0, capacity)
+      copyEntries(spare.subarray(0, old.length), old, multipliers, now, dropped)
+    } else {
+      const grown = capacity === 0 ? NO_SEGMENT : createSegment(capacity)
+      copyEntries(old, grown, multipliers, now, dropped)
+      segments[at] = grown
+      releaseSegment(old)
+    }
+    counts[at] = countOf(at) - dropped
+    size -= dropped
+  }
+
+  // The hash of the id in `idWords`.
+  const hashId = (): number => {
+    // Ids of ours are random where it matters. Others may be counted, or made to collide.
+    if (multipliers[0] === 0) multipliers.set(toMultipliers(random(8)))
+    return hashWords(multipliers, idWords[2] as number, idWords[3] as number)
+  }
+
+  const countOf = (at: number): number => counts[at] as number
+
+  const makeRoom = (at: number, now: number): Segment => {
+    const segment = segments[at] as Segment
+    const ended = countEnded(segment, now, 0, capacityOf(segment))
+    refill(at, now, ended, toCapacity(countOf(at) - ended + 1))
+    return segments[at] as Segment
+  }
+
+  const drop = (at: number, now: number, most: number): number => {
+    const segment = segments[at] as Segment
+    const capacity = capacityOf(segment)
+    const dropped = Math.min(most, countEnded(segment, now, 0, capacity))
+    if (dropped <= 0) return 0
+    const left = countOf(at) - dropped
+    refill(at, now, dropped, left >= LEAST_FULL * capacity ? capacity : toCapacity(left))
+    return dropped
+  }
+
+  const find = (id: string): number | undefined => {
+    if (!isReadable(id)) return undefined
+    const hash = hashId()
+    const segment = segments[numberOf(hash)] as Segment
+    const slot = findSlot(segment, hash, id)
+    return slot < 0 ? undefined : readUntil(segment, slot)
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    get bytes() {
+      return segments.reduce((sum, segment) => sum + (segment === NO_SEGMENT ? 0 : segment.byteLength), 0)
+    },
+    has: (id) => find(id) !== undefined,
+    find,
+    createProbe(id) {
+      if (!isReadable(id) || !readIdHead(id)) return null
+      const [w0, w1, w2, w3] = idWords as unknown as WordsOfId
+      const hash = hashId()
+      const at = numberOf(hash)
+      // The segment is read for each call: growing and pruning replace it.
+      return () => size > 0 && hasWords(segments[at] as Segment, hash, w0, w1, w2, w3)
+    },
+    put(id, until, now) {
+      if (!isReadable(id) || !readIdHead(id)) return null
+      const kept = toKeptUntil(until)
+      const hash = hashId()
+      const at = numberOf(hash)
+      let segment = segments[at] as Segment
+      const known = findSlot(segment, hash, id)
+      if (known >= 0) {
+        if (kept <= readUntil(segment, known)) return false
+        writeUntil(segment, known, kept)
+        return true
+      }
+      if (countOf(at) + 1 > MOST_FULL * capacityOf(segment)) segment = makeRoom(at, now)
+      const slot = ~findSlot(segment, hash, id)
+      if (distanceOf(segment, hash, slot) > FARTHEST) return null
+      writeEntry(segment, slot, kept)
+      counts[at] = countOf(at) + 1
+      size++
+      return true
+    },
+    sweep(now, steps) {
+      for (let left = steps; left > 0;) {
+        const segment = segments[swept.segment] as Segment
+        const capacity = capacityOf(segment)
+        const end = Math.min(swept.slot + left, capacity)
+        swept.ended += countEnded(segment, now, swept.slot, end)
+        left -= Math.max(1, end - swept.slot)
+        swept.slot = end
+        if (end < capacity) return
+        const isWorthIt = swept.ended > 0 && swept.ended >= WORTH_DROPPING * countOf(swept.segment)
+        if (isWorthIt) drop(swept.segment, now, Number.POSITIVE_INFINITY)
+        swept = { segment: (swept.segment + 1) % SEGMENTS, slot: 0, ended: 0 }
+      }
+    },
+    prune(now, most) {
+      const dropped = drop(nextPruned, now, most)
+      // Where there was more than that, there may be more still.
+      if (dropped < most) nextPruned = (nextPruned + 1) % SEGMENTS
+      return dropped
+    },
+    read(part) {
+      const at = Math.floor(part / PARTS_OF_SEGMENT)
+      const segment = segments[at] as Segment
+      const entries: TableEntry[] = []
+      const capacity = countOf(at) === 0 ? 0 : capacityOf(segment)
+      for (let slot = 0; slot < capacity; slot++) {
+        const w2 = segment[slot] as number
+        if (w2 === 0 || w2 >>> 28 !== part % PARTS_OF_SEGMENT) continue
+        entries.push({ id: readId(segment, slot, at, multipliers), until: readUntil(segment, slot) })
+      }
+      return entries
+    },
+    clear() {
+      segments.forEach(releaseSegment)
+      segments.fill(NO_SEGMENT)
+      counts.fill(0)
+      size = 0
+      spare = NO_SEGMENT
+    },
+  }
+}
+
+type WordsOfId = readonly [w0: number, w1: number, w2: number, w3: number]
+
+function isReadable(id: string): boolean {
+  // A zero there would look like an empty slot. Of random ids, one in four billion has it.
+  return readIdTail(id) && idWords[2] !== 0
+}
+
+// The segment of the id in `idWords`.
+function numberOf(hash: number): number {
+  return (hash ^ (idWords[3] as number)) & IMPLIED_BITS
+}
+
+function toCapacity(entries: number): number {
+  return entries === 0 ? 0 : Math.max(LEAST_CAPACITY, Math.ceil(entries / GROWN_FULL))
+}
+
+function toMultipliers(bytes: Uint8Array): Int32Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  // Even ones would forget a bit.
+  return Int32Array.of(view.getInt32(0) | 1, view.getInt32(4) | 1)
+}

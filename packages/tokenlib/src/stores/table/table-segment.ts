@@ -1,0 +1,194 @@
+import { idWords, readIdHead, toId } from './id-words.js'
+import { FOREVER } from '../../revocation/revocation.js'
+
+/**
+ * Some of the entries of a table: an open-addressed hash map in one array, which a garbage collector never looks into.
+ *
+ * First come the words 2 of all slots, sixteen to a cache line: along these a search runs, and 0 is an empty slot. Then
+ * comes a row for each slot: words 3, 0 and 1, and the seconds of `until`. The low bits of word 3 follow from the
+ * number of the segment, so that the milliseconds of `until` are in their place.
+ */
+export type Segment = Int32Array
+
+const ROW = 4
+const SLOT = 1 + ROW
+// In a row.
+const WORD_3 = 0
+const WORD_0 = 1
+const WORD_1 = 2
+const SECONDS = 3
+
+/** The segment that has no entries and never gets one. */
+export const NO_SEGMENT: Segment = new Int32Array(SLOT)
+
+/** The bits of word 3 that are not in a segment. */
+export const IMPLIED_BITS = 0x3ff
+
+// 2106; an entry that lives longer is kept for ever.
+const LAST_SECOND = 0xff_ff_ff_ff
+
+/** An empty segment. */
+export function createSegment(capacity: number): Segment {
+  return new Int32Array(SLOT * capacity)
+}
+
+/** Gives the memory of a segment back at once, from Node 22 on; before, the garbage collector has to find it. */
+export function releaseSegment(segment: Segment): void {
+  if (segment === NO_SEGMENT) return
+  const buffer = segment.buffer as ArrayBufferLike & { transfer?(length: number): unknown }
+  buffer.transfer?.(0)
+}
+
+/** For how many entries a segment has slots. */
+export function capacityOf(segment: Segment): number {
+  // As an integer, or all that is reckoned from it would be floating-point numbers.
+  return (segment.length / SLOT) | 0
+}
+
+/** A number from the random half of an id: its segment and its place there follow from it. */
+export function hashWords(multipliers: Int32Array, w2: number, w3: number): number {
+  const sum =
+    Math.imul(w2, multipliers[0] as number) + Math.imul(w3 & ~IMPLIED_BITS, multipliers[1] as number)
+  const mixed = Math.imul(sum ^ (sum >>> 15), 0x9e_37_79_b1)
+  return mixed ^ (mixed >>> 14)
+}
+
+/** The slot of an id, or the complement of the slot where it belongs; `idWords` have its words 2 and 3. */
+export function findSlot(segment: Segment, hash: number, id: string): number {
+  const w2 = idWords[2] as number
+  const w3 = idWords[3] as number
+  const capacity = capacityOf(segment)
+  let hasHead: boolean | null = null
+  for (let slot = firstSlot(hash, capacity); ; slot = nextSlot(slot, capacity)) {
+    const key = segment[slot]
+    if (key === 0) return ~slot
+    const row = rowOf(slot, capacity)
+    if (key !== w2 || ((segment[row + WORD_3] as number) ^ w3) >>> 10 !== 0) continue
+    // Read so late, because nearly all searches end before.
+    hasHead ??= readIdHead(id)
+    if (hasHead && segment[row + WORD_0] === idWords[0] && segment[row + WORD_1] === idWords[1]) return slot
+  }
+}
+
+/** Whether the id of four words is there; the same search as that of `findSlot`. */
+export function hasWords(
+  segment: Segment,
+  hash: number,
+  w0: number,
+  w1: number,
+  w2: number,
+  w3: number,
+): boolean {
+  const capacity = capacityOf(segment)
+  for (let slot = firstSlot(hash, capacity); ; slot = nextSlot(slot, capacity)) {
+    const key = segment[slot]
+    if (key === 0) return false
+    if (key !== w2) continue
+    const row = rowOf(slot, capacity)
+    if (((segment[row + WORD_3] as number) ^ w3) >>> 10 !== 0) continue
+    if (segment[row + WORD_0] === w0 && segment[row + WORD_1] === w1) return true
+  }
+}
+
+/** How far a slot is from where a search for it begins. */
+export function distanceOf(segment: Segment, hash: number, slot: number): number {
+  const capacity = capacityOf(segment)
+  const distance = slot - firstSlot(hash, capacity)
+  return distance < 0 ? distance + capacity : distance
+}
+
+/** Puts an id, the one in `idWords`, into an empty slot. */
+export function writeEntry(segment: Segment, slot: number, until: number): void {
+  const row = rowOf(slot, capacityOf(segment))
+  segment[slot] = idWords[2] as number
+  segment[row + WORD_3] = idWords[3] as number
+  segment[row + WORD_0] = idWords[0] as number
+  segment[row + WORD_1] = idWords[1] as number
+  writeUntil(segment, slot, until)
+}
+
+/** The id of a slot of segment number `at`. */
+export function readId(segment: Segment, slot: number, at: number, multipliers: Int32Array): string {
+  const row = rowOf(slot, capacityOf(segment))
+  const w2 = segment[slot] as number
+  const high = (segment[row + WORD_3] as number) & ~IMPLIED_BITS
+  const w3 = high | ((hashWords(multipliers, w2, high) ^ at) & IMPLIED_BITS)
+  return toId(segment[row + WORD_0] as number, segment[row + WORD_1] as number, w2, w3)
+}
+
+/** The `until` that a segment has for a given one: no earlier, and the same where that is a moment up to 2106. */
+export function toKeptUntil(until: number): number {
+  // What is not a number must not end at all: no comparison with it would ever be true.
+  if (Number.isNaN(until) || until >= LAST_SECOND * 1000) return FOREVER
+  return Math.max(0, Math.ceil(until))
+}
+
+/** The `until` of a slot. */
+export function readUntil(segment: Segment, slot: number): number {
+  const row = rowOf(slot, capacityOf(segment))
+  const seconds = (segment[row + SECONDS] as number) >>> 0
+  if (seconds === LAST_SECOND) return FOREVER
+  return seconds * 1000 + ((segment[row + WORD_3] as number) & IMPLIED_BITS)
+}
+
+/** Sets the `until` of a slot, one that `toKeptUntil` has made. */
+export function writeUntil(segment: Segment, slot: number, until: number): void {
+  const row = rowOf(slot, capacityOf(segment))
+  const seconds = until === FOREVER ? LAST_SECOND : Math.floor(until / 1000)
+  const milliseconds = until === FOREVER ? 0 : until - seconds * 1000
+  segment[row + WORD_3] = ((segment[row + WORD_3] as number) & ~IMPLIED_BITS) | milliseconds
+  segment[row + SECONDS] = seconds
+}
+
+/** How many entries between two slots have ended. */
+export function countEnded(segment: Segment, now: number, from: number, to: number): number {
+  let ended = 0
+  for (let slot = from; slot < to; slot++) {
+    if (segment[slot] !== 0 && isEnded(segment, slot, now)) ended++
+  }
+  return ended
+}
+
+/** Copies entries into an empty segment, except for the first so many that have ended. */
+export function copyEntries(
+  from: Segment,
+  to: Segment,
+  multipliers: Int32Array,
+  now: number,
+  dropped: number,
+): void {
+  const [width, capacity] = [capacityOf(from), capacityOf(to)]
+  let left = dropped
+  for (let slot = 0; slot < width; slot++) {
+    const w2 = from[slot] as number
+    if (w2 === 0) continue
+    if (left > 0 && isEnded(from, slot, now)) {
+      left--
+      continue
+    }
+    const source = rowOf(slot, width)
+    let target = firstSlot(hashWords(multipliers, w2, from[source + WORD_3] as number), capacity)
+    while (to[target] !== 0) target = nextSlot(target, capacity)
+    to[target] = w2
+    const row = rowOf(target, capacity)
+    for (let at = 0; at < ROW; at++) to[row + at] = from[source + at] as number
+  }
+}
+
+function rowOf(slot: number, capacity: number): number {
+  return capacity + ROW * slot
+}
+
+// By the high bits of the hash, for any capacity: a division would be slower, and only powers of two would waste half.
+function firstSlot(hash: number, capacity: number): number {
+  return (((hash >>> 0) * capacity) / 0x1_00_00_00_00) | 0
+}
+
+function nextSlot(slot: number, capacity: number): number {
+  return slot + 1 === capacity ? 0 : slot + 1
+}
+
+function isEnded(segment: Segment, slot: number, now: number): boolean {
+  const until = readUntil(segment, slot)
+  return until !== FOREVER && until <= now
+}

@@ -1,0 +1,183 @@
+import { systemRandom } from '../tokens/ids.js'
+import type { AnyClaims } from '../tokens/payload.js'
+import type { ClaimsSchema } from '../tokens/extra-claims.js'
+import { TokenConfig, type TokenConfigOptions } from '../config/config.js'
+import { createTokenMaker } from '../sessions/token-maker.js'
+import { resolveSettings } from '../config/settings.js'
+import type { JsonClaims } from '../tokens/extra-claims.js'
+import { TokenManager } from '../manager.js'
+import { assertOptions, type OptionNames } from '../options.js'
+import type { RevocationStore } from '../revocation/store.js'
+import { type Clock, parseDuration, type Duration } from '../time.js'
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { ALGORITHMS } from '../tokens/algorithms.js'
+import type { Algorithm } from '../tokens/jose.js'
+
+/** What is wrong with a minted token; nothing, when no flag is set. */
+export interface MintOptions {
+  /** Default `access`. */
+  readonly type?: 'access' | 'refresh'
+  readonly scopes?: readonly string[]
+  /** Its lifetime has ended. */
+  readonly expired?: boolean
+  /** Its lifetime has not begun. */
+  readonly notYetValid?: boolean
+  /** The test manager says that it is revoked. */
+  readonly revoked?: boolean
+  /** Signed with a key of the same algorithm that the manager does not know. */
+  readonly wrongKey?: boolean
+  /** A minted access token is fresh unless this is set. */
+  readonly notFresh?: boolean
+}
+
+const MINT_OPTIONS: OptionNames<MintOptions> = {
+  type: true,
+  scopes: true,
+  expired: true,
+  notYetValid: true,
+  revoked: true,
+  wrongKey: true,
+  notFresh: true,
+}
+
+/** A manager for tests, and tokens of every kind for it. */
+export interface TestTokens<Input extends object, Output extends object> {
+  readonly tokens: TokenManager<Input, Output>
+  readonly clock: FrozenClock
+  /** A token of a session of its own, which no store keeps; the manager accepts it, unless the options spoil it. */
+  readonly mintToken: (claims: { readonly uid: string } & Input, options?: MintOptions) => string
+  /** The headers that carry a token. */
+  readonly authHeaders: (token: string) => Record<string, string>
+}
+
+/** What a manager for tests may have beside its configuration. */
+export interface TestTokensOptions<Input extends object, Output extends object> {
+  readonly claims?: ClaimsSchema<Input, Output>
+  /** Opens a store that goes by the manager's clock: `(clock) => createMemoryStore({ clock })`. */
+  readonly openStore?: (clock: Clock) => RevocationStore
+}
+
+// Seconds. A token minted as expired lived half of it, and ended half of it ago.
+const HOUR = 3600
+
+/** A manager with a clock that stands still and a key of its own; `options` are configuration fields. */
+export function createTestTokens<Input extends object = JsonClaims, Output extends object = AnyClaims>(
+  options: TokenConfigOptions & TestTokensOptions<Input, Output> = {},
+): TestTokens<Input, Output> {
+  const { claims, openStore, ...fields } = options
+  const clock = createFrozenClock()
+  const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
+  const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
+  const revocation = openStore?.(clock)
+  const tokens = new TokenManager<Input, Output>({
+    config,
+    clock,
+    revocation,
+    ...(claims !== undefined && { claims }),
+  })
+  const revoked = new Set<string>()
+  tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
+
+  const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
+  let stranger: TokenConfigOptions | undefined
+
+  return {
+    tokens,
+    clock,
+    mintToken(given, flags = {}) {
+      assertOptions('mintToken()', flags, MINT_OPTIONS)
+      const key = flags.wrongKey ? (stranger ??= createOtherKey(config)) : {}
+      const shift = flags.notYetValid ? HOUR + leeway : flags.expired ? -HOUR - leeway : 0
+      const settings = resolveSettings(toIssuing(config, key), {
+        schema: claims ?? null,
+        issuers: [],
+        emit: () => undefined,
+      })
+      const maker = createTokenMaker({
+        settings,
+        now: () => clock() + shift * 1000,
+        random: systemRandom,
+        emit: () => undefined,
+        startToken: (at) => at,
+        onExpiry: () => undefined,
+      })
+      const { accessToken, refreshToken } = maker.createPair(
+        given,
+        {
+          ...(flags.expired && { expiresIn: HOUR / 2 }),
+          ...(flags.scopes && { scopes: flags.scopes }),
+          access: { fresh: flags.notFresh !== true },
+        },
+        maker.startSession(),
+        {},
+      )
+      const token = flags.type === 'refresh' ? refreshToken : accessToken
+      if (flags.revoked) revoked.add(token)
+      return token
+    },
+    authHeaders: (token) => ({
+      [config.JWT_HEADER_NAME.toLowerCase()]: `${config.JWT_HEADER_TYPE} ${token}`.trim(),
+    }),
+  }
+}
+
+// Tokens that the manager accepts, also where it is configured only to read those of another issuer.
+function toIssuing(config: TokenConfig, key: TokenConfigOptions): TokenConfig {
+  const fields = Object.fromEntries(Object.entries(config)) as TokenConfigOptions
+  return new TokenConfig({
+    ...fields,
+    JWT_ENCODE_ISSUER: config.JWT_ENCODE_ISSUER ?? [config.JWT_DECODE_ISSUER].flat()[0] ?? null,
+    JWT_ENCODE_AUDIENCE: config.JWT_ENCODE_AUDIENCE ?? config.JWT_DECODE_AUDIENCE,
+    ...key,
+  })
+}
+
+function createOtherKey(config: TokenConfig): TokenConfigOptions {
+  return {
+    JWT_PUBLIC_KEY: null,
+    JWT_DECODE_ALGORITHMS: null,
+    ...createKeyFields(config.JWT_ALGORITHM),
+  }
+}
+
+/** A clock that stands still until it is moved. */
+export interface FrozenClock extends Clock {
+  /** Moves the clock on. */
+  advance(by: Duration): void
+  /** Moves the clock to a moment. */
+  set(moment: Date): void
+}
+
+/** A clock that shows one moment, 2026-01-01 in UTC unless told otherwise; for `new TokenManager({ clock })`. */
+export function createFrozenClock(start: Date = new Date('2026-01-01T00:00:00Z')): FrozenClock {
+  let now = toMilliseconds(start)
+  return Object.assign(() => now, {
+    advance(by: Duration) {
+      now += parseDuration(by) * 1000
+    },
+    set(moment: Date) {
+      now = toMilliseconds(moment)
+    },
+  })
+}
+
+// With a clock that shows no time, no token would ever expire.
+function toMilliseconds(moment: Date): number {
+  const milliseconds = moment.getTime()
+  if (Number.isNaN(milliseconds)) throw new TypeError('The clock cannot be set to an invalid Date')
+  return milliseconds
+}
+
+/** Configuration fields with a new random key for an algorithm. */
+export function createKeyFields(algorithm: Algorithm = 'HS256'): TokenConfigOptions {
+  const spec = ALGORITHMS[algorithm]
+  if (spec.family === 'hmac') return { JWT_SECRET_KEY: randomBytes(spec.minSecretBytes) }
+  return { JWT_PRIVATE_KEY: createPrivateKey(algorithm) }
+}
+
+function createPrivateKey(algorithm: Algorithm): KeyObject {
+  const spec = ALGORITHMS[algorithm]
+  if (spec.family === 'ecdsa') return generateKeyPairSync('ec', { namedCurve: spec.curve }).privateKey
+  if (spec.family === 'eddsa') return generateKeyPairSync('ed25519').privateKey
+  return generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+}
