@@ -9,7 +9,7 @@ import { CONSOLE_STYLE } from '../../packages/console/src/style.js'
 
 test('the files that the browser gets are those in the folder: npm run console-assets', () => {
   for (const [path, text] of createAssets()) {
-    expect(readFileSync(new URL(`../../src/routes/console/${path}`, import.meta.url), 'utf8')).toBe(text)
+    expect(readFileSync(new URL(`../../packages/console/src/${path}`, import.meta.url), 'utf8')).toBe(text)
   }
 })
 

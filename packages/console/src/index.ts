@@ -1,9 +1,12 @@
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { Answering } from 'tokenlib/kit'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import { setRequestIp } from 'tokenlib'
-import { toRequestView } from 'tokenlib/kit'
-import type { RevocationStore } from 'tokenlib'
+import {
+  type Answering,
+  assertOptions,
+  assertPath,
+  type MountableRoutes,
+  type OptionNames,
+  toRequestView,
+} from 'tokenlib/kit'
+import { type RevocationStore, setRequestIp } from 'tokenlib'
 import { createAdmit, readOriginRefusal } from './access.js'
 import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './api.js'
 import { createLiveLog, createLiveStream } from './live-log.js'
@@ -13,7 +16,6 @@ import { CONSOLE_LIVE } from './script-live.js'
 import { CONSOLE_TOOLS } from './script-tools.js'
 import { CONSOLE_SCRIPT } from './script.js'
 import { CONSOLE_STYLE } from './style.js'
-import { assertPath } from 'tokenlib/kit'
 
 export type { MountableRoutes } from 'tokenlib/kit'
 export type { ConsoleTokens } from './api.js'
