@@ -17,7 +17,9 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
     })
 
   test('tokenlib/errors is bundled, and works', async () => {
-    const { outputFiles } = await bundle("export { isTokenError, TokenExpiredError } from './tokenlib/src/errors.js'")
+    const { outputFiles } = await bundle(
+      "export { isTokenError, TokenExpiredError } from './tokenlib/src/errors.js'",
+    )
     const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
     const { isTokenError, TokenExpiredError } = (await import(
       `data:text/javascript;base64,${code}`
@@ -38,6 +40,8 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
   })
 
   test('a manager is not: the build says which module is missing', async () => {
-    await expect(bundle("export { TokenManager } from './tokenlib/src/index.js'")).rejects.toThrow('node:crypto')
+    await expect(bundle("export { TokenManager } from './tokenlib/src/index.js'")).rejects.toThrow(
+      'node:crypto',
+    )
   })
 })

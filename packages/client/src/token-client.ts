@@ -1,12 +1,6 @@
 import { isRefusal, parseAnswer, TokenClientError } from './errors.js'
-import {
-  addDefaults,
-  assertOption,
-  globals,
-  openChannel,
-  parseOptions,
-  type TokenClientOptions,
-} from './options.js'
+import { addDefaults, assertOption, globals, openChannel, parseOptions } from './options.js'
+import type { TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'

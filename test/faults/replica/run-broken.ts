@@ -50,7 +50,9 @@ export function createPlugin(changes: readonly SourceChange[]): Plugin {
 
 function applyChange(source: string, { file, from, to }: SourceChange): string {
   if (source.split(from).length !== 2) {
-    throw new Error(`packages/tokenlib/src/stores/${file} must have this exactly once, for a broken replica: ${from}`)
+    throw new Error(
+      `packages/tokenlib/src/stores/${file} must have this exactly once, for a broken replica: ${from}`,
+    )
   }
   return source.replace(from, () => to)
 }
