@@ -16,11 +16,11 @@ export const PACKAGES = fileURLToPath(new URL('../../packages/', import.meta.url
 
 let files: readonly LibraryFile[] | undefined
 
-/** The source of all packages. */
+/** The source of all packages, without what a script makes from other files. */
 export function readLibraryFiles(): readonly LibraryFile[] {
   return (files ??= readdirSync(PACKAGES).flatMap((name) =>
     readdirSync(join(PACKAGES, name, 'src'), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts'))
+      .filter((path) => path.endsWith('.ts') && !path.endsWith('.generated.ts'))
       .map((path) => ({
         package: name,
         path: `packages/${name}/src/${path.replaceAll('\\', '/')}`,
