@@ -19,8 +19,11 @@ import {
 import { emitWarning } from '../runtime.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
 
-export { TokenStoreObject, type TokenStoreObjectOptions } from './durable-objects/object.js'
-export type { DurableObjectContext } from './durable-objects/storage.js'
+export {
+  type DurableObjectContext,
+  TokenStoreObject,
+  type TokenStoreObjectOptions,
+} from './durable-objects/object.js'
 
 /** What the store needs of a binding: a namespace of Durable Objects, such as `env.TOKEN_STORE`. */
 export interface TokenStoreNamespace {

@@ -3,7 +3,7 @@ import { sleep } from '../../runtime.js'
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
 import { monotonicNow } from '../../time.js'
-import type { Connection, SqliteStatement, WhenBusy } from './connection.js'
+import type { Connection, SqliteStatement, WhenBusy } from './tables.js'
 
 /** An open handle: a `DatabaseSync` of `node:sqlite` or of `@photostructure/sqlite`, or one of `better-sqlite3`. */
 export interface SqliteDatabase {
