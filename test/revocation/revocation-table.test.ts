@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FOREVER } from '../../packages/tokenlib/src/kit.js'
-import { toId } from '../../packages/tokenlib/src/stores/table/id-words.js'
+import { toId } from '../../packages/tokenlib/src/stores/table/table-segment.js'
 import {
   createRevocationTable,
   PARTS,

@@ -152,3 +152,8 @@ export async function runWithPauses(steps: Iterable<number>): Promise<number> {
   }
   return sum
 }
+
+/** How long to wait before the next attempt, in milliseconds: longer after each failure, and never the same for all. */
+export function toRetryDelay(failures: number, firstMs: number, maxMs: number): number {
+  return Math.min(maxMs, firstMs * 2 ** Math.min(failures, 10)) * Math.random()
+}

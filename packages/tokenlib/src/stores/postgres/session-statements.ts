@@ -1,8 +1,7 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
-import { notifySql } from './notify.js'
-import { nowSql, unlessStandby } from './server-sql.js'
-import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
+import { notifySql } from './client.js'
+import { insertSql, isKnownHead, nowSql, takeEntriesSql, unlessStandby } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */

@@ -1,17 +1,11 @@
 import { createNonce, systemRandom } from '../../tokens/ids.js'
 import { ConfigurationError } from '../../errors.js'
 import { assertKnownLayout, type LossReporter } from '../../revocation/store-rules.js'
-import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
 import { type Clock, createCheckedClock } from '../../time.js'
-import { type Reply, runScript, type Script, type Send } from './client.js'
-import { LAYOUT_VERSION, PREPARE, READ, SWEEP } from './revocation-scripts.js'
-
-/** Runs a script, given the names of its keys and its own arguments. */
-export type Run = (
-  script: Script,
-  names: readonly string[],
-  args: readonly string[],
-) => Promise<readonly Reply[]>
+import { createScript, type Reply, type Run, runScript, type Script, type Send } from './client.js'
+import { createSweep } from './late-sessions.js'
+import { REFUSAL } from './lua.js'
+import { LAYOUT_VERSION, PREPARE } from './revocation-scripts.js'
 
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
@@ -180,26 +174,6 @@ function toValues(found: readonly Reply[]): ReadonlyMap<number, string> {
   return values
 }
 
-const LETTERS: Readonly<Record<RevocationKind, string>> = {
-  token: 't',
-  session: 's',
-  user: 'u',
-  key: 'k',
-  all: 'a',
-}
-
-const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
-
-/** A revocation key as it is written in Redis; the kind has a fixed length, so that no id can pass for another kind. */
-export function toMember({ kind, id }: RevocationKey): string {
-  return `${LETTERS[kind]}:${id}`
-}
-
-/** The revocation key of a text that `toMember` made. */
-export function fromMember(member: string): RevocationKey {
-  return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
-}
-
 function rethrow(error: unknown): never {
   const newer = error instanceof Error ? /\bLAYOUT (\d+)/.exec(error.message) : null
   if (newer !== null) assertKnownLayout('Redis', { version: Number(newer[1]), oldest: null }, LAYOUT_VERSION)
@@ -212,38 +186,27 @@ function rethrow(error: unknown): never {
 }
 
 /**
- * Revokes the sessions that started later than the watermark of all reaches, and returns the position after them.
+ * The values of keys. Every request may come here, so it does not begin with `HEAD`.
  *
- * `late` is what the script that began it answered: the watermark, and what tells sessions from before and after it.
+ * KEYS: the epoch, the count, and those to read. ARGV: the epoch and the count that the caller knows, as 'epoch|count'.
+ * Answers with 0 where these are the same and none of the keys exists. Otherwise with '' where they are the same, or
+ * what they are now; then the index and the value of each key that exists.
  */
-type Sweep = (run: Run, epoch: string, late: string) => Promise<readonly Reply[]>
-
-// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
-// node: each of them would walk through a part of the sessions only.
-const NAMES = ['log', 'past', 'marks', 'absent']
-
-/** Walks through the sessions, at most once at a time for each marker: a repeat waits for the walk under way. */
-export function createSweep(): Sweep {
-  const underWay = new Map<string, Promise<readonly Reply[]>>()
-
-  return (run, epoch, late) => {
-    const [moment = '', ...rest] = late.split(':')
-    const marker = rest.join(':')
-    const key = `${epoch}|${marker}`
-    const walk = underWay.get(key) ?? walkAll(run, moment, marker).finally(() => underWay.delete(key))
-    underWay.set(key, walk)
-    return walk
-  }
-}
-
-async function walkAll(run: Run, moment: string, marker: string): Promise<readonly Reply[]> {
-  let cursor = '0'
-  let server = ''
-  for (;;) {
-    const args = [createNonce(systemRandom), moment, marker, cursor, server]
-    const reply = await run(SWEEP, NAMES, args)
-    cursor = String(reply[4])
-    server = String(reply[5])
-    if (cursor === '0') return reply
-  }
-}
+export const READ: Script = createScript(
+  REFUSAL,
+  `
+local refused = refusal()
+if refused then return refused end
+local values = redis.call('MGET', unpack(KEYS))
+local history = (values[1] or '-') .. '|' .. (values[2] or '0:')
+local reply = { history == ARGV[1] and '' or history }
+for at = 3, #values do
+  if values[at] then
+    reply[#reply + 1] = at - 3
+    reply[#reply + 1] = values[at]
+  end
+end
+if #reply == 1 and reply[1] == '' then return 0 end
+return reply
+`,
+)

@@ -2,7 +2,7 @@ import { withDeadline } from '../../promises.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
-import { runWithPauses } from '../store-parts.js'
+import { runWithPauses, toRetryDelay } from '../store-parts.js'
 import type { RevocationCopy } from '../memory/revocations.js'
 import { callQuietly } from '../../revocation/store-rules.js'
 import type { Freshness } from './freshness.js'
@@ -198,8 +198,7 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   const toDelay = (): number => {
-    if (failures > 0)
-      return Math.min(boundMs, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10)) * Math.random()
+    if (failures > 0) return toRetryDelay(failures - 1, FIRST_RETRY_MS, boundMs)
     const interval = (boundMs / 4) * (0.75 + Math.random() / 4)
     return Math.min(interval, Math.max(0, restorer.dueAt - monotonicNow()))
   }

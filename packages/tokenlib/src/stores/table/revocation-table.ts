@@ -1,5 +1,4 @@
 import { type RandomBytes, systemRandom } from '../../tokens/ids.js'
-import { idWords, readIdHead, readIdTail } from './id-words.js'
 import {
   capacityOf,
   copyEntries,
@@ -9,9 +8,12 @@ import {
   findSlot,
   hasWords,
   hashWords,
+  idWords,
   IMPLIED_BITS,
   NO_SEGMENT,
   readId,
+  readIdHead,
+  readIdTail,
   readUntil,
   releaseSegment,
   type Segment,
