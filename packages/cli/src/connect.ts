@@ -1,12 +1,16 @@
-import { systemRandom } from 'tokenlib/kit'
-import { type ConfigurationError, isConfigurationError, isTokenError } from 'tokenlib'
-import { createEmitter, type TokenEmitter } from 'tokenlib/kit'
-import { TokenConfig } from 'tokenlib'
-import { resolveStore } from 'tokenlib/kit'
-import { createObservers } from 'tokenlib/kit'
-import { createClientReader } from 'tokenlib/kit'
-import { connectStore, type StoreConnection } from 'tokenlib/kit'
-import { parseDuration, systemClock } from 'tokenlib/kit'
+import {
+  connectStore,
+  createClientReader,
+  createEmitter,
+  createObservers,
+  parseDuration,
+  resolveStore,
+  type StoreConnection,
+  systemClock,
+  systemRandom,
+  type TokenEmitter,
+} from 'tokenlib/kit'
+import { type ConfigurationError, isConfigurationError, isTokenError, TokenConfig } from 'tokenlib'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'
@@ -120,7 +124,7 @@ async function isInUse(opened: OpenedStore): Promise<boolean> {
     return client.all(`SELECT 1 FROM sqlite_master WHERE name = '${namespace}meta'`).length > 0
   }
   // Missing tables are reported by the store itself, which says how to create them.
-  const { heads } = client.tables
+  const { heads } = client.inspection.tables
   const [table] = await client.query(`SELECT to_regclass('${heads}') IS NOT NULL AS found`)
   if (table?.['found'] !== true) return true
   return (await client.query(`SELECT 1 FROM ${heads} WHERE namespace = $1`, [namespace])).length > 0

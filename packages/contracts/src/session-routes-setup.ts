@@ -2,7 +2,7 @@ import type { JsonClaims } from 'tokenlib'
 import type { AnyClaims } from 'tokenlib'
 import type { TokenManager } from 'tokenlib'
 import type { SessionRoutesOptions } from 'tokenlib/kit'
-import { createMemoryStore } from 'tokenlib/kit'
+import { createMemoryStore } from 'tokenlib/memory'
 import type { SessionBrowser } from './session-browser.js'
 import { createTestTokens, type FrozenClock } from 'tokenlib/kit'
 

@@ -35,7 +35,15 @@ import { emitWarning } from '../runtime.js'
 import { createPruneTurns, toResetPage } from './store-parts.js'
 
 export { migrationSql }
-export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
+export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'
+export type {
+  Database,
+  NamedStatement,
+  PgClient,
+  PostgresClient,
+  PostgresJsClient,
+  Value,
+} from './postgres/client.js'
 export type { TableOptions } from './postgres/tables.js'
 
 /** How a PostgreSQL store behaves. */

@@ -13,7 +13,8 @@ import { createLookup, prune, readFeed, toMember, toPosition } from './redis/rev
 import { createRedisSessions } from './redis/sessions.js'
 import { emitWarning } from '../runtime.js'
 
-export type { RedisClient } from './redis/client.js'
+export type { RedisClient, Reply as RedisReply } from './redis/client.js'
+export { inspectRedis, type RedisInspection, type RedisRights } from './redis/inspect.js'
 
 /** How a Redis store behaves. */
 export interface RedisStoreOptions {

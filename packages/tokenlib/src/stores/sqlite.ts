@@ -28,8 +28,8 @@ import { createTrustedTime } from './sqlite/pruner.js'
 import { type Tables, toTables } from './sqlite/tables.js'
 import { createListeners, followSessions, type Listeners } from './store-parts.js'
 
-export type { SqliteDatabase } from './sqlite/database.js'
-export type { SqliteStatement, SqliteValue } from './sqlite/tables.js'
+export { inspectSqlite, type SqliteDatabase, type SqliteInspection } from './sqlite/database.js'
+export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sqlite/tables.js'
 
 /** How a SQLite store behaves. */
 export interface SqliteStoreOptions {

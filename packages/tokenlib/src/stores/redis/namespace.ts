@@ -10,7 +10,7 @@ import { LAYOUT_VERSION, PREPARE } from './revocation-scripts.js'
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
-  key(name: string): string
+  readonly key: (name: string) => string
   /** Remembers how far the history goes, by the answer of a script that wrote to it. */
   recordProgress(reply: readonly Reply[]): void
   /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
