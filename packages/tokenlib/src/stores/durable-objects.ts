@@ -186,7 +186,7 @@ function mergeSeen(before: Seen, now: Seen, answer: Seen): Seen {
     const isLater = answer.known.changes > now.known.changes
     return { known: isLater ? answer.known : now.known, longestLifetime }
   }
-  // An answer from another history counts, unless somebody else has found a newer one meanwhile.
+  // An answer from another history counts, unless another call has already found a newer one.
   const isNews = now.known.epoch === before.known?.epoch
   return { known: isNews ? answer.known : now.known, longestLifetime }
 }

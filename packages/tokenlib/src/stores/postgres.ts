@@ -37,7 +37,7 @@ import { createPruneTurns, toResetPage } from './store-parts.js'
 export { migrationSql }
 export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'
 export type {
-  Database,
+  Database as PostgresDatabase,
   NamedStatement,
   PgClient,
   PostgresClient,
@@ -75,7 +75,7 @@ const OPTIONS: OptionNames<PostgresStoreOptions> = {
 
 /** A store in PostgreSQL. */
 export interface PostgresStore extends RevocationStore {
-  /** Creates the tables or brings them up to date; may be called at every start, by every process at once. */
+  /** Creates the tables or brings them up to date. Every process may call it at every start. */
   migrate(): Promise<void>
 }
 

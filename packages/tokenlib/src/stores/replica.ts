@@ -108,8 +108,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     if (!freshness.isFresh()) throw describeStale(readState())
   }
 
-  // Whether a read that is sent now makes the copy fresh. Without a bound there is nothing that could pass meanwhile, and
-  // what changes while it is read was not acknowledged when the check began.
+  // Whether a read that is sent now makes the copy fresh. Without a bound, a complete read is enough: what changes while
+  // it is read was not acknowledged when the check began.
   const isReadNow = async (): Promise<boolean> => {
     try {
       await follower.tryRead()
@@ -135,10 +135,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const keep = (known: Pick<Revocation, 'kind' | 'id' | 'notBefore'>): void =>
     copy.merge({ ...known, until: Math.min(FOREVER, systemClock() + longestLifetime) })
 
-  // After the store has taken something that this process must refuse at once.
+  // After the store has taken something that this process must refuse from now on.
   const catchUp = async (): Promise<void> => {
     // A feed that does not work is not waited for: it is enough that the next read has to be a new one. Where it works,
-    // to demand that of every revocation would keep a process that revokes all the time from ever becoming fresh.
+    // a process that revokes all the time would never become fresh if each of its revocations demanded a new read.
     if (!freshness.isFresh() && !follower.isFollowing) return freshness.expire()
     try {
       await follower.readNow()

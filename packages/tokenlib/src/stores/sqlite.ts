@@ -97,7 +97,7 @@ export function createSqliteStore(
       losses.listen(needs)
       if (opened === null) {
         const ready = await setUp()
-        // Somebody else may have been first meanwhile, and what the first one has seen must not be forgotten.
+        // Another call may have been faster, and what the first one has seen must not be forgotten.
         opened ??= ready
       }
       await opened.history.raiseLongestLifetime(needs.longestLifetime)
@@ -196,7 +196,7 @@ function createWatchers(readVersion: () => string): Listeners<[]> {
       if (version === known) return
       known = version
     } catch {
-      // The handle or the file is gone, or busy: whoever reads the store is told why.
+      // The handle or the file is gone, or busy: the next call of the store says why.
       return
     }
     listeners.call()

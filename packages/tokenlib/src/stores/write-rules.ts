@@ -16,7 +16,7 @@ export interface WritableData {
   readonly now: number
   /** In milliseconds. */
   readonly longestLifetime: number
-  /** Merges an entry with what is there; one that raises nothing is no change. */
+  /** Merges an entry with what is there; one that raises nothing does not count as a change. */
   readonly merge: (entry: Revocation) => void
   /** The `notBefore` of a key, or `undefined`. */
   readonly find: (key: RevocationKey) => number | undefined
@@ -32,7 +32,7 @@ export interface WritableData {
 
 /** Sessions of a user, or of all, that started after a moment and up to another: a clock was far ahead. */
 export interface LateSessions {
-  /** `null` for those of all users. */
+  /** `null` for all users. */
   readonly user: string | null
   readonly after: number
   readonly upTo: number
@@ -80,7 +80,7 @@ export function writeWatermark(
   // An older one may be further ahead.
   const watermark = data.find(revocation) ?? notBefore
   const first = toFirstStart(watermark)
-  // At once: what is opened from now on starts at this moment too.
+  // Now: what is opened from now on starts at this moment too.
   const atOnce = { user, after: watermark, upTo: Math.min(first, newest) }
   while (data.revokeSome(atOnce)) continue
   return { notBefore, late: { user, after: first, upTo: newest } }

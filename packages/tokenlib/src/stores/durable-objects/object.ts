@@ -105,7 +105,7 @@ function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) =
     const handlers = toHandlers(operations)
     if (!Object.hasOwn(handlers, operation)) throw new Error(`Unknown operation "${operation}"`)
     const handle = handlers[operation] as (...values: readonly unknown[]) => Promise<unknown>
-    // Before, so that what this call writes is there for whoever called. If it fails, the next one does the same work.
+    // Before the call, so that the caller finds what the call writes. If pruning fails, the next write repeats it.
     if (WRITES.has(operation)) await prune(operations).catch(() => undefined)
     const value = await handle(...given)
     return { protocol: PROTOCOL, value, seen: operations.history.readSeen(), revokedBefore }
@@ -120,8 +120,7 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
     now: createCheckedClock(clock),
     endings: createEndings(database, `${PREFIX}endings`),
     pruneClock: createCautiousClock(clock),
-    // A clock that was passed in is somebody's own time, and may run as it likes. That of workerd may jump: it
-    // has no monotonic one.
+    // A clock that was passed in may run as it likes. The clock of workerd may jump: it has no monotonic one.
     trust: clock === systemClock ? createTrustedTime(database, tables, true) : (at) => at,
   }
 }

@@ -27,7 +27,7 @@ export interface RevocationCopy {
   covers(entry: Revocation): boolean
   /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
   createLookup(keys: readonly RevocationKey[], start: number): () => boolean
-  /** `now` is the time of `pruneClock`, for those who merge many at once: reading it takes as long as the rest. */
+  /** Callers that merge many entries pass the time of `pruneClock` as `now`: reading it takes as long as the rest. */
   merge(entry: Revocation, now?: number): void
   /** How many there are. */
   readonly size: number

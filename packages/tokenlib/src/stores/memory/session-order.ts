@@ -23,7 +23,7 @@ interface UserOrder {
   /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
   places: SessionPlace[]
   kept: number
-  /** How many places at the front are gone: whoever ends the oldest ones would walk over them again and again. */
+  /** How many places at the front are gone, so that ending the oldest sessions does not walk over them each time. */
   gone: number
 }
 

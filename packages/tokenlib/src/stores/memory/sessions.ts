@@ -200,7 +200,7 @@ export function createMemorySessions({
       return newestOfAll
     },
     revokeSome({ user, after, upTo }) {
-      // Those of all users are looked through only where a clock was set back.
+      // Look through the sessions of all users only if a clock was set back.
       if (user === null && newestOfAll <= after) return false
       let left = MAX_ENDED_AT_ONCE
       for (const { sid, startedAt } of user === null ? sessions.values() : order.walkUp(user, after)) {

@@ -104,7 +104,7 @@ interface ListeningSql {
   ): Promise<{ unlisten(): Promise<unknown> }>
 }
 
-/** Begins to watch a channel: calls the listener soon after each notification, and returns a function that ends that. */
+/** Calls the listener soon after each notification on a channel. Returns an unsubscribe function. */
 export type Watch = (channel: string, listener: () => void) => () => void
 
 /** The channel of a namespace; a hash, since names are cut at 63 bytes, and a namespace may be any text. */
@@ -126,7 +126,7 @@ export function withoutNotify(statement: string, channel: string): string {
 const REFUSALS = new Set(['54000', '42501', '42883', '0A000'])
 
 /**
- * A database whose changes are announced where that is possible.
+ * A database that announces its changes if the server allows it.
  *
  * A statement that the server refuses, perhaps because of its notification, is sent again without it: nothing of it was
  * done, and readers find the change when they poll.
@@ -166,7 +166,7 @@ export function readWatch(client: PostgresClient): Watch | null {
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 30_000
 
-// With a connection beside the pool, made as the pool makes its own. One from the pool would be missing there: a pool of
+// Uses a connection outside the pool, made the same way. One from the pool would be missing there: a pool of
 // one could do nothing else, and `pool.end()` would wait for it.
 function watchPool(pool: PgPool, channel: string, listener: () => void): () => void {
   let isStopped = false

@@ -84,7 +84,7 @@ export function createHistory(
     if (revokedBefore !== null) losses.report(revokedBefore)
   }
 
-  // Many calls find out at once; one of them sees to it, and those that were asked before it ask again.
+  // Many calls may find the loss at the same time: one of them recovers, and the others ask again afterwards.
   const recoverOnce = async (lost: string): Promise<void> => {
     if (known?.epoch !== lost) return
     recovering ??= recover(lost).finally(() => (recovering = null))
@@ -138,7 +138,7 @@ export function toMilliseconds(time: number): number {
 /** The statements of a history; `lookup` is the one of revocations. */
 export type HistoryStatements = Readonly<Record<'enter' | 'extend' | 'recover' | 'lookup', string>>
 
-/** Writes the statements that begin a history, and go on after a loss. The rules are those of the other statements. */
+/** The statements that begin a history and recover from a loss; they follow the rules in statements.ts. */
 export function createHistoryStatements(tables: Tables, channel: string): Omit<HistoryStatements, 'lookup'> {
   const { heads, revocations } = tables
   const insert = insertSql(tables)
@@ -166,7 +166,7 @@ select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExten
     // either from before the raise, which this one began after, so that it is seen here; or its writer had the head
     // after the raise, and went by the new lifetime. The row of the epoch keeps, as its not_before, the lifetime
     // that this was done for, so that a process that ends between the two leaves the rest to the next one.
-    // Only the lifetime that was seen here counts for that: whoever raises it meanwhile comes here too.
+    // Only the lifetime that was seen here counts: a process that raises it further runs this statement too.
     extend: `with goal as materialized (
   select longest_lifetime from ${heads} where namespace = $1
 ), short as materialized (
@@ -187,8 +187,8 @@ select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExten
 select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
 
     // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
-    // $5: the longest lifetime, $6: 1 where the caller restores what is lost, so that nothing else is revoked. Whoever
-    // comes second finds the epoch of the first, and keeps it.
+    // $5: the longest lifetime, $6: 1 where the caller restores what is lost, so that nothing else is revoked. The
+    // second caller finds the epoch of the first, and keeps it.
     recover: `with asked as materialized (
   select $1::pg_catalog.text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
 ), late as materialized (

@@ -36,7 +36,7 @@ interface MoveAnswer extends HistoryAnswer {
 interface ListAnswer extends HistoryAnswer {
   /** How many rows were read; some of them may be of sessions that are over, idle or revoked. */
   readonly rows: number
-  /** The last row that was read; `null` where there was none. */
+  /** The last row that was read, or `null`. */
   readonly last: SessionPlace | null
   readonly sessions: readonly StoredSession[]
 }

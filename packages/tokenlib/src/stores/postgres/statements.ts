@@ -7,9 +7,9 @@ import { leadSql, type Tables } from './tables.js'
 // $1 is the namespace everywhere. A statement about a history has its epoch in $2, and in $3 the count of changes
 // that this process has seen of it; it finds no head, does nothing and answers nothing when the history is another
 // one or has become shorter, or when the revocations were emptied, which take the row of the epoch with them.
-// On a standby it fails, or says so: what is missing there may only be late.
+// On a standby it fails, or answers `isStandby`: what is missing there may only be late.
 //
-// Every table, function and type is named with its schema, because whoever used the connection before may have left a
+// Every table, function and type is named with its schema, because earlier users of the connection may have left a
 // search_path or temporary tables behind; `bigint`, `integer` and `numeric` are keywords. Operators have operands of
 // exactly the types of one in pg_catalog, so that none of another schema fits better.
 //
@@ -109,7 +109,7 @@ select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.tex
     // Takes a batch if its first entry is not there. $4: the batch, each key once, $5: how many.
     //
     // Most of a statement sees the tables as they were before it waited for the head. Only an insert finds the row that
-    // another claim has committed meanwhile, so the insert of the first entry decides.
+    // another claim has committed during the wait, so the insert of the first entry decides.
     claim: `with head as (
   update ${heads} h set changes = changes + $5::bigint where ${isKnownHead(tables, 'h')}
   returning namespace, changes
@@ -128,7 +128,7 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
     // $4: a clock, $5: the batch, each key once and without watermarks, $6: how many. The lock of the head's row is held
     // until the commit, so the order of changes is the order of commits, and a reader of the feed never meets a gap that
     // is filled later. Everything else is locked after it, so writers wait for each other here, and never in a circle.
-    // A session is read as it was before the wait, which is no harm: its until never changes.
+    // A session is read as it was before the wait, which is harmless: its until never changes.
     revoke: `with head as (
   update ${heads} h set changes = changes + $6::bigint where ${isKnownHead(tables, 'h')}
   returning namespace, changes, longest_lifetime, ${nowSql('$4')} as now
@@ -141,7 +141,7 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
 
     // The same for a batch with watermarks. The time is read when the lock is held: a watermark covers every session
     // that was opened before. What started later than it reaches becomes entries of its own; the bound for that is from
-    // before the wait, so it is no later than that of the watermark.
+    // before the wait, so it is not later than the watermark's.
     revokeBefore: `with asked as materialized (
   select h.namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound from ${heads} h where h.namespace = $1
 ), given as materialized (
@@ -220,13 +220,13 @@ export function newestStartSql({ sessions }: Tables, namespace: string): string 
 
 /**
  * Sessions that started later than a watermark reaches, because the clock was ahead. "offset 0" keeps it apart: it is asked
- * for each row on its left, and not at all where there is none.
+ * for each row on its left, and never without one.
  */
 export function lateSessionsSql({ sessions }: Tables, condition: string, bound: string): string {
   return `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
 }
 
-/** The time of the store: a clock that was passed in, else that of the server. */
+/** The time of the store: a clock that was passed in, else the server's. */
 export function nowSql(given: string): string {
   return `coalesce(${given}::bigint, ${epochSql('pg_catalog.clock_timestamp()', 1000)})`
 }

@@ -201,7 +201,7 @@ interface BunSubscriber {
 }
 
 /**
- * Calls a listener whenever something is published on a channel; returns a function that ends that.
+ * Calls a listener whenever something is published on a channel. Returns an unsubscribe function.
  *
  * On a connection of its own, which the client is asked for: one that waits for messages can do nothing else. Each
  * subscribes again after it was cut off. A client that cannot be duplicated is not watched, and whatever goes

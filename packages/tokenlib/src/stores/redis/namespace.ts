@@ -24,11 +24,11 @@ export interface Namespace {
 interface Seen {
   readonly epoch: string
   readonly batches: number
-  /** Of the last batch; empty when there was none. */
+  /** Of the last batch; empty before the first. */
   readonly nonce: string
 }
 
-/** More than one loss between a script and its repeat is no accident any more. */
+/** Give up if the data is lost again between a script and its repeat. */
 const ATTEMPTS = 3
 
 /** The keys below a name, by the server's clock unless another is given. */
@@ -56,12 +56,12 @@ export function createNamespace(
   const sweep = createSweep()
   let longest = 0
   let preparing: Promise<void> | null = null
-  // The history that a loss was reported with: several calls may find the same loss at once.
+  // The history that a loss was reported with: several calls may find the same loss.
   let reported = ''
   // The moment of a loss that was found, and is not reported yet.
   let unreported = ''
 
-  // A script without the retries after a loss; what is lost meanwhile, the next call finds.
+  // A script without the retries after a loss; the next call finds what is lost now.
   const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
     const reply = await runScript(send, script, [meta, ...names.map(key)], [toProof(from), time(), ...args])
     return isList(reply) ? reply : null

@@ -35,11 +35,11 @@ interface Batch {
   readonly names: string[]
   /** The indexes of names that nearly all tokens have in common. */
   readonly common: Map<string, number>
-  /** By index; `undefined` where there is no such key. */
+  /** By index; keys that do not exist are left out. */
   readonly values: Promise<ReadonlyMap<number, string>>
 }
 
-/** The most keys of one script: the server does nothing else meanwhile. */
+/** The most keys of one script: the server does nothing else while a script runs. */
 const MAX_KEYS = 500
 
 /**
@@ -128,7 +128,7 @@ export function readEntry(value: string): Pick<Revocation, 'notBefore' | 'until'
 
 const POSITION = /^([\w-]+)\|(\d{1,16})\|([\w-]*)\|(\d{1,16})$/
 
-// Whatever is no position of ours is one of a history that is not there.
+// A text that is not a position of this store counts as one of a lost history.
 function readPosition(position: Position): string[] {
   return POSITION.exec(position)?.slice(1) ?? ['-', '0', '-', '0']
 }

@@ -54,7 +54,7 @@ end
 `
 
 /**
- * ARGV: those of `START`.
+ * ARGV: as for `START`.
  *
  * Of the user's other sessions a few are looked at, by chance, so that the list forgets what has ended.
  */
@@ -79,11 +79,10 @@ return { sid, text(startedAt) }
 )
 
 /**
- * ARGV: those of `START`, then a nonce, how many sessions the user may have, 'endOldest' or 'refuse', and the longest
+ * ARGV: as for `START`, then a nonce, how many sessions the user may have, 'endOldest' or 'refuse', and the longest
  * time unused.
  *
- * The rules are those of `decideOpening`. It looks at no more sessions than it has to, apart from those
- * that are over or idle.
+ * Follows `decideOpening`. Apart from sessions that are over or idle, it looks at no more than it has to.
  *
  * Answers with the epoch, the count of batches and the last nonce; 'opened', 'ending' or 'full'; the sid and the start,
  * or twice ''; and the sessions that it has revoked, oldest first.
@@ -145,7 +144,7 @@ return reply
  * each argument costs clients time: the token's generation and issuedAt, the grace, the idle limit, and how old
  * `lastUsedAt` may get.
  *
- * The rules are those of `decideRotation`. The code after this runs only for tokens that can be exchanged, with `outcome`
+ * Follows `decideRotation`. The code after this runs only for tokens that can be exchanged, with `outcome`
  * and the session's place. For a token ahead of the row, `current` is the token's parent.
  */
 const DECIDE = `
@@ -177,7 +176,7 @@ end
 `
 
 /**
- * ARGV: those of `DECIDE`, then the ip and the user agent.
+ * ARGV: as for `DECIDE`, then the ip and the user agent.
  *
  * Returns the outcome, the time, and when and by which client the session had last advanced before this step.
  */
@@ -201,7 +200,7 @@ return { string.format('%s %.0f %.0f %.0f', outcome, now, row[12], expiresAt), r
 `,
 )
 
-/** ARGV: those of `DECIDE`. */
+/** ARGV: as for `DECIDE`. */
 export const PRESENT: Script = createScript(BEGIN, DECIDE, `return refusal() or { 'current' }`)
 
 const REPLY = `
@@ -232,7 +231,7 @@ return reply
  * ARGV: the epoch, the time, the user, the start and the sid to go on after, or twice '', how many sessions to look at,
  * the longest time unused.
  *
- * Answers with the start and the sid to go on after, or twice '' at the end, and those of the sessions that are live.
+ * Answers with the start and the sid to go on after, or twice '' at the end, and the live sessions.
  */
 export const LIST: Script = createScript(
   BEGIN,

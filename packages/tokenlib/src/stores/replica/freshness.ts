@@ -17,7 +17,7 @@ export interface ReplicaOptions {
 
 const OPTIONS: OptionNames<ReplicaOptions> = { bound: true, whenStale: true }
 
-/** How a replica behaves, or an error for what is no option; a replica of a replica is one too. */
+/** Throws for invalid options, and for a store that has a replica already. */
 export function parseOptions(
   store: RevocationStore,
   options: ReplicaOptions,
@@ -115,8 +115,8 @@ export function createFreshness(
 }
 
 /**
- * The freshness of a copy whose store can tell at once whether it has changed: fresh until it has, and not a moment
- * longer. Reads come one after the other.
+ * The freshness of a copy whose store can tell synchronously whether it has changed: fresh until it has. Reads come one
+ * after the other.
  */
 export function createVersionFreshness(
   store: Pick<RevocationStore, 'readVersion'>,
@@ -136,7 +136,7 @@ export function createVersionFreshness(
   return {
     ...age,
     begin() {
-      // Before the read: what is committed meanwhile may be missing in it.
+      // Before the read, which may miss what is committed while it runs.
       sent = readVersion()
       return age.begin()
     },

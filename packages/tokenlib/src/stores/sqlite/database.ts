@@ -34,10 +34,10 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && error.message.includes('readonly database')
 }
 
-/** How long a statement waits for another process, in milliseconds; nothing else runs in this one meanwhile. */
+/** How long a statement waits for another process, in milliseconds; it blocks this one. */
 export const BUSY_TIMEOUT_MS = 200
 
-/** How long a write goes on trying while other processes write, in milliseconds; this one works on meanwhile. */
+/** How long a write is tried again while other processes write, in milliseconds; it does not block this one. */
 const BUSY_RETRY_MS = 2000
 
 /** The longest pause between two tries, in milliseconds. */
@@ -82,7 +82,7 @@ function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T
   }
 }
 
-/** Tries again while other processes are in the way; a call that finds none of them is done at once. */
+/** Tries again while other processes are in the way. The first attempt is synchronous. */
 export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
   const deadline = monotonicNow() + BUSY_RETRY_MS
   for (;;) {
@@ -159,7 +159,7 @@ export function assertLocal(path: string): void {
   )
 }
 
-// The numbers are those of Linux; elsewhere SQLite's own check of WAL mode is all there is.
+// The numbers are Linux's; elsewhere SQLite's own check of WAL mode is all there is.
 function isOnNetwork(path: string): boolean {
   return process.platform === 'linux' && isNetworkFileSystem(statfsSync(path).type)
 }

@@ -16,7 +16,7 @@ import {
 
 /** How far this process has seen the history of a database. */
 export interface KnownHistory {
-  /** Random, and made anew when a database starts from nothing. */
+  /** Random; a database that starts from nothing gets a new one. */
   readonly epoch: string
   /** The count of changes; it never falls within an epoch. */
   readonly changes: number
@@ -30,11 +30,11 @@ export interface WriteTransaction extends WritableData, WritableRows {
 
 /** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
 export interface History {
-  /** Makes sure that every watermark lives for this long, in milliseconds, whoever wrote it or will write it. */
+  /** Makes sure that every watermark lives for this long, in milliseconds, old and new ones of all processes. */
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
   write<T>(work: (transaction: WriteTransaction) => T): Promise<T>
-  /** The same at once; throws when another process writes. */
+  /** The same, synchronously; throws if another process writes. */
   tryWrite<T>(work: (transaction: WriteTransaction) => T): T
   /** Answers from a read; `attempt` returns nothing when what it read is not from the known history. */
   read<T>(attempt: (known: KnownHistory) => T | null | undefined): T
@@ -90,7 +90,7 @@ export function createHistory(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
   )
   const saveMeta = database.prepare(
-    // The version stays: it may be that of a newer release.
+    // The version stays: a newer release may have written it.
     `INSERT INTO ${meta} (id, version, epoch, changes, longest_lifetime) VALUES (1, ${SCHEMA_VERSION}, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET
        epoch = excluded.epoch, changes = excluded.changes, longest_lifetime = excluded.longest_lifetime`,
@@ -189,7 +189,7 @@ export function createHistory(
       database.assertInPlaceLately()
       const answer = tryRead(attempt)
       if (answer !== null) return answer
-      // A read answers at once, so it cannot let others work while it waits for its turn to write.
+      // A read is synchronous, so it blocks while it waits for its turn to write.
       write('wait', () => undefined)
       const answerOfNew = tryRead(attempt)
       if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
@@ -204,7 +204,7 @@ export function createHistory(
     },
     readVersion() {
       database.assertInPlaceLately()
-      // The first one changes with the commits of all other connections, the second one with those of this one.
+      // The first one changes with commits of other connections, the second one with commits of this connection.
       const { data_version: version } = readDataVersion.get() as { readonly data_version: number }
       const { changes } = readOwnChanges.get() as { readonly changes: number }
       return `${version}:${changes}`

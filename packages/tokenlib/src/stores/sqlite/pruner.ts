@@ -8,7 +8,7 @@ import type { Connection, Tables } from './tables.js'
 export interface Pruner {
   /** At most `limit` rows of each table; returns how many went. */
   prune(limit: number): Promise<number>
-  /** Now and then drops a little, once whoever called it is done. */
+  /** Now and then drops a little, after the caller is done. */
   afterWrite(): void
   stop(): void
 }

@@ -14,7 +14,7 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[]
 }
 
-/** What to do while another process writes: wait and let nothing else run in this one, or throw at once. */
+/** What to do while another process writes: block until it is done, or throw. */
 export type WhenBusy = 'wait' | 'throw'
 
 /** A database as the tables of a store need it, whether it is a file or the storage of a Durable Object. */
@@ -24,7 +24,7 @@ export interface Connection {
   prepare(sql: string): SqliteStatement
   /** Runs `work` in a transaction that may write: all of what it does is durable afterwards, or nothing is done. */
   transact<T>(whenBusy: WhenBusy, work: () => T): T
-  /** Tries again while other processes are in the way; the first attempt is made at once. */
+  /** Tries again while other processes are in the way. The first attempt is synchronous. */
   retryWhileBusy<T>(attempt: () => T): Promise<T>
   /** Throws if what is read or written now would not be the data that other processes see. */
   assertInPlace(): void
@@ -146,7 +146,7 @@ export function unlessIncomplete<T>(read: () => T | null | undefined): T | null 
 
 /** The rows of a store in an open transaction. */
 export interface WritableRows extends Omit<WritableData, 'now' | 'longestLifetime'> {
-  /** Revokes a session and removes its row; `until` is that of the session. */
+  /** Revokes a session, whose `until` is given, and removes its row. */
   readonly endSession: (sid: string, until: number) => void
 }
 

@@ -46,7 +46,7 @@ export interface RevocationTable {
    * is no room.
    */
   put(id: string, until: number, now: number): boolean | null
-  /** Looks at so many more slots, for ever around, and drops what has ended where that is worth the work. */
+  /** Looks at so many more slots, round and round, and drops what has ended if it is worth the work. */
   sweep(now: number, steps: number): void
   /** Drops what has ended from the next segment, at most so many entries; `SEGMENTS` calls go once around. */
   prune(now: number, most: number): number

@@ -31,7 +31,7 @@ export function createSegment(capacity: number): Segment {
   return new Int32Array(SLOT * capacity)
 }
 
-/** Gives the memory of a segment back at once, from Node 22 on; before, the garbage collector has to find it. */
+/** Frees the memory of a segment immediately, from Node 22 on; before, the garbage collector has to find it. */
 export function releaseSegment(segment: Segment): void {
   if (segment === NO_SEGMENT) return
   const buffer = segment.buffer as ArrayBufferLike & { transfer?(length: number): unknown }
@@ -69,7 +69,7 @@ export function findSlot(segment: Segment, hash: number, id: string): number {
   }
 }
 
-/** Whether the id of four words is there; the same search as that of `findSlot`. */
+/** Whether the id of four words is there; the same search as in `findSlot`. */
 export function hasWords(
   segment: Segment,
   hash: number,
@@ -115,7 +115,7 @@ export function readId(segment: Segment, slot: number, at: number, multipliers: 
   return toId(segment[row + WORD_0] as number, segment[row + WORD_1] as number, w2, w3)
 }
 
-/** The `until` that a segment has for a given one: no earlier, and the same where that is a moment up to 2106. */
+/** The `until` that a segment has for a given one: no earlier, and exact up to 2106. */
 export function toKeptUntil(until: number): number {
   // What is not a number must not end at all: no comparison with it would ever be true.
   if (Number.isNaN(until) || until >= LAST_SECOND * 1000) return FOREVER
@@ -199,12 +199,12 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const DIGITS = new Int8Array(0x1_00_00).fill(-1)
 for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt(digit)] = digit
 
-/** The words that were read last, big-endian: one array for all, good until the next call. */
+/** The words that were read last, big-endian: one array for all, valid until the next call. */
 export const idWords: Int32Array = new Int32Array(4)
 
 const bytes = Buffer.alloc(16)
 
-/** Reads words 0 and 1 of an id of 128 bits in base64url; `false` for a text that is none. */
+/** Reads words 0 and 1 of an id of 128 bits in base64url; `false` for any other text. */
 export function readIdHead(id: string): boolean {
   if (id.length !== LENGTH) return false
   const first = readFive(id, 0)
@@ -215,7 +215,7 @@ export function readIdHead(id: string): boolean {
   return (first | second | shared) >= 0
 }
 
-/** Reads words 2 and 3, which are enough to tell that an id is not there; `false` for a text that is none. */
+/** Reads words 2 and 3, which are enough to tell that an id is not there; `false` for any other text. */
 export function readIdTail(id: string): boolean {
   if (id.length !== LENGTH) return false
   const shared = readDigit(id, 10)
