@@ -8,8 +8,17 @@ import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import { nextTurn } from '../runtime.js'
 import { createRevocationCopy, type Source } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
-import { createListeners, followSessions, runWithPauses, toResetPage } from './store-parts.js'
-import { type LateSessions, type WritableData, writeBatch, writeClaim, writeRestored } from './write-rules.js'
+import {
+  createListeners,
+  followSessions,
+  type LateSessions,
+  runWithPauses,
+  toResetPage,
+  type WritableData,
+  writeBatch,
+  writeClaim,
+  writeRestored,
+} from './store-parts.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {

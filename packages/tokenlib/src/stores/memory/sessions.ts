@@ -20,8 +20,7 @@ import type {
   StoredSession,
 } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
-import { listLive, type SessionPlace } from '../store-parts.js'
-import type { LateSessions } from '../write-rules.js'
+import { type LateSessions, listLive, type SessionPlace } from '../store-parts.js'
 import { createSweeper, pruneMap, type RevocationCopy } from './revocations.js'
 import { createSessionOrder } from './session-order.js'
 

@@ -3,8 +3,7 @@ import { ConfigurationError } from '../../errors.js'
 import { assertKnownLayout, type LossReporter } from '../../revocation/store-rules.js'
 import { type Clock, createCheckedClock } from '../../time.js'
 import { createScript, type Reply, type Run, runScript, type Script, type Send } from './client.js'
-import { createSweep } from './late-sessions.js'
-import { REFUSAL } from './lua.js'
+import { BEGIN, REFUSAL } from './lua.js'
 import { LAYOUT_VERSION, PREPARE } from './revocation-scripts.js'
 
 /** The keys of one store, and the history that they belong to. */
@@ -184,6 +183,77 @@ function rethrow(error: unknown): never {
     { cause: error },
   )
 }
+
+/**
+ * Revokes the sessions that started later than the watermark of all reaches, and returns the position after them.
+ *
+ * `late` is what the script that began it answered: the watermark, and what tells sessions from before and after it.
+ */
+type Sweep = (run: Run, epoch: string, late: string) => Promise<readonly Reply[]>
+
+// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+// node: each of them would walk through a part of the sessions only.
+const NAMES = ['log', 'past', 'marks', 'absent']
+
+/** Walks through the sessions, at most once at a time for each marker: a repeat waits for the walk under way. */
+export function createSweep(): Sweep {
+  const underWay = new Map<string, Promise<readonly Reply[]>>()
+
+  return (run, epoch, late) => {
+    const [moment = '', ...rest] = late.split(':')
+    const marker = rest.join(':')
+    const key = `${epoch}|${marker}`
+    const walk = underWay.get(key) ?? walkAll(run, moment, marker).finally(() => underWay.delete(key))
+    underWay.set(key, walk)
+    return walk
+  }
+}
+
+async function walkAll(run: Run, moment: string, marker: string): Promise<readonly Reply[]> {
+  let cursor = '0'
+  let server = ''
+  for (;;) {
+    const args = [createNonce(systemRandom), moment, marker, cursor, server]
+    const reply = await run(SWEEP, NAMES, args)
+    cursor = String(reply[4])
+    server = String(reply[5])
+    if (cursor === '0') return reply
+  }
+}
+
+/** How many keys of the server one script looks at, about. */
+const SWEEP_STEPS = 1000
+
+/**
+ * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
+ * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
+ * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
+ *
+ * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
+ * Answers with the position, the cursor to go on with, '0' at the end, and the server.
+ */
+export const SWEEP: Script = createScript(
+  BEGIN,
+  `
+local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local before = tonumber(string.match(late, '%d+$'))
+local info = redis.pcall('INFO', 'server')
+local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
+if server ~= ARGV[7] then cursor = '0' end
+
+local found = redis.call('SCAN', cursor, 'MATCH', base .. 's:*', 'COUNT', ${SWEEP_STEPS})
+local sids = {}
+for at, key in ipairs(found[2]) do sids[at] = string.sub(key, #base + 3) end
+local entries, users = revocable(sids, function(row)
+  local opened = row[9] or 0
+  return row[3] > moment and (opened < before or opened > changes)
+end)
+if #entries > 0 then append(entries, ARGV[3]) end
+for sid, user in pairs(users) do removeSession(sid, user) end
+if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
+return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
+`,
+)
 
 /**
  * The values of keys. Every request may come here, so it does not begin with `HEAD`.

@@ -2,7 +2,7 @@ import { createId, systemRandom } from '../../tokens/ids.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
-import { writeWatermark, type WritableData } from '../write-rules.js'
+import { writeWatermark, type WritableData } from '../store-parts.js'
 import {
   type Connection,
   createRowWriter,

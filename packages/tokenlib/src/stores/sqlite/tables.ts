@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
 import { assertKnownLayout, MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
-import type { WritableData } from '../write-rules.js'
+import type { WritableData } from '../store-parts.js'
 
 /** What this store binds to a statement. */
 export type SqliteValue = string | number | null
