@@ -139,7 +139,7 @@ export { assertPath } from './routes/shared/route-path.js'
 export { sleep, startTimer, type Timer } from './runtime.js'
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
-export { ALGORITHMS, type BoundKey } from './tokens/algorithms.js'
+export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export {
   DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
@@ -150,6 +150,6 @@ export {
 } from './tokens/compact.js'
 export { createId, readTimedId, systemRandom, toTimedId } from './tokens/ids.js'
 export { deriveKid, MAX_KID_LENGTH, parseJwkText } from './tokens/jwk.js'
-export { isHmac } from './tokens/key-ring.js'
+
 export { isNonEmptyString, readMissingClaim, readMistypedClaim } from './tokens/payload.js'
 export { importSecret } from './tokens/secret.js'
