@@ -18,7 +18,7 @@ import {
   TokenClaims,
   TokenExceptionFilter,
   TokenModule,
-} from '../../../dist/adapters/nest/index.js'
+} from 'tokenlib/nest'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /**
