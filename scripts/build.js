@@ -81,7 +81,7 @@ function bundle(options) {
   return build({
     config: false,
     target: 'es2023',
-    tsconfig: join(root, 'tsconfig.build.json'),
+    tsconfig: join(root, 'packages/tsconfig.json'),
     fixedExtension: false,
     hash: false,
     deps: { onlyBundle: [BUNDLED], alwaysBundle: [BUNDLED] },

@@ -1,5 +1,5 @@
 // Measures the house: how large the core is, what it shows, what is published, how many files a request passes through,
-// and what an import costs, each beside its target. npm run house [-- --files]
+// and what an import costs, each next to its target. npm run house [-- --files]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
