@@ -81,7 +81,7 @@ function bundle(options) {
   return build({
     config: false,
     target: 'es2023',
-    tsconfig: join(root, 'packages/tsconfig.json'),
+    tsconfig: join(root, 'tsconfig.packages.json'),
     fixedExtension: false,
     hash: false,
     deps: { onlyBundle: [BUNDLED], alwaysBundle: [BUNDLED] },

@@ -32,7 +32,7 @@ export async function writeReference() {
   const { Application } = await import('typedoc')
   const application = await Application.bootstrapWithPlugins({
     entryPoints: entryPoints.map(({ source }) => join(ROOT, source)),
-    tsconfig: join(ROOT, 'packages/tsconfig.json'),
+    tsconfig: join(ROOT, 'tsconfig.packages.json'),
     basePath: join(ROOT, 'packages'),
     plugin: ['typedoc-plugin-markdown'],
     // `npm run typecheck` checks them, with the TypeScript of the repository.
