@@ -137,29 +137,6 @@ export { readBodyText } from './routes/shared/body-text.js'
 export { callHook, toHookError } from './routes/shared/call-hook.js'
 export { assertPath } from './routes/shared/route-path.js'
 export { sleep, startTimer, type Timer } from './runtime.js'
-export { createMemoryStore } from './stores/memory.js'
-export { createPostgresStore } from './stores/postgres.js'
-export { type Database, type PostgresClient, toDatabase } from './stores/postgres/client.js'
-export { toChannel } from './stores/postgres/notify.js'
-export { createRevocationStatements } from './stores/postgres/statements.js'
-export { assertUsable, leadSql, type Tables, TABLES_VERSION, toTables } from './stores/postgres/tables.js'
-export { createRedisStore } from './stores/redis.js'
-export {
-  checkServer,
-  createScript,
-  createSend,
-  type RedisClient,
-  type Reply,
-  runScript,
-} from './stores/redis/client.js'
-export { HEAD } from './stores/redis/lua.js'
-export { createNamespace } from './stores/redis/namespace.js'
-export { LAYOUT_VERSION, READ } from './stores/redis/revocation-scripts.js'
-export { replicate } from './stores/replica.js'
-export { createSqliteStore, type SqliteDatabase } from './stores/sqlite.js'
-export type { SqliteStatement } from './stores/sqlite/connection.js'
-export { isBusy, isNetworkFileSystem } from './stores/sqlite/database.js'
-export { SCHEMA_VERSION, toTables as toSqliteTables } from './stores/sqlite/schema.js'
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
