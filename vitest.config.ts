@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { writeAssets } from './scripts/console-assets.js'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+
+// Before any test imports the console.
+writeAssets()
 
 const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`, import.meta.url))
 

@@ -1,47 +1,25 @@
-// Makes the TypeScript files with the page of the console from packages/console/src/browser: npm run console-assets
+// Writes packages/console/src/assets.generated.ts from the files in packages/console/src/browser: npm run console-assets
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const folder = new URL('../packages/console/src/', import.meta.url)
 
-// What the browser loads, by the name of the TypeScript file and its export.
-const ASSETS = [
-  [
-    'page',
-    'page.html',
-    'CONSOLE_PAGE',
-    'The page, with places for its title and the names of the CSRF cookie and header',
-  ],
-  ['style', 'style.css', 'CONSOLE_STYLE', 'The style sheet of the page'],
-  ['script', 'script.js', 'CONSOLE_SCRIPT', 'The module that the page starts'],
-  ['script-live', 'live.js', 'CONSOLE_LIVE', 'The module that shows revocations as they happen'],
-  ['script-tools', 'tools.js', 'CONSOLE_TOOLS', 'What the other modules share'],
-]
-
-/** The TypeScript files by their path below packages/console/src, as they must be. */
-export function createAssets() {
-  return new Map(
-    ASSETS.map(([name, source, constant, description]) => {
-      const text = readFileSync(new URL(`browser/${source}`, folder), 'utf8')
-      const lines = toShort(source, text)
-        .split('\n')
-        .filter((line) => line.trim() !== '')
-      const literal = lines.join('\n').replaceAll(/[\\`]|\$(?=\{)/g, '\\$&')
-      const head = `// Made by scripts/console-assets.js from browser/${source}, without its empty lines.\n\n`
-      return [
-        `${name}.ts`,
-        `${head}/** ${description}. */\nexport const ${constant}: string = \`${literal}\n\`\n`,
-      ]
-    }),
-  )
+// What the browser loads, by the name of its export.
+const ASSETS = {
+  CONSOLE_PAGE: 'page.html',
+  CONSOLE_STYLE: 'style.css',
+  CONSOLE_SCRIPT: 'script.js',
+  CONSOLE_LIVE: 'live.js',
+  CONSOLE_TOOLS: 'tools.js',
 }
 
-/** One line for each rule of a style sheet: no file of the package is longer than 300 lines. */
-function toShort(source, text) {
-  return source.endsWith('.css')
-    ? text.replaceAll(/([{;])\n +(?=[\w-]+:)/g, '$1 ').replaceAll(/;\n *\}/g, '; }')
-    : text
+/** Writes the files of the console's page into a module: then neither a build step nor a file system is needed to serve them. */
+export function writeAssets() {
+  const constants = Object.entries(ASSETS).map(([name, file]) => {
+    const text = readFileSync(new URL(`browser/${file}`, folder), 'utf8')
+    return `export const ${name}: string = ${JSON.stringify(text)}\n`
+  })
+  const head = '// Written by scripts/console-assets.js from the files in browser/.\n'
+  writeFileSync(new URL('assets.generated.ts', folder), head + constants.join(''))
 }
 
-if (import.meta.filename === process.argv[1]) {
-  for (const [path, text] of createAssets()) writeFileSync(new URL(path, folder), text)
-}
+if (import.meta.filename === process.argv[1]) writeAssets()

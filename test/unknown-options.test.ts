@@ -25,12 +25,12 @@ import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../packages/issuers/src/oauth-routes.js'
+} from '../packages/issuers/src/index.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../packages/issuers/src/security-events.js'
+} from '../packages/issuers/src/index.js'
 import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
 import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
 import { createSessionRoutes } from '../packages/tokenlib/src/routes/session-routes.js'

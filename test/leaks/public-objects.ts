@@ -20,12 +20,12 @@ import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../../packages/issuers/src/oauth-routes.js'
+} from '../../packages/issuers/src/index.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  type BackChannelLogoutOptions,
-  createBackChannelLogout,
-} from '../../packages/issuers/src/security-events.js'
-import type { SecurityEvent } from '../../packages/issuers/src/security-events.js'
+import { type BackChannelLogoutOptions, createBackChannelLogout } from '../../packages/issuers/src/index.js'
+import type { SecurityEvent } from '../../packages/issuers/src/index.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

@@ -1,5 +1,5 @@
-import { systemRandom } from 'tokenlib/kit'
-import { type ConfigurationError, isConfigurationError, isTokenError } from 'tokenlib'
+import { isOutage, systemRandom } from 'tokenlib/kit'
+import { type ConfigurationError, isConfigurationError } from 'tokenlib'
 import { createEmitter, type TokenEmitter } from 'tokenlib/kit'
 import { TokenConfig } from 'tokenlib'
 import { resolveStore } from 'tokenlib/kit'
@@ -133,5 +133,5 @@ function toStoreError(url: string, error: unknown): unknown {
 }
 
 function readUnavailable(error: unknown): unknown {
-  return isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE' ? (error.cause ?? error) : null
+  return isOutage(error) ? (error.cause ?? error) : null
 }

@@ -1,12 +1,7 @@
-import { RevocationUnavailableError } from 'tokenlib'
-import { type IssuedJwt } from 'tokenlib'
-import { isUnavailable, USED_ONCE } from 'tokenlib/kit'
-import type { RevokeOptions } from 'tokenlib'
-import { type Duration } from 'tokenlib'
-import { parseDuration } from 'tokenlib/kit'
-import { callHook } from 'tokenlib/kit'
-import type { EventEffect } from './event-types.js'
-import { type ReceiverTokens, RefusedEvent } from './receiver.js'
+import { type Duration, type IssuedJwt, RevocationUnavailableError, type RevokeOptions } from 'tokenlib'
+import { callHook, isOutage, parseDuration, USED_ONCE } from 'tokenlib/kit'
+import { invalidRequest } from '../oauth-error.js'
+import type { ReceiverTokens } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
 /** What a sender has reported; its signature, issuer and audience are verified. */
@@ -39,6 +34,9 @@ export interface SecurityEvent {
 export type UidFinder = (
   event: Omit<SecurityEvent, 'revoked'>,
 ) => string | null | undefined | Promise<string | null | undefined>
+
+/** What an event revokes: sessions and users, users only, or nothing. */
+export type EventEffect = 'session' | 'user' | 'none'
 
 /** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
@@ -152,7 +150,7 @@ async function orDefer<Answer>(
   try {
     if (isRevoked !== null) return await act()
   } catch (error) {
-    if (!isUnavailable(error)) throw error
+    if (!isOutage(error)) throw error
   }
   // Where it is known that the JWT was not used, nothing has to be found out any more.
   const answer = await defer(isRevoked === null ? revocationKeys : [])
@@ -169,14 +167,14 @@ export interface UsedJwt {
   readonly until: number
 }
 
-/** The `jti` of a verified JWT and how long it has to be remembered, or `RefusedEvent` for one that has no `jti` or `iat`. */
+/** The `jti` of a verified JWT and how long it has to be remembered, or `RefusedRequest` for one that has no `jti` or `iat`. */
 export function parseUsedJwt(
   { issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'>,
   maxAge: Duration,
 ): UsedJwt {
   const { jti, iat, exp } = claims
-  if (typeof jti !== 'string' || jti === '') throw invalid('The JWT has no jti')
-  if (typeof iat !== 'number') throw invalid('The JWT has no iat')
+  if (typeof jti !== 'string' || jti === '') throw invalidRequest('The JWT has no jti')
+  if (typeof iat !== 'number') throw invalidRequest('The JWT has no iat')
   const oldest = iat + parseDuration(maxAge)
   return { issuer, jti, until: Math.ceil(typeof exp === 'number' ? Math.min(exp, oldest) : oldest) }
 }
@@ -197,8 +195,4 @@ export async function rememberJwt(
     () => tokens.revokeToken(payload, origin),
     (deferUnless) => tokens.revokeToken(payload, { ...origin, deferUnless }),
   )
-}
-
-function invalid(message: string): RefusedEvent {
-  return new RefusedEvent(400, 'invalid_request', message)
 }

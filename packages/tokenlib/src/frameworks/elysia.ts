@@ -7,7 +7,7 @@ import {
   toFetchErrorResponse,
 } from '../requests/error-response.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
+import { assertMount, mountFetch, type MountableRoutes, toRouterPaths } from '../routes/router.js'
 import { type ImplicitRefresh, selectCookies, toRefreshedResponse } from '../http/refreshed-response.js'
 import {
   createEnforcer,

@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
 import type { RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes } from '../routes/mountable-routes.js'
+import { assertMount, type MountableRoutes } from '../routes/router.js'
 import { createNodeMount } from './node-bridge.js'
 import { createNodeRefresh } from './node-refresh.js'
 import {

@@ -18,7 +18,7 @@ import type {
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
+import { assertMount, type MountableRoutes, toRouterPaths } from '../routes/router.js'
 import { isMounted, toFetchRequest, toNodeBody } from './node-bridge.js'
 import { keepRefreshed } from './node-refresh.js'
 import {

@@ -5,7 +5,7 @@ import {
   toFetchErrorResponse,
 } from '../requests/error-response.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
+import { assertMount, mountFetch, type MountableRoutes } from '../routes/router.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { fetchRequestReader, toRequestView } from '../http/request-source.js'

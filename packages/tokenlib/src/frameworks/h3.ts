@@ -7,7 +7,7 @@ import {
   toFetchErrorResponse,
 } from '../requests/error-response.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
+import { assertMount, mountFetch, type MountableRoutes } from '../routes/router.js'
 import { keepRefreshed } from './node-refresh.js'
 import {
   type ImplicitRefresh,

@@ -2,7 +2,7 @@ import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, isBelow, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
+import { assertMount, isBelow, mountFetch, type MountableRoutes } from '../routes/router.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
 import {
   createEnforcer,

@@ -2,7 +2,7 @@ import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa
 import { isTokenError } from '../errors.js'
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes } from '../routes/mountable-routes.js'
+import { assertMount, type MountableRoutes } from '../routes/router.js'
 import { isMounted, toFetchRequest, toNodeBody } from './node-bridge.js'
 import { keepRefreshed } from './node-refresh.js'
 import {

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
 import { setRequestIp } from '../http/request-ip.js'
-import { isBelow, type MountableRoutes } from '../routes/mountable-routes.js'
+import { isBelow, type MountableRoutes } from '../routes/router.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
 export interface NodeRequestFacts {

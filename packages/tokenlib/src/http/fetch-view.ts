@@ -1,4 +1,4 @@
-import { createChunks, isMultipart, parseBody, toFields } from './body.js'
+import { isMultipart, parseBody, readBytes, toFields } from './body.js'
 import { readRequestIp } from './request-ip.js'
 import type { RequestView } from './view.js'
 
@@ -45,18 +45,7 @@ async function readBody(request: Request): Promise<unknown> {
 // looked at, and throw when asked if a spent one was used.
 async function readLimited(request: Request): Promise<Uint8Array | null> {
   const stream: ReadableStream<Uint8Array> | null = request.clone().body
-  if (stream === null) return null
-  const reader = stream.getReader()
-  const chunks = createChunks()
-  // Not a for...of loop: leaving one waits until the clone is cancelled, which waits for the original to be read.
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return chunks.concat()
-    if (!chunks.add(value)) {
-      reader.cancel().catch(() => {})
-      return null
-    }
-  }
+  return stream === null ? null : readBytes(stream)
 }
 
 async function readMultipart(contentType: string | null, bytes: Uint8Array): Promise<unknown> {

@@ -1,10 +1,7 @@
 import { SetMetadata, type Type } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
-import {
-  describeRoutes,
-  type DescribedManager,
-  type OpenApiOperation,
-} from '../../routes/session-routes/openapi.js'
+import type { OpenApiOperation } from '../../routes/openapi.js'
+import { describeRoutes, type DescribedManager } from '../../routes/session-routes/openapi.js'
 import type { SessionController } from './session-controller.js'
 
 // Where @ApiOperation(), @ApiResponse(), @ApiBody(), @ApiQuery() and @ApiSecurity() write; no package exports these names.

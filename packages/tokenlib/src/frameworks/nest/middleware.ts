@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RefreshingManager } from '../../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes } from '../../routes/mountable-routes.js'
+import { assertMount, type MountableRoutes } from '../../routes/router.js'
 import { createNodeMount } from '../node-bridge.js'
 import { createNodeRefresh } from '../node-refresh.js'
 import { toRequestView } from '../../http/request-source.js'

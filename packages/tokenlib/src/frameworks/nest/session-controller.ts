@@ -11,7 +11,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common'
 import { lastValueFrom, type Observable, of } from 'rxjs'
-import type { MountableRoutes } from '../../routes/mountable-routes.js'
+import type { MountableRoutes } from '../../routes/router.js'
 import { sendFetchResponse, toFetchRequest, toNodeBody } from '../node-bridge.js'
 import type { SessionRoutes } from '../../routes/session-routes.js'
 

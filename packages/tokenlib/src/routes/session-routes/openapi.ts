@@ -1,44 +1,21 @@
 import type { TokenType } from '../../tokens/payload.js'
 import type { TokenErrorCode } from '../../errors.js'
 import { statusOf } from '../../requests/error-response.js'
-import { securityRequirements, type SecurityScheme, securitySchemes } from '../openapi.js'
-import type { TokenManager } from '../../manager.js'
-import { assertOptions } from '../../options.js'
-import { assertPath } from '../shared/route-path.js'
 import {
-  CREDENTIALS,
-  ID,
-  LISTED,
   object,
+  type OpenApiOperation,
   type OpenApiParameter,
   type OpenApiSchema,
-  PAGE,
-  SESSION,
+  securityRequirements,
+  type SecurityScheme,
+  securitySchemes,
   text,
-  TOKENS,
-} from './openapi-schemas.js'
-
+} from '../openapi.js'
+import type { TokenManager } from '../../manager.js'
+import { assertOptions } from '../../options.js'
+import { assertPath } from '../router.js'
 /** As much of a manager as the description of its routes depends on. */
 export type DescribedManager = Pick<TokenManager, 'config' | 'formatError'>
-
-export type { OpenApiParameter, OpenApiSchema } from './openapi-schemas.js'
-
-/** A body in JSON. */
-export interface OpenApiContent {
-  readonly 'application/json': { readonly schema: OpenApiSchema }
-}
-
-/** An operation object of OpenAPI 3. */
-export interface OpenApiOperation {
-  readonly operationId: string
-  readonly summary: string
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly parameters?: readonly OpenApiParameter[]
-  readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: OpenApiContent }>
-  >
-}
 
 /** What is merged into a document. */
 export interface SessionRoutesDescription {
@@ -78,6 +55,73 @@ export function describeSessionRoutes(
 export function describeRoutes(tokens: DescribedManager): Readonly<Record<RouteName, DescribedRoute>> {
   const routes = Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)])
   return Object.fromEntries(routes) as Record<RouteName, DescribedRoute>
+}
+
+const seconds: OpenApiSchema = { type: 'integer', minimum: 0, nullable: true }
+const moment: OpenApiSchema = { type: 'string', format: 'date-time' }
+
+// `SessionAnswer`, as it is sent.
+const SESSION: OpenApiSchema = object({
+  id: { ...text, nullable: true },
+  sub: text,
+  claims: { type: 'object', additionalProperties: true },
+  scopes: { type: 'array', items: text },
+  fresh: { type: 'boolean' },
+  accessExpiresIn: seconds,
+  expiresIn: seconds,
+})
+
+// The answer with new tokens. It has none that goes into a cookie, and no refresh token if the one sent stays as it is.
+const TOKENS: OpenApiSchema = object({ session: SESSION, accessToken: text, refreshToken: text }, [
+  'accessToken',
+  'refreshToken',
+])
+
+// A session in the list of a user.
+const LISTED: OpenApiSchema = object({
+  id: text,
+  createdAt: moment,
+  lastUsedAt: moment,
+  expiresAt: { ...moment, nullable: true },
+  ip: { ...text, nullable: true },
+  userAgent: { ...text, nullable: true },
+  isCurrent: { type: 'boolean' },
+})
+
+// What a client sends to log in; the application decides on the other members.
+const CREDENTIALS: OpenApiSchema = {
+  ...object({ remember: { type: 'boolean' }, transport: { type: 'string', pattern: '^(cookies|bearer)$' } }, [
+    'remember',
+    'transport',
+  ]),
+  additionalProperties: true,
+}
+
+// The parameters of a page of sessions.
+const PAGE: readonly OpenApiParameter[] = [
+  {
+    name: 'limit',
+    in: 'query',
+    required: false,
+    description: 'How many sessions at most',
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
+  },
+  {
+    name: 'before',
+    in: 'query',
+    required: false,
+    description: 'The id of the last session of the page before',
+    schema: text,
+  },
+]
+
+// The parameter of one session.
+const ID: OpenApiParameter = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  description: 'The id of the session',
+  schema: text,
 }
 
 interface Route {

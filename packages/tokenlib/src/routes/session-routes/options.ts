@@ -4,7 +4,9 @@ import type { TokenConfig } from '../../config/config.js'
 import type { DescribeUser } from '../../sessions/describe-user.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { type Duration, parseDuration } from '../../time.js'
-import { assertPath } from '../shared/route-path.js'
+import type { TokenManager } from '../../manager.js'
+import type { JsonClaims } from '../../tokens/extra-claims.js'
+import { assertPath } from '../router.js'
 
 /** What a client sends to log in, as it came: the application checks every type. */
 export type Credentials = Readonly<Record<string, unknown>>
@@ -52,6 +54,14 @@ export interface SessionRoutesOptions<Input extends object, Known = Input> {
   readonly maxSessions?: number
   /** What becomes of a log-in that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
   readonly whenFull?: 'endOldest' | 'refuse'
+}
+
+/** What every route works with; the types of claims end at `createSessionRoutes`. */
+export interface RouteParts {
+  readonly tokens: TokenManager
+  /** The access token of a session in our store: users of other issuers are not ours, whatever their `sub`. */
+  readonly accessTokenRequired: TokenManager['accessTokenRequired']
+  readonly options: SessionRoutesOptions<JsonClaims>
 }
 
 /** How long sessions last, by what the user chose at the log-in. */
