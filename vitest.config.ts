@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { writeAssets } from './scripts/console-assets.js'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { writeConsoleAssets } from './scripts/console-assets.js'
 
-// Before any test imports the console.
-writeAssets()
+writeConsoleAssets()
 
 const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`, import.meta.url))
 

@@ -1,9 +1,9 @@
-// Writes packages/console/src/assets.generated.ts from the files in packages/console/src/browser: npm run console-assets
+// Writes what the browser loads of the console into one TypeScript file, which is not committed. `npm run build`,
+// `npm run typecheck`, `npm run lint` and vitest do so at their start: node scripts/console-assets.js
 import { readFileSync, writeFileSync } from 'node:fs'
 
-const folder = new URL('../packages/console/src/', import.meta.url)
+const FOLDER = new URL('../packages/console/src/', import.meta.url)
 
-// What the browser loads, by the name of its export.
 const ASSETS = {
   CONSOLE_PAGE: 'page.html',
   CONSOLE_STYLE: 'style.css',
@@ -12,14 +12,14 @@ const ASSETS = {
   CONSOLE_TOOLS: 'tools.js',
 }
 
-/** Writes the files of the console's page into a module: then neither a build step nor a file system is needed to serve them. */
-export function writeAssets() {
+/** Makes packages/console/src/assets.generated.ts from the files in packages/console/src/browser. */
+export function writeConsoleAssets() {
   const constants = Object.entries(ASSETS).map(([name, file]) => {
-    const text = readFileSync(new URL(`browser/${file}`, folder), 'utf8')
-    return `export const ${name}: string = ${JSON.stringify(text)}\n`
+    const text = readFileSync(new URL(`browser/${file}`, FOLDER), 'utf8')
+    return `/** The file browser/${file}. */\nexport const ${name}: string = ${JSON.stringify(text)}\n`
   })
-  const head = '// Written by scripts/console-assets.js from the files in browser/.\n'
-  writeFileSync(new URL('assets.generated.ts', folder), head + constants.join(''))
+  const head = '// Made by scripts/console-assets.js: edit the files in the folder browser instead.\n'
+  writeFileSync(new URL('assets.generated.ts', FOLDER), [head, ...constants].join('\n'))
 }
 
-if (import.meta.filename === process.argv[1]) writeAssets()
+if (import.meta.filename === process.argv[1]) writeConsoleAssets()

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import {
   CONSOLE_LIVE,
@@ -7,17 +6,6 @@ import {
   CONSOLE_STYLE,
   CONSOLE_TOOLS,
 } from '../../packages/console/src/assets.generated.js'
-
-test.each([
-  ['page.html', CONSOLE_PAGE],
-  ['style.css', CONSOLE_STYLE],
-  ['script.js', CONSOLE_SCRIPT],
-  ['live.js', CONSOLE_LIVE],
-  ['tools.js', CONSOLE_TOOLS],
-])('the browser gets %s as it is in the folder', (name, text) => {
-  const file = new URL(`../../packages/console/src/browser/${name}`, import.meta.url)
-  expect(text).toBe(readFileSync(file, 'utf8'))
-})
 
 describe('what users and clients wrote cannot become markup or script', () => {
   const FORBIDDEN =
