@@ -131,8 +131,8 @@ function parseLogout({ issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'
   const { events, sub, sid } = claims
   const details =
     isJsonObject(events) && Object.hasOwn(events, BACKCHANNEL_LOGOUT) ? events[BACKCHANNEL_LOGOUT] : null
-  if (!isJsonObject(details)) throw invalidRequest('The JWT is no logout token: it has no logout event')
-  if (Object.hasOwn(claims, 'nonce')) throw invalidRequest('The JWT is no logout token: it has a nonce')
+  if (!isJsonObject(details)) throw invalidRequest('The JWT is not a logout token: it has no logout event')
+  if (Object.hasOwn(claims, 'nonce')) throw invalidRequest('The JWT is not a logout token: it has a nonce')
   if (sub === undefined && sid === undefined) throw invalidRequest('The logout token has neither sub nor sid')
   return {
     details,

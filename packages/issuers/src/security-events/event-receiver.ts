@@ -46,9 +46,9 @@ export interface EventReceiverOptions<Value> {
   readonly issuer?: string | readonly string[]
   /** Checks the `Authorization` header that was agreed with the transmitter; throws to refuse. Every event is signed too. */
   readonly authorization?: ((request: Request) => Value | Promise<Value>) & Answering<Value>
-  /** What events revoke, by their URI, in place of the default or beside it. */
+  /** What events revoke, by their URI: overrides the defaults, or adds to them. */
   readonly events?: Readonly<Record<string, EventEffect>>
-  /** For a transmitter, the issuers whose users it may name beside its own. */
+  /** For a transmitter, the issuers whose users it may name in addition to its own. */
   readonly subjectIssuers?: SubjectIssuers
   /** Finds the `sub` of a user by an email address and the like. */
   readonly toSubject?: SubjectFinder
@@ -82,7 +82,7 @@ const MEANT = { clientId: 'audience', allow: 'authorization', uid: 'toUid' }
 const OWNER = 'createEventReceiver()'
 
 /**
- * Receives security events by push (RFC 8935), those of CAEP and RISC among them, and revokes in the store.
+ * Receives security events by push (RFC 8935), including CAEP and RISC events, and revokes in the store.
  *
  * @example
  * const events = createEventReceiver(tokens, { audience: 'https://api.example/security-events' })
@@ -154,7 +154,7 @@ export function createEventReceiver<Value = unknown>(
       const refusal = (await admit?.(request)) ?? null
       if (refusal !== null) return refusal
       const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
-      if (!COMPACT.test(jwt)) throw invalidRequest('The body is no JWT')
+      if (!COMPACT.test(jwt)) throw invalidRequest('The body is not a JWT')
       const verified = await tokens.verifyIssuedJwt(jwt, expected)
       const { issuer: sentBy, claims } = verified
       const sender = { issuer: sentBy, claims }
@@ -235,7 +235,7 @@ function createAdmit<Value>(authorization: (request: Request) => Value | Promise
     try {
       value = await call(request)
     } catch (error) {
-      // A challenge of the application's own. One that is no refusal would acknowledge an event that was not read.
+      // A challenge of the application's own. A success would acknowledge an event that was not read.
       if (error instanceof Response && error.status >= 400) return error
       if (!isTokenError(error)) throw toHookError('authorization', error)
       if (isOutage(error)) throw error

@@ -38,7 +38,7 @@ export interface GlobalTokenRevocationOptions {
   readonly path?: string
   /** The issuers that may send requests. Default: every issuer of the manager. */
   readonly issuer?: string | readonly string[]
-  /** For a sender, the issuers whose users it may name beside its own. */
+  /** For a sender, the issuers whose users it may name in addition to its own. */
   readonly subjectIssuers?: SubjectIssuers
   /** Finds the `sub` of a user by an email address and the like; `null` answers 404. */
   readonly toSubject?: SubjectFinder
@@ -172,7 +172,7 @@ async function claimJwt(
   { jti, until }: UsedJwt,
   subject: SubjectIdentifier,
 ): Promise<Claim> {
-  // Together with the `jti`, so that whoever finds that finds the subject too.
+  // Together with the `jti`, so that a process that finds the one finds the other.
   const bound = `${jti} ${toDigest(subject)}`
   const done = `${bound} done`
   const finish = async (): Promise<void> => void (await claimIds([done], until))

@@ -16,7 +16,7 @@ export interface SecurityEvent {
   readonly sub: string | null
   /** The session, as that issuer writes `sid`; `null` where the event names none. */
   readonly sid: string | null
-  /** The subject identifier as it was sent; `null` where there is none. */
+  /** The subject identifier as it was sent, or `null`. */
   readonly subject: SubjectIdentifier | null
   /** The members of the event itself. */
   readonly details: Readonly<Record<string, unknown>>
@@ -41,7 +41,7 @@ export type EventEffect = 'session' | 'user' | 'none'
 /** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
 
-/** Throws `TypeError` for what is no scope of a revocation. */
+/** Throws `TypeError` for an invalid scope. */
 export function assertScope(revoke: unknown): void {
   if (revoke === 'session' || revoke === 'user' || revoke === 'both') return
   throw new TypeError("revoke must be 'session', 'user' or 'both'")
@@ -93,7 +93,7 @@ async function findUid(toUid: UidFinder, event: PreparedEvent['event']): Promise
 /**
  * Revokes whom an event is about, and resolves once the store has it.
  *
- * While the store does not answer, this process refuses the tokens at once and writes the revocation later: most senders do
+ * While the store does not answer, this process refuses the tokens immediately and writes the revocation later: most senders do
  * not repeat what they were told to. Rejects with `RevocationUnavailableError` if it cannot be kept, and without `verified`.
  */
 export async function revokeSubject(

@@ -44,7 +44,7 @@ const FORBIDDEN = createNothing('forbidden')
 const MAX_ALIASES = 16
 
 /**
- * The users and sessions that an identifier means: never those of an issuer that the sender does not speak for, because
+ * The users and sessions that an identifier means: never users of an issuer that the sender does not speak for, because
  * one issuer could sign out the users of another. Throws `RefusedRequest` for a malformed identifier.
  */
 export async function findSubject(
@@ -63,7 +63,7 @@ export async function findSubject(
   // The session is one of that user.
   if (users.status === 'forbidden') return FORBIDDEN
   const found = merge([users, sessions])
-  // A session that is known says nothing about a user who is not.
+  // A known session does not make its user known.
   return context.effect === 'user' ? { ...found, status: users.status } : found
 }
 
@@ -75,7 +75,7 @@ async function findSimple(identifier: SubjectIdentifier, context: SubjectContext
       const sub = parseMember(identifier, 'sub')
       if (!issuers.includes(iss)) return FORBIDDEN
       // A sender with an issuer of its own, such as an organisation of Okta, names its users by that one, and the tokens
-      // of these users are those of the issuers that it speaks for.
+      // of these users come from the issuers that it speaks for.
       const meant = iss === issuer ? issuers : [iss]
       return { users: meant.map((each) => ({ issuer: each, sub })), sessions: [], status: 'found' }
     }
@@ -114,7 +114,7 @@ export function parseIdentifier(value: unknown): SubjectIdentifier {
   return value
 }
 
-/** For a sender, by its issuer: the issuers whose users it may name beside its own. */
+/** For a sender, by its issuer: the issuers whose users it may name in addition to its own. */
 export type SubjectIssuers = Readonly<Record<string, readonly string[]>>
 
 /** The issuers whose users a sender may name, itself included. */

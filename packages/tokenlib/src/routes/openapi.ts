@@ -42,7 +42,7 @@ export function securityRequirements(
 
 type Schemes = Readonly<Record<string, SecurityScheme>>
 
-/** One way to send a token, and what must come beside it where the method needs a CSRF value. */
+/** One way to send a token, and what must come with it if the method needs a CSRF value. */
 interface Alternative {
   readonly scheme: Schemes
   readonly csrf?: Schemes

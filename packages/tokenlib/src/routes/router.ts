@@ -6,9 +6,9 @@ import { type ErrorResponseOptions, toFetchErrorResponse } from '../requests/err
 export interface MountableRoutes {
   /** Where they are, without a slash at the end: `/auth`. */
   readonly path: string
-  /** The paths of all of them; left out where that is everything below `path`. */
+  /** Their paths, if they do not answer everything below `path`. */
   readonly paths?: readonly string[]
-  /** The response to a request, or `null` for one that is none of theirs; then its body has not been read. */
+  /** The response to a request. `null` if no route has its path; then the body has not been read. */
   handle(request: Request): Promise<Response | null>
 }
 
@@ -176,7 +176,7 @@ function toRouterPath(path: string): string {
     .join('/')
 }
 
-/** Whether a path, or a URL without an origin, is that of mounted routes or below it. */
+/** Whether a path, or a URL without an origin, is the path of mounted routes or below it. */
 export function isBelow({ path }: Pick<MountableRoutes, 'path'>, url: string): boolean {
   if (!url.startsWith(path)) return false
   const next = url.charAt(path.length)
@@ -204,7 +204,7 @@ export function assertPath(path: unknown, example = '/auth'): void {
   throw new TypeError(`path must begin with a slash and not end with one, such as ${example}`)
 }
 
-// With all of these: h3 takes those of the cause otherwise.
+// With all of these fields: h3 would take missing ones from the cause.
 class HookError extends Error {
   readonly status = 500
   readonly statusText = 'Internal Server Error'
@@ -213,8 +213,8 @@ class HookError extends Error {
 }
 
 /**
- * Calls a function of the application. What it throws is wrapped: frameworks would send its own status, or that of a token
- * error, as the answer to the request.
+ * Calls a function of the application, and wraps what it throws: frameworks would answer the request with the status of
+ * that error.
  */
 export async function callHook<Value>(name: string, call: () => Value | Promise<Value>): Promise<Value> {
   try {

@@ -63,7 +63,7 @@ export interface SessionRoutes extends MountableRoutes {
 }
 
 /**
- * Routes for log-in, refresh, log-out and the list of sessions; mount them with the `mount` of an adapter.
+ * Routes for login, refresh, logout and the list of sessions. Mount them with the `mount` of an adapter.
  *
  * @example
  * const routes = createSessionRoutes(tokens, {
@@ -89,7 +89,7 @@ export function createSessionRoutes<Input extends object, Output extends object,
     createRoute(methods, (error) => createErrorAnswer(parts, error))
   const endSession = createSessionRoute({ DELETE: bind(answerEndSession) })
 
-  // Each checks its method too: one that an application mounts itself, for GET, would need no CSRF value.
+  // Each route checks its method itself: mounted by an application for GET, it would need no CSRF value.
   const routes = {
     login: createSessionRoute({ POST: bind(answerLogin) }),
     refresh: createSessionRoute({ POST: bind(answerRefresh) }),
@@ -131,10 +131,10 @@ type Answer<Rest extends readonly unknown[]> = (
   ...rest: Rest
 ) => Promise<Response>
 
-// With a slash at its end, `sessions/` is no route: it must not be taken for `DELETE sessions`.
+// At least one character: `DELETE sessions/` must not be taken for `DELETE sessions`.
 const SESSION_PATH = /^\/sessions\/([^/]+)$/
 
-// What is no percent-encoding is no id either; as it is, no session has it.
+// An id that is not valid percent-encoding stays as it is: no session has it.
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment)

@@ -72,7 +72,7 @@ export function toSessionAnswer(
   }
 }
 
-/** When a session ends that is not used again: at its end, or after the longest pause. Epoch seconds; `null` for never. */
+/** When an unused session ends: when it expires or is idle for too long. Epoch seconds; `null` for never. */
 export function toSessionEnd(config: TokenConfig, endsAt: number | null, usedAt: number): number | null {
   const idle = config.JWT_REFRESH_IDLE_EXPIRES
   const end = Math.min(endsAt ?? Infinity, idle === false ? Infinity : usedAt + parseDuration(idle))
@@ -131,7 +131,7 @@ export function createEnd({ tokens }: RouteParts): Response {
   return withCookies(createEmptyAnswer(204), createDeletions(tokens.config))
 }
 
-/** The answer to an error of a request; any other error is thrown on. The body of a refusal is like that of a token error. */
+/** The answer to a refusal or a token error, with the same members in the body. Any other error is thrown on. */
 export function createErrorAnswer(
   { tokens: { config, formatError } }: Pick<RouteParts, 'tokens'>,
   error: unknown,

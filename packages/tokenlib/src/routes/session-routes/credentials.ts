@@ -7,7 +7,7 @@ import { parseBodyText, RefusedRequest } from '../router.js'
 import type { Transport } from './answers.js'
 import type { Credentials, LoginAttempt, LoginOutcome, LoginResult, RouteParts } from './options.js'
 
-/** The body of a log-in, taken apart. */
+/** The parsed body of a login. */
 export interface LoginBody {
   readonly credentials: Credentials
   /** Whether the cookies outlive the browser; `undefined` for what the configuration says. */
@@ -50,7 +50,7 @@ function refusePrototype(name: string, value: unknown): unknown {
   return value
 }
 
-// A refresh token that came in the body is no credential of the user.
+// Tokens in the body are not credentials of the user.
 function withoutTokens(members: Record<string, unknown>, config: TokenConfig): Credentials {
   const names = new Set<string>()
   if (config.hasLocation('json', 'access')) names.add(config.JWT_JSON_KEY)
@@ -67,7 +67,7 @@ export type UserClaims = { readonly uid: string } & JsonClaims
 
 /**
  * Asks the application, and the rate limiter before and after it, and calls `admit` for right credentials. Wrong ones throw
- * `RefusedRequest`, and so do those of another user than `sub`. Every failure is an event.
+ * `RefusedRequest`, and so do credentials of another user than `sub`. Every failure is an event.
  */
 export async function checkCredentials(
   parts: RouteParts,
@@ -147,7 +147,7 @@ function parseResult(result: LoginResult<JsonClaims>): LoginResult<JsonClaims> {
   throw new TypeError('logIn must return claims with a uid, null for wrong credentials, or a Response')
 }
 
-// By its tag: the class may be that of a polyfill.
+// By its tag: the class may come from a polyfill.
 function isResponse(value: unknown): value is Response {
   return value instanceof Response || Object.prototype.toString.call(value) === '[object Response]'
 }

@@ -80,7 +80,7 @@ export async function answerStepUp(parts: RouteParts, request: Request): Promise
   })
 }
 
-// If there is no answer, nobody has the tokens of the new session, and it is ended.
+// Ends the new session if the answer fails: nobody has its tokens.
 async function openSession(
   { tokens }: RouteParts,
   claims: UserClaims,
@@ -99,8 +99,7 @@ async function openSession(
   }
 }
 
-// A token that is refused as soon as it was made is a mistake of the application. As 401 it would be taken for one of the
-// user, at every log-in.
+// A new token that is refused is a mistake of the application. A 401 would blame the user, at every login.
 function createLoginAnswer(parts: RouteParts, pair: TokenPair, transport: Transport): Response {
   try {
     return createAnswer(parts, pair, transport, pair.refreshToken)
@@ -177,7 +176,7 @@ async function endSessions(
   for (const payload of sessions) await parts.tokens.logout(payload, { request })
 }
 
-// A genuine token, expired or not. What is none has no session to end.
+// A genuine token, expired or not. Others have no session to end.
 async function readCookieToken(
   { tokens }: RouteParts,
   request: Request,
@@ -204,7 +203,7 @@ async function refresh(parts: RouteParts, request: Request, options: RefreshOpti
 }
 
 // With these, the request itself has ended its session. Where the session was over before, the user may have logged in
-// again meanwhile, in another tab: a deletion would take the cookies of the new session. All other refusals leave open
+// again in another tab: a deletion would take the cookies of the new session. All other refusals leave open
 // whether the token is good: for an instance with another key, for a request with a CSRF value, once a clock is right.
 const ENDS_SESSION: ReadonlySet<string> = new Set(['REFRESH_TOKEN_REUSED', 'SUBJECT_NOT_FOUND'])
 

@@ -14,6 +14,7 @@ import {
 import type { TokenManager } from '../../manager.js'
 import { assertOptions } from '../../options.js'
 import { assertPath } from '../router.js'
+
 /** As much of a manager as the description of its routes depends on. */
 export type DescribedManager = Pick<TokenManager, 'config' | 'formatError'>
 
@@ -51,10 +52,11 @@ export function describeSessionRoutes(
   return { paths, components: { securitySchemes: securitySchemes(tokens.config) } }
 }
 
-/** Every route by its name. */
-export function describeRoutes(tokens: DescribedManager): Readonly<Record<RouteName, DescribedRoute>> {
-  const routes = Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)])
-  return Object.fromEntries(routes) as Record<RouteName, DescribedRoute>
+/** Every route, by the name that it has in `SessionRoutes`. */
+export function describeRoutes(tokens: DescribedManager): Readonly<Record<string, DescribedRoute>> {
+  return Object.fromEntries(
+    Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)]),
+  )
 }
 
 const seconds: OpenApiSchema = { type: 'integer', minimum: 0, nullable: true }
@@ -71,7 +73,7 @@ const SESSION: OpenApiSchema = object({
   expiresIn: seconds,
 })
 
-// The answer with new tokens. It has none that goes into a cookie, and no refresh token if the one sent stays as it is.
+// The answer with new tokens: without those in cookies, and without a refresh token if the one sent stays valid.
 const TOKENS: OpenApiSchema = object({ session: SESSION, accessToken: text, refreshToken: text }, [
   'accessToken',
   'refreshToken',
@@ -97,33 +99,6 @@ const CREDENTIALS: OpenApiSchema = {
   additionalProperties: true,
 }
 
-// The parameters of a page of sessions.
-const PAGE: readonly OpenApiParameter[] = [
-  {
-    name: 'limit',
-    in: 'query',
-    required: false,
-    description: 'How many sessions at most',
-    schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
-  },
-  {
-    name: 'before',
-    in: 'query',
-    required: false,
-    description: 'The id of the last session of the page before',
-    schema: text,
-  },
-]
-
-// The parameter of one session.
-const ID: OpenApiParameter = {
-  name: 'id',
-  in: 'path',
-  required: true,
-  description: 'The id of the session',
-  schema: text,
-}
-
 interface Route {
   readonly method: DescribedRoute['method']
   readonly path: string
@@ -138,19 +113,7 @@ interface Route {
   readonly refusals?: Readonly<Record<number, string>>
 }
 
-/** The names of the routes. */
-export type RouteName =
-  | 'login'
-  | 'refresh'
-  | 'logout'
-  | 'logoutEverywhere'
-  | 'session'
-  | 'sessions'
-  | 'endSession'
-  | 'endOtherSessions'
-  | 'stepUp'
-
-const ROUTES: Readonly<Record<RouteName, Route>> = {
+const ROUTES: Readonly<Record<string, Route>> = {
   login: {
     method: 'POST',
     path: 'login',
@@ -188,7 +151,22 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     path: 'sessions',
     summary: 'The sessions of the user, newest first',
     token: 'access',
-    parameters: PAGE,
+    parameters: [
+      {
+        name: 'limit',
+        in: 'query',
+        required: false,
+        description: 'How many sessions at most',
+        schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
+      },
+      {
+        name: 'before',
+        in: 'query',
+        required: false,
+        description: 'The id of the last session of the page before',
+        schema: text,
+      },
+    ],
     answer: object({ sessions: { type: 'array', items: LISTED }, next: { ...text, nullable: true } }),
     refusals: { 400: 'limit or before is invalid' },
   },
@@ -197,7 +175,9 @@ const ROUTES: Readonly<Record<RouteName, Route>> = {
     path: 'sessions/{id}',
     summary: 'End a session of the user',
     token: 'access',
-    parameters: [ID],
+    parameters: [
+      { name: 'id', in: 'path', required: true, description: 'The id of the session', schema: text },
+    ],
     refusals: { 404: 'The user has no such session' },
   },
   endOtherSessions: {

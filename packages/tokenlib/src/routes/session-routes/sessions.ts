@@ -55,7 +55,7 @@ export async function answerEndSession(parts: RouteParts, request: Request, id: 
   return session.id === payload.sid ? createEnd(parts) : createEmptyAnswer(204)
 }
 
-/** Ends every session of the user but that of the request. */
+/** Ends every session of the user except the one of the request. */
 export async function answerEndOtherSessions(parts: RouteParts, request: Request): Promise<Response> {
   const payload: TokenPayload = await parts.accessTokenRequired(request)
   if (payload.sid === undefined) throw sessionNotFound('The token belongs to no session')
