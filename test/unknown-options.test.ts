@@ -22,14 +22,12 @@ import { createIssuerKeys, type KeySource } from '../packages/tokenlib/src/issue
 import { createConsole } from '../packages/console/src/index.js'
 import {
   clientCredentials,
-  createIntrospectionRoute,
-  createMetadataRoutes,
-  createRevocationRoute,
-} from '../packages/issuers/src/index.js'
-import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
 } from '../packages/issuers/src/index.js'
 import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
 import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'

@@ -17,14 +17,12 @@ import { keycloak } from '../../packages/issuers/src/providers.js'
 import { createConsole } from '../../packages/console/src/index.js'
 import {
   clientCredentials,
-  createIntrospectionRoute,
-  createMetadataRoutes,
-  createRevocationRoute,
-} from '../../packages/issuers/src/index.js'
-import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
 } from '../../packages/issuers/src/index.js'
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'

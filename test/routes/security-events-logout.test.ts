@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type BackChannelLogoutOptions, createBackChannelLogout } from '../../packages/issuers/src/index.js'
-import type { SecurityEvent } from '../../packages/issuers/src/index.js'
+import {
+  type BackChannelLogoutOptions,
+  createBackChannelLogout,
+  type SecurityEvent,
+} from '../../packages/issuers/src/index.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
