@@ -32,10 +32,13 @@ export function isBelow({ path }: MountableRoutes, url: string): boolean {
   return next === '' || next === '/' || next === '?'
 }
 
-/** The response of routes to a Fetch request; `null` if it is not below their path. */
-export async function mountFetch(routes: MountableRoutes, request: Request): Promise<Response | null> {
-  const { pathname } = new URL(request.url)
-  return isBelow(routes, pathname) ? routes.handle(request) : null
+/** What `mount` of an adapter does: the response to a Fetch request, or `null` if it is not below the path of the routes. */
+export function createMount(routes: MountableRoutes): (request: Request) => Promise<Response | null> {
+  assertMount(routes)
+  return async (request) => {
+    const { pathname } = new URL(request.url)
+    return isBelow(routes, pathname) ? routes.handle(request) : null
+  }
 }
 
 /** Throws `TypeError` for what cannot be mounted. */

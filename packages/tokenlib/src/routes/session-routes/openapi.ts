@@ -106,7 +106,8 @@ export type RouteName =
   | 'endOtherSessions'
   | 'stepUp'
 
-const ROUTES: Readonly<Record<RouteName, Route>> = {
+/** Every route: where it is below their path, and what a document says about it. */
+export const ROUTES: Readonly<Record<RouteName, Route>> = {
   login: {
     method: 'POST',
     path: 'login',

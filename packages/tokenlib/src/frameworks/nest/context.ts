@@ -1,5 +1,6 @@
-import type { ExecutionContext } from '@nestjs/common'
-import { rememberUpgrade } from '../../requests/sockets.js'
+import { type ExecutionContext, Inject } from '@nestjs/common'
+import { TokenManager } from '../../manager.js'
+import { type AuthenticatedUpgrade, rememberUpgrade } from '../../requests/sockets.js'
 import {
   type NodeRequest,
   NodeView,
@@ -9,9 +10,49 @@ import {
 } from '../../http/node-view.js'
 import { toRequestView } from '../../http/request-source.js'
 import type { RequestReader, RequestView } from '../../http/view.js'
-import { readSocket } from './protected-sockets.js'
 
-/** Express' request is that of Node; Fastify's has that one in `raw`. */
+/** A manager, whatever its claims are; only what takes claims or payloads is left out. */
+export type AnyManager = Omit<
+  TokenManager<never, object>,
+  'setCallbackTokenBlocklist' | 'setTokenBlocklist' | 'setSubjectGetter'
+>
+
+/** The provider token of a manager: the class itself, or a text for one that was registered under a name. */
+export function getTokenManagerToken(name?: string): typeof TokenManager | string {
+  return name === undefined ? TokenManager : `TokenManager:${name}`
+}
+
+/** Injects the manager, or the one that was registered under a name. */
+export function InjectTokenManager(name?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(getTokenManagerToken(name))
+}
+
+/** A socket whose handshake was authenticated. */
+interface ProtectedSocket {
+  readonly tokens: AnyManager
+  readonly upgrade: AuthenticatedUpgrade
+  /** The request that opened it. */
+  readonly request: NodeRequest
+}
+
+/** The clients of gateways whose handshakes were authenticated. */
+export const protectedSockets: WeakMap<object, ProtectedSocket> = new WeakMap()
+
+/** The handshake of a client, as a manager has authenticated it: for `handleConnection`, which runs behind no guard. */
+export function readUpgrade<Manager extends AnyManager>(
+  client: object,
+  tokens: Manager,
+): Awaited<ReturnType<Manager['authenticateUpgrade']>> | null {
+  const socket = protectedSockets.get(client)
+  const isOwn = socket !== undefined && socket.tokens === tokens
+  return isOwn ? (socket.upgrade as Awaited<ReturnType<Manager['authenticateUpgrade']>>) : null
+}
+
+/** Node's request or response behind that of a platform: Express extends Node's, and Fastify keeps it in `raw`. */
+export function toNode<Message extends object>(message: Message | { readonly raw: Message }): Message {
+  return 'raw' in message ? message.raw : message
+}
+
 type HttpRequest = NodeRequest | WrappedRequest
 
 /** The view of the request behind a handler, on each transport that has one. */
@@ -25,9 +66,9 @@ export function toView(context: ExecutionContext): RequestView {
 
 /** Node's own request behind an HTTP handler, or `null` on other transports. */
 export function readNodeRequest(context: ExecutionContext): NodeRequest | null {
-  if (context.getType<string>() !== 'http') return null
-  const request = context.switchToHttp().getRequest<HttpRequest>()
-  return 'raw' in request ? request.raw : request
+  return context.getType<string>() === 'http'
+    ? toNode<NodeRequest>(context.switchToHttp().getRequest<HttpRequest>())
+    : null
 }
 
 /** Reads the request behind a handler; the fast lane is for HTTP alone. */
@@ -52,14 +93,14 @@ interface GraphqlContext {
 function toGraphqlView(context: GraphqlContext = {}): RequestView {
   const request = context.req ?? context.request
   if (request === undefined) throw new TypeError('The GraphQL context must have the request as `req`')
-  const raw = 'raw' in request ? request.raw : request
+  const raw = toNode<NodeRequest>(request)
   // A subscription comes over a connection.
   return raw.headers['upgrade'] === undefined ? toHttpView(request) : toConnectionView(raw)
 }
 
 function toMessageView(client: object): RequestView {
-  const socket = readSocket(client)
-  if (socket === null) {
+  const socket = protectedSockets.get(client)
+  if (socket === undefined) {
     throw new TypeError(
       'The sockets of this application are not authenticated: app.useWebSocketAdapter(protectSockets(new WsAdapter(app), tokens))',
     )
