@@ -5,10 +5,15 @@ import { type ImplicitRefresh, selectCookies, toRefreshedResponse } from '../htt
 import { attach, readAttached, rememberView, type RequestReader } from '../http/view.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { createErrorResponses, type ErrorResponseOptions } from '../requests/error-response.js'
-import { createMount, type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
+import {
+  createMount,
+  type MountableRoutes,
+  MOUNTED_METHODS,
+  toRouterPaths,
+} from '../routes/mountable-routes.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
 
-/** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for `enforce`. */
+/** The part of Elysia's context that the adapter reads. In `onRequest` the context has no `body`: don't use `enforce` there. */
 export interface RouteContext {
   readonly request: Request
   readonly body: unknown
@@ -24,7 +29,7 @@ export function enforce<Values extends readonly unknown[]>(
   })
 }
 
-/** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
+/** A resolver that puts the values of dependencies into the context, typed; for `resolve`, in macros too. */
 export function inject<Values extends Record<string, unknown>>(
   dependencies: Dependencies<Values>,
 ): (context: RouteContext) => Promise<Readonly<Values>>
@@ -52,7 +57,7 @@ export function handleErrors(
   return ({ error }) => answer(error) ?? undefined
 }
 
-/** Adds `Set-Cookie` values to the response, beside those that are there. */
+/** Adds `Set-Cookie` values to the response, and keeps the ones it has. */
 export function sendCookies(set: Context['set'], cookies: readonly string[]): void {
   // Elysia sends its jar or this header, never both.
   const present = [set.headers['set-cookie'] ?? []].flat()
@@ -62,9 +67,6 @@ export function sendCookies(set: Context['set'], cookies: readonly string[]): vo
     set.cookie[name] = cookie
   }
 }
-
-// Pre-flights are left to the application.
-const MOUNTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** A plugin with the routes: `app.use(mount(routes))`. */
 export function mount(routes: MountableRoutes): <App extends AnyElysia>(app: App) => App {
@@ -101,7 +103,7 @@ export function implicitRefresh(tokens: RefreshingManager): <App extends AnyElys
       )
     }
     app.onTransform(transform)
-    // Around everything: the headers of the context lose against those of a returned response, and hooks for responses
+    // Around everything: the headers of a returned response override the context's headers, and hooks for responses
     // do not run for every error.
     app.wrap(sendRefreshed as never)
     return app

@@ -8,14 +8,14 @@ import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import { createMiddleware, mountMiddleware, type NodeMiddleware } from './node-bridge.js'
 import { refreshMiddleware } from './node-refresh.js'
 
-/** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
+/** Middleware that leaves the type of the request open, so that Express infers parameters and body as usual. */
 export type ExpressMiddleware = (
   req: IncomingMessage,
   res: ServerResponse,
   next: NextFunction,
 ) => void | Promise<void>
 
-/** Middleware that tells the handlers beside it what it puts into `res.locals`. */
+/** Middleware that tells the other handlers of the route what it puts into `res.locals`. */
 export interface LocalsMiddleware<Values> {
   // Of several signatures the last is inferred from, and any may match: a `RequestHandler` takes this one too.
   (req: IncomingMessage, res: ServerResponse, next: NextFunction): void | Promise<void>
@@ -77,7 +77,7 @@ export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandle
   }
 }
 
-/** Adds `Set-Cookie` values to a response, beside those it has. */
+/** Adds `Set-Cookie` values to a response, and keeps the ones it has. */
 export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly string[]): void {
   res.append('Set-Cookie', [...cookies])
 }

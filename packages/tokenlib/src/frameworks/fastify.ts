@@ -26,7 +26,7 @@ import {
   requiredTokenType,
 } from '../requests/dependencies.js'
 import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
-import { type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
+import { type MountableRoutes, MOUNTED_METHODS, toRouterPaths } from '../routes/mountable-routes.js'
 import { securityRequirements } from '../routes/openapi.js'
 import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import type { TokenType } from '../tokens/payload.js'
@@ -110,7 +110,7 @@ export function handleErrors(
   }
 }
 
-/** Adds `Set-Cookie` values to a reply, beside those it has. */
+/** Adds `Set-Cookie` values to a reply, and keeps the ones it has. */
 export function sendCookies(
   reply: { header(name: 'set-cookie', values: string[]): unknown },
   cookies: readonly string[],
@@ -129,9 +129,6 @@ export function implicitRefresh(
   }
 }
 
-// Pre-flights are left to @fastify/cors, and a HEAD route comes with its GET route.
-const MOUNTED_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
 /** A plugin with the routes: `app.register(mount(routes))`. Their path is their own, so register it without a prefix. */
 export function mount(routes: MountableRoutes): (app: FastifyInstance) => Promise<void> {
   const answer = createNodeMount(routes)
@@ -149,7 +146,9 @@ export function mount(routes: MountableRoutes): (app: FastifyInstance) => Promis
     // The routes read their bodies, and answer for those that they cannot read.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    for (const url of toRouterPaths(routes)) app.route({ method: MOUNTED_METHODS, url, handler })
+    // A HEAD route comes with its GET route.
+    const method = MOUNTED_METHODS.filter((name) => name !== 'HEAD')
+    for (const url of toRouterPaths(routes)) app.route({ method, url, handler })
   }
 }
 

@@ -53,7 +53,7 @@ export function handleErrors(options?: ErrorResponseOptions): Middleware {
   }
 }
 
-/** Adds `Set-Cookie` values to the response, beside those that are there. */
+/** Adds `Set-Cookie` values to the response, and keeps the ones it has. */
 export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   readRequest(event)
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
@@ -91,7 +91,7 @@ function readHeaders(answer: unknown): Headers | null {
   return headers instanceof Headers ? headers : null
 }
 
-// The headers of the event, and others for errors, are put over those of what a handler returns or throws.
+// The headers of the event (for errors, its error headers) override the headers of what a handler returns or throws.
 function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, given: Headers | null): void {
   const own = given?.getSetCookie() ?? []
   for (const headers of [event.res.headers, event.res.errHeaders]) {

@@ -100,7 +100,7 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 export function mount(routes: MountableRoutes): MiddlewareHandler {
   const answer = createMount(routes)
   return async (c, next) => {
-    // Before the body: that of another route may be used up.
+    // Before the body is read: another route may have used its body up.
     if (!isBelow(routes, new URL(c.req.url).pathname)) return next()
     return (await answer(await readUnread(c))) ?? next()
   }

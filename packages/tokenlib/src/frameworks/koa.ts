@@ -67,7 +67,7 @@ export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
   }
 }
 
-/** Adds `Set-Cookie` values to a response, beside those it has. */
+/** Adds `Set-Cookie` values to a response, and keeps the ones it has. */
 export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly string[]): void {
   ctx.append('Set-Cookie', [...cookies])
 }

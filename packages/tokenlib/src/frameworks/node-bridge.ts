@@ -5,7 +5,7 @@ import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
 import { setRequestIp } from '../http/request-ip.js'
 import { toRequestView } from '../http/request-source.js'
-import { assertMount, isBelow, type MountableRoutes } from '../routes/mountable-routes.js'
+import { assertMount, isBelow, type MountableRoutes, MOUNTED_METHODS } from '../routes/mountable-routes.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
 export interface NodeRequestFacts {
@@ -28,7 +28,7 @@ export function toFetchRequest(req: IncomingMessage, res: ServerResponse, facts:
   const headers = new Headers()
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string
-    // RFC 9113 §8.3: what begins with a colon is no header.
+    // RFC 9113 §8.3: a name that begins with a colon is a pseudo-header.
     if (!name.startsWith(':')) headers.append(name, rawHeaders[at + 1] as string)
   }
   const replaced = readReplacedCookies(req)
@@ -79,13 +79,10 @@ export function toNodeBody({ body }: Response): Readable | null {
   return body === null ? null : Readable.fromWeb(body)
 }
 
-// Others are none of a browser's, and no Fetch request can have some of them.
-const METHODS = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE)$/
-
 // The path must be as a URL parser writes it: of `/auth/x/../login` the routers and limiters of the application have
 // seen another path than the routes would.
 function isMounted(routes: MountableRoutes, method: string | undefined, url: string): boolean {
-  if (!isBelow(routes, url) || !METHODS.test(method ?? '')) return false
+  if (!isBelow(routes, url) || !MOUNTED_METHODS.includes(method ?? '')) return false
   return new URL(url, 'http://localhost').pathname === url.split('?', 1)[0]
 }
 
@@ -188,7 +185,7 @@ function toStream(req: IncomingMessage, res: ServerResponse): ReadableStream<Uin
   )
 }
 
-// Whoever has read enough stops. Node waits for the rest of the body before it serves the next request of a connection,
+// A reader may stop early. Node waits for the rest of the body before it serves the next request of a connection,
 // and cannot drop it while somebody seems to be reading.
 function readChunks(req: IncomingMessage, res: ServerResponse): AsyncIterator<Uint8Array, undefined> {
   res.once('close', () => {

@@ -4,9 +4,15 @@ export interface MountableRoutes {
   readonly path: string
   /** The paths of all of them; left out where that is everything below `path`. */
   readonly paths?: readonly string[]
-  /** The response to a request, or `null` for one that is none of theirs; then its body has not been read. */
+  /** The response to a request, or `null` if the request is not for these routes; then its body has not been read. */
   handle(request: Request): Promise<Response | null>
 }
+
+/**
+ * The methods that routes are mounted for. Pre-flights belong to the application, and a browser sends no others; a Fetch
+ * request cannot even have some of them.
+ */
+export const MOUNTED_METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
  * The paths to register at a router, with a wildcard for everything below. Where the paths are known, only they are

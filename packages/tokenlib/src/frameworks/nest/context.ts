@@ -48,7 +48,7 @@ export function readUpgrade<Manager extends AnyManager>(
   return isOwn ? (socket.upgrade as Awaited<ReturnType<Manager['authenticateUpgrade']>>) : null
 }
 
-/** Node's request or response behind that of a platform: Express extends Node's, and Fastify keeps it in `raw`. */
+/** Node's request or response: Express extends these objects, and Fastify keeps them in `raw`. */
 export function toNode<Message extends object>(message: Message | { readonly raw: Message }): Message {
   return 'raw' in message ? message.raw : message
 }
@@ -110,7 +110,7 @@ function toMessageView(client: object): RequestView {
   return view
 }
 
-// A new view each time: a connection outlives its token, so every message or subscription is checked anew.
+// A new view each time: a connection outlives its token, so every message or subscription is checked again.
 // Without the method, which is GET: a browser opens one for every page that asks, cookies and all.
 function toConnectionView({ url, headers, rawHeaders = [] }: NodeRequest): RequestView {
   return new NodeView({ url, headers, rawHeaders })

@@ -45,7 +45,7 @@ const listControllers = (modules: ModulesContainer): Type<object>[] =>
 function assertGateway(metatype: unknown, globals: readonly GuardKind[]): void {
   if (!isGateway(metatype)) return
   const handlers = listDecorated(metatype, METADATA.message)
-  // A gateway without messages still sends what it likes to whoever is connected.
+  // A gateway without messages may still send data to every client.
   const isOpen = (handlers.length === 0 ? [metatype] : handlers).every(
     (target) => !isMeantGuarded(globals, target, metatype),
   )
@@ -112,7 +112,7 @@ function toToken(injected: unknown): unknown {
 
 /** Tells @nestjs/swagger which routes a manager guards, except those that tell it something themselves. */
 export function markSecurity(modules: ModulesContainer, config: TokenConfig, manager?: string): void {
-  // The guards of routes are no providers; one that is, is there for APP_GUARD.
+  // Guards of routes are not registered as providers. One that is, is there for APP_GUARD.
   const globals = listProviders(modules).filter((guard) => readGuardKind(guard) === 'token')
   for (const controller of listControllers(modules)) {
     for (const handler of listMethods(controller)) {
@@ -143,7 +143,7 @@ function readGuarded(guards: readonly unknown[], handler: Handler, controller: T
   return guards.length === 0 ? 'public' : readAccess(handler, controller)
 }
 
-// The guards of the route come before those of its controller.
+// The guards of a route come before the guards of its controller.
 function readType(guards: readonly unknown[]): TokenType | 'any' {
   const guard = guards.find((one) => readGuardKind(one) === 'refresh' || isDependencyGuard(one))
   if (guard === undefined) return 'access'

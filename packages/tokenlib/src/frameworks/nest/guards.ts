@@ -27,7 +27,7 @@ interface Verified {
   readonly payload: Payload
 }
 
-/** What the last guard of a handler found with a manager; `undefined` when there was none. */
+/** What the last guard of a handler found with a manager; `undefined` without such a guard. */
 export function readVerified(context: ExecutionContext, tokens: AnyManager): Payload | undefined {
   const found = readAttached(toOwner(context), context.getHandler()) as Verified | undefined
   return found?.tokens === tokens ? found.payload : undefined
@@ -95,7 +95,7 @@ export class RefreshTokenGuard extends ManagerGuard {
 }
 markGuard(RefreshTokenGuard, 'refresh')
 
-/** Refuses requests without an access token from a recent log-in. */
+/** Refuses requests without an access token from a recent login. */
 export class FreshTokenGuard extends ManagerGuard {
   protected override choose(tokens: AnyManager): PayloadDependency {
     return tokens.freshTokenRequired

@@ -30,7 +30,7 @@ export type CookieTarget =
   | { appendHeader(name: string, value: readonly string[]): unknown }
   | { header(name: string, value: string[]): unknown }
 
-/** Adds `Set-Cookie` values to a response, beside those that are there. */
+/** Adds `Set-Cookie` values to a response, and keeps the ones it has. */
 export function sendCookies(response: CookieTarget, cookies: readonly string[]): void {
   if ('appendHeader' in response) response.appendHeader('set-cookie', cookies)
   else response.header('set-cookie', [...cookies])
@@ -76,7 +76,7 @@ interface WsClient {
   emit(event: string, data: unknown): unknown
 }
 
-// The event and its shape are those of Nest's own exceptions.
+// Nest's own exceptions have this event and shape.
 function sendException(client: WsClient, { body }: ErrorResponse): void {
   const data = { status: 'error', ...body }
   if (client.readyState === undefined) client.emit('exception', data)

@@ -84,7 +84,7 @@ export function markGuard(guard: { readonly prototype: object }, kind: GuardKind
   Object.defineProperty(guard.prototype, KIND, { value: kind })
 }
 
-/** The kind of a guard, or of the guards of a class; `null` for those of others. */
+/** The kind of a guard, or of the guards of a class; `null` for guards of other packages. */
 export function readGuardKind(guard: unknown): GuardKind | null {
   const target: unknown = typeof guard === 'function' ? guard.prototype : guard
   return (target as Marked | null | undefined)?.[KIND] ?? null

@@ -61,7 +61,7 @@ export function CurrentSubject(manager?: string): ParameterDecorator {
   return fromManager(manager, readSubject)
 }
 
-/** What the guard of a handler verified, else the payload of an access token; `null` only where that is optional. */
+/** What the guard of a handler verified, else the payload of an access token; `null` only if the token is optional. */
 async function readPayload(
   tokens: AnyManager,
   context: ExecutionContext,
@@ -75,7 +75,7 @@ async function readPayload(
   return (isEnough ? tokens.accessTokenOptional : tokens.accessTokenRequired)(toView(context))
 }
 
-/** What the subject getter finds for the access token; `null` only where that is optional. */
+/** What the subject getter finds for the access token; `null` only if the token is optional. */
 async function readSubject(
   tokens: AnyManager,
   context: ExecutionContext,

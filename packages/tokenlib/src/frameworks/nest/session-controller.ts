@@ -29,16 +29,7 @@ import { METADATA, Public, readAccess, reflector } from './metadata.js'
 
 /** Where a controller finds its routes: they are made when the application is initialised and their path is known. */
 export class SessionRoutesSource {
-  #routes: SessionRoutes | null = null
-
-  get routes(): SessionRoutes {
-    if (this.#routes === null) throw new TypeError('The session routes are there after app.init()')
-    return this.#routes
-  }
-
-  open(routes: SessionRoutes): void {
-    this.#routes = routes
-  }
+  routes: SessionRoutes | null = null
 }
 
 /**
@@ -60,7 +51,9 @@ export class SessionController {
 
   /** What the methods call; there once the application is initialised. */
   protected get routes(): SessionRoutes {
-    return this.routesSource.routes
+    const { routes } = this.routesSource
+    if (routes === null) throw new TypeError('The session routes are there after app.init()')
+    return routes
   }
 
   /** `POST login` */
@@ -140,7 +133,7 @@ const sendResponses: NestInterceptor = {
   async intercept(context: ExecutionContext, next: CallHandler<unknown>): Promise<Observable<unknown>> {
     if (!responders.has(context.getHandler())) return next.handle()
     const response = await lastValueFrom(next.handle())
-    // By its tag: the class may be that of a polyfill.
+    // By its tag: the class may come from a polyfill.
     if (Object.prototype.toString.call(response) !== '[object Response]') {
       throw new TypeError(`${context.getHandler().name}() of a SessionController must return a Response`)
     }
@@ -174,7 +167,7 @@ function respond(prototype: object, name: string, handler: object): void {
 type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const VERBS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete } as const
 
-/** A route: the method of its handler, its HTTP method and its path below that of the controller, as Nest writes it. */
+/** A route: the method of its handler, its HTTP method and its path below the controller, as Nest writes it. */
 export const SESSION_ROUTES: readonly (readonly [name: RouteName, verb: Verb, path: string])[] =
   Object.entries(ROUTES).map(([name, { method, path }]) => [
     name as RouteName,
@@ -189,11 +182,9 @@ export const SESSION_ROUTES: readonly (readonly [name: RouteName, verb: Verb, pa
 export function mountController(base: Type<SessionController>, path: string): Type<SessionController> {
   assertController(base, path)
   class MountedController extends base {
-    // Of a route that does not have the method of the request, which it therefore refuses.
+    // A route refuses methods that it does not have.
     async refuse(name: RouteName, allow: string, request: Request): Promise<Response> {
-      const response = await (name === 'endSession'
-        ? this.routes.endSession(request, '')
-        : this.routes[name](request))
+      const response = await this.routes[name](request, '')
       response.headers.set('allow', allow)
       return response
     }
@@ -233,7 +224,7 @@ function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: V
   if (reflector.get<RequestMethod | undefined>(METADATA.method, handler) === undefined) {
     VERBS[verb](paths)(prototype, name, descriptor)
   }
-  // The routes check tokens themselves: a log-in has none, and a log-out may have an expired one.
+  // The routes check tokens themselves: a login has none, and a logout may have an expired one.
   if (readAccess(handler, handler) === 'required') Public()(prototype, name, descriptor)
   respond(prototype, name, handler)
 }

@@ -61,13 +61,8 @@ const MEANT = {
 export class SessionModule implements OnModuleInit {
   readonly #open: () => void
 
-  constructor(registration: Registration, application: ApplicationConfig, modules: ModulesContainer) {
-    const { source, tokens, options, path } = registration
-    this.#open = () => {
-      const realPath = toRealPath(path, application, modules)
-      const routes = { ...options, path: realPath } as SessionRoutesOptions<object>
-      source.open(createSessionRoutes(tokens, routes))
-    }
+  constructor(open: () => void) {
+    this.#open = open
   }
 
   /** By now the application has its prefixes; the paths of cookies are compared with the path that clients see. */
@@ -101,18 +96,9 @@ export class SessionModule implements OnModuleInit {
 }
 Module({})(SessionModule)
 
-interface Registration {
-  readonly source: SessionRoutesSource
-  readonly tokens: TokenManager<object>
-  readonly options: SessionModuleOptions
-  readonly path: string
-}
-const REGISTRATION = Symbol('SessionModule')
-Inject(REGISTRATION)(SessionModule, undefined, 0)
-Inject(ApplicationConfig)(SessionModule, undefined, 1)
-Inject(ModulesContainer)(SessionModule, undefined, 2)
-
 const OPTIONS = Symbol('SessionModuleOptions')
+const OPEN = Symbol('SessionModule')
+Inject(OPEN)(SessionModule, undefined, 0)
 
 function createModule(
   { name, path = '/auth', controller = SessionController, imports = [] }: SessionModuleExtras,
@@ -120,14 +106,20 @@ function createModule(
 ): DynamicModule {
   assertPath(path)
   const mounted = mountController(controller, path)
-  const register = (
-    ...parts: [SessionRoutesSource, TokenManager<object>, Registration['options']]
-  ): Registration => {
-    const [source, tokens, options] = parts
-    // What is no manager, such as a choice of managers, is refused when the routes are created.
+  const createOpen = (
+    source: SessionRoutesSource,
+    tokens: TokenManager<object>,
+    options: SessionModuleOptions,
+    ...places: [ApplicationConfig, ModulesContainer]
+  ) => {
+    // A choice of managers is refused later, when the routes are created.
     if ((tokens as Partial<TokenManager>).config !== undefined) markSessionRoutes(mounted, tokens)
-    return { source, tokens, options, path }
+    return () => {
+      const routes = { ...options, path: toRealPath(path, ...places) } as SessionRoutesOptions<object>
+      source.routes = createSessionRoutes(tokens, routes)
+    }
   }
+  const manager = getTokenManagerToken(name)
   return {
     module: SessionModule,
     imports,
@@ -136,15 +128,15 @@ function createModule(
       SessionRoutesSource,
       { provide: OPTIONS, ...provider },
       {
-        provide: REGISTRATION,
-        inject: [SessionRoutesSource, getTokenManagerToken(name), OPTIONS],
-        useFactory: register,
+        provide: OPEN,
+        inject: [SessionRoutesSource, manager, OPTIONS, ApplicationConfig, ModulesContainer],
+        useFactory: createOpen,
       },
     ],
   }
 }
 
-// What Nest makes of the path: the prefix of the application, that of the module, and the path itself.
+// What Nest makes of the path: the prefix of the application, the prefix of the module, and the path itself.
 function toRealPath(path: string, application: ApplicationConfig, modules: ModulesContainer): string {
   // Where `RouterModule` writes.
   const key = METADATA.modulePath + modules.applicationId

@@ -26,7 +26,7 @@ export interface SocketProtection extends Pick<
   UpgradePolicy,
   'type' | 'fresh' | 'scopes' | 'anyScope' | 'origins' | 'until'
 > {
-  /** How often the tokens of open sockets are checked, beside the check for every message. Default `30s`. */
+  /** How often the tokens of open sockets are checked, in addition to the check for every message. Default `30s`. */
   readonly every?: Duration
 }
 
