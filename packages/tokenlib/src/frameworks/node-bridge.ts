@@ -58,17 +58,21 @@ export async function sendFetchResponse(response: Response, res: ServerResponse)
   }
 }
 
-/** As much of a reply of Fastify as is needed to send a response. */
-export interface FastifyReplyLike {
-  readonly raw: ServerResponse
-  code(status: number): unknown
+/** What a reply of Fastify and a response of Express are sent with. */
+export interface ReplyMethods {
+  status(status: number): unknown
   header(name: string, value: string): unknown
   send(body: unknown): unknown
 }
 
+/** A reply of Fastify. */
+export interface FastifyReplyLike extends ReplyMethods {
+  readonly raw: ServerResponse
+}
+
 /** Sends a Fetch response through a reply of Fastify, and so through its hooks. */
 export function sendReply(response: Response, reply: FastifyReplyLike): unknown {
-  reply.code(response.status)
+  reply.status(response.status)
   for (const [name, value] of response.headers) reply.header(name, value)
   // Not null: Fastify would send that as JSON.
   return reply.send(toNodeBody(response) ?? undefined)

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { type ExecutionContext, Inject } from '@nestjs/common'
 import { TokenManager } from '../../manager.js'
 import { type AuthenticatedUpgrade, rememberUpgrade } from '../../requests/sockets.js'
@@ -10,6 +11,7 @@ import {
 } from '../../http/node-view.js'
 import { toRequestView } from '../../http/request-source.js'
 import type { RequestReader, RequestView } from '../../http/view.js'
+import type { FastifyReplyLike, ReplyMethods } from '../node-bridge.js'
 
 /** A manager, whatever its claims are; only what takes claims or payloads is left out. */
 export type AnyManager = Omit<
@@ -52,6 +54,9 @@ export function readUpgrade<Manager extends AnyManager>(
 export function toNode<Message extends object>(message: Message | { readonly raw: Message }): Message {
   return 'raw' in message ? message.raw : message
 }
+
+/** The response of an HTTP handler: Fastify's reply, Express' response with the same methods, or Node's own. */
+export type PlatformResponse = ServerResponse | (ServerResponse & ReplyMethods) | FastifyReplyLike
 
 type HttpRequest = NodeRequest | WrappedRequest
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Optional } from '@nestjs/common'
 import { isTokenError, type TokenError } from '../../errors.js'
 import {
@@ -10,7 +11,7 @@ import type { MountableRoutes } from '../../routes/mountable-routes.js'
 import type { RefreshingManager } from '../../sessions/implicit-refresh.js'
 import { mountMiddleware, type NodeMiddleware } from '../node-bridge.js'
 import { refreshMiddleware } from '../node-refresh.js'
-import { type AnyManager, InjectTokenManager, toNode } from './context.js'
+import { type AnyManager, InjectTokenManager, type PlatformResponse, toNode } from './context.js'
 
 /** Middleware for `app.use`, with either platform: answers what is below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): NodeMiddleware {
@@ -54,7 +55,7 @@ export class TokenExceptionFilter implements ExceptionFilter<TokenError> {
   catch(error: TokenError, host: ArgumentsHost): void {
     const answer = toErrorResponse(error, this.#options)
     const type = host.getType<string>()
-    if (type === 'http') sendAnswer(host.switchToHttp().getResponse<HttpResponse>(), answer)
+    if (type === 'http') sendAnswer(host.switchToHttp().getResponse<PlatformResponse>(), answer)
     else if (type === 'ws') sendException(host.switchToWs().getClient<WsClient>(), answer)
     // GraphQL shows the `extensions` of whatever a resolver throws.
     else throw Object.assign(new Error(error.message, { cause: error }), { extensions: answer.body })
@@ -83,32 +84,14 @@ function sendException(client: WsClient, { body }: ErrorResponse): void {
   else client.send(JSON.stringify({ event: 'exception', data }))
 }
 
-interface NodeResponse {
-  readonly headersSent: boolean
-  writeHead(status: number, headers: Readonly<Record<string, string>>): this
-  end(bytes?: Buffer): unknown
-}
-
-/** What Express' response and Fastify's reply have in common. */
-interface FrameworkResponse {
-  status(status: number): unknown
-  header(name: string, value: string): unknown
-  send(bytes: Buffer): unknown
-}
-
-// Express' response, Fastify's reply, or Node's own, which middleware on Fastify gets.
-type HttpResponse =
-  | (FrameworkResponse & NodeResponse)
-  | (FrameworkResponse & { readonly raw: NodeResponse })
-  | NodeResponse
-
 // A response that has begun is only ended.
-function sendAnswer(response: HttpResponse, { status, headers, body }: ErrorResponse): void {
-  const raw: NodeResponse = toNode(response)
+function sendAnswer(response: PlatformResponse, { status, headers, body }: ErrorResponse): void {
+  const raw = toNode<ServerResponse>(response)
   const fields = { ...headers, 'content-type': 'application/json; charset=utf-8' }
   // Bytes, so that neither Express' settings for JSON nor a serializer of Fastify changes them.
   const bytes = Buffer.from(JSON.stringify(body))
   if (raw.headersSent) raw.end()
+  // Node's own response, which middleware on Fastify gets.
   else if (!('send' in response)) raw.writeHead(status, fields).end(bytes)
   else {
     response.status(status)

@@ -23,8 +23,8 @@ import {
 import { lastValueFrom, type Observable, of } from 'rxjs'
 import type { SessionRoutes } from '../../routes/session-routes.js'
 import { type RouteName, ROUTES } from '../../routes/session-routes/openapi.js'
-import { type FastifyReplyLike, sendFetchResponse, sendReply, toFetchRequest } from '../node-bridge.js'
-import { toNode } from './context.js'
+import { sendFetchResponse, sendReply, toFetchRequest } from '../node-bridge.js'
+import { type PlatformResponse, toNode } from './context.js'
 import { METADATA, Public, readAccess, reflector } from './metadata.js'
 
 /** Where a controller finds its routes: they are made when the application is initialised and their path is known. */
@@ -125,8 +125,6 @@ const FetchRequest = createParamDecorator((_: unknown, context: ExecutionContext
   const facts = { url, origin: `${protocol}://${host}`, ip, body: rawBody ?? body }
   return toFetchRequest(toNode(request), toNode(response), facts)
 })
-
-type PlatformResponse = ServerResponse | FastifyReplyLike
 
 /** Sends the Fetch responses that the routes of a controller return; whatever another method of it returns is Nest's. */
 const sendResponses: NestInterceptor = {
