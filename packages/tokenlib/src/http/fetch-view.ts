@@ -2,13 +2,18 @@ import { isMultipart, parseBody, readBytes, toFields } from './body.js'
 import { readRequestIp } from './request-ip.js'
 import type { RequestView } from './view.js'
 
-/** The view of a Fetch `Request`; the body is read from a clone, once. */
+/**
+ * The view of a Fetch `Request`; the body is read from a clone, once. `readKept` returns what a framework has kept of a body
+ * that it read before: text is parsed, anything else is the body. `undefined` means that there is no such body.
+ */
 export class FetchView implements RequestView {
   readonly #request: Request
+  readonly #readKept: () => unknown
   #body: Promise<unknown> | undefined
 
-  constructor(request: Request) {
+  constructor(request: Request, readKept: () => unknown = () => undefined) {
     this.#request = request
+    this.#readKept = readKept
   }
 
   get method(): string {
@@ -27,8 +32,10 @@ export class FetchView implements RequestView {
     return this.#request.headers.get(name)
   }
 
-  body(): Promise<unknown> {
-    return (this.#body ??= readBody(this.#request))
+  async body(): Promise<unknown> {
+    const kept = this.#readKept()
+    if (kept === undefined) return (this.#body ??= readBody(this.#request))
+    return typeof kept === 'string' ? parseBody(this.header('content-type'), kept) : kept
   }
 }
 

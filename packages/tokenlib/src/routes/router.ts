@@ -160,6 +160,12 @@ function tooLarge(): RefusedRequest {
 }
 
 /**
+ * The methods that routes are mounted for. Pre-flights belong to the application, and a browser sends no others; a Fetch
+ * request cannot even have some of them.
+ */
+export const MOUNTED_METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/**
  * The paths to register at a router, with a wildcard for everything below. Where the paths are known, only they are
  * registered: what else is below, `/.well-known/security.txt` for example, belongs to the application.
  */
@@ -183,10 +189,13 @@ export function isBelow({ path }: Pick<MountableRoutes, 'path'>, url: string): b
   return next === '' || next === '/' || next === '?'
 }
 
-/** The response of routes to a Fetch request; `null` if it is not below their path. */
-export async function mountFetch(routes: MountableRoutes, request: Request): Promise<Response | null> {
-  const { pathname } = new URL(request.url)
-  return isBelow(routes, pathname) ? routes.handle(request) : null
+/** What `mount` of an adapter does: the response to a Fetch request, or `null` if it is not below the path of the routes. */
+export function createMount(routes: MountableRoutes): (request: Request) => Promise<Response | null> {
+  assertMount(routes)
+  return async (request) => {
+    const { pathname } = new URL(request.url)
+    return isBelow(routes, pathname) ? routes.handle(request) : null
+  }
 }
 
 /** Throws `TypeError` for what cannot be mounted. */

@@ -113,7 +113,20 @@ interface Route {
   readonly refusals?: Readonly<Record<number, string>>
 }
 
-const ROUTES: Readonly<Record<string, Route>> = {
+/** The names of the routes. */
+export type RouteName =
+  | 'login'
+  | 'refresh'
+  | 'logout'
+  | 'logoutEverywhere'
+  | 'session'
+  | 'sessions'
+  | 'endSession'
+  | 'endOtherSessions'
+  | 'stepUp'
+
+/** Every route: where it is below their path, and what a document says about it. */
+export const ROUTES: Readonly<Record<RouteName, Route>> = {
   login: {
     method: 'POST',
     path: 'login',
