@@ -90,7 +90,7 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
     }
   }
 
-  // Whoever may not use the console is not told which methods it has either.
+  // Admission comes before the method: visitors who may not use the console don't learn what it answers.
   const guard =
     (answer: Route<[actor: string]>, { isPage = false, isApi = false } = {}): Route =>
     async (request) => {
@@ -102,7 +102,7 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
       try {
         name = await admit(request)
       } catch (error) {
-        // Of the dependency itself: a redirect to the login, a challenge.
+        // A response of the dependency itself: a redirect to the login, a challenge.
         if (error instanceof Response) return error
         const refusal = toAnswer(error)
         return secure(isPage && isTokenError(error) ? createRefusalPage(refusal, error) : refusal)

@@ -26,7 +26,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
-/** A response with the headers of the console; those of a response that is given win only where the console has none. */
+/** A response with the headers of the console, which replace headers of the same name. */
 export function secure(response: Response): Response {
   const { status, statusText, body } = response
   const headers = new Headers(response.headers)

@@ -57,11 +57,11 @@ export type Methods<Rest extends readonly unknown[] = []> = Readonly<
 
 /**
  * A route that answers by method: `HEAD` as `GET` without the body (RFC 9110 §9.3.2), and methods that it does not have
- * with 405. What is thrown becomes the response of `toErrorAnswer`.
+ * with 405. `toAnswer` turns what is thrown into a response, or throws it on.
  */
 export function createRoute<Rest extends readonly unknown[] = []>(
   methods: Methods<Rest>,
-  toErrorAnswer: (error: unknown) => Response,
+  toAnswer: (error: unknown) => Response,
 ): Route<Rest> {
   const answerRequest: Route<Rest> = async (request, ...rest) => {
     const method = request.method === 'HEAD' ? 'GET' : request.method
@@ -70,7 +70,7 @@ export function createRoute<Rest extends readonly unknown[] = []>(
       if (answer === undefined) throw methodNotAllowed(Object.keys(methods))
       return await answer(request, ...rest)
     } catch (error) {
-      return toErrorAnswer(error)
+      return toAnswer(error)
     }
   }
   return async (request, ...rest) => {
