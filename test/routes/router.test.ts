@@ -125,7 +125,7 @@ describe('what a route throws', () => {
 })
 
 describe('the text of a body', () => {
-  const post = (body: BodyInit, type: string): Request =>
+  const post = (body: string | Uint8Array<ArrayBuffer>, type: string): Request =>
     send('/', { method: 'POST', body, headers: { 'content-type': type } })
 
   test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/json ;a=b'])(
