@@ -1,14 +1,19 @@
-import { createChunks, isMultipart, parseBody, toFields } from './body.js'
+import { isMultipart, parseBody, readBytes, toFields } from './body.js'
 import { readRequestIp } from './request-ip.js'
 import type { RequestView } from './view.js'
 
-/** The view of a Fetch `Request`; the body is read from a clone, once. */
+/**
+ * The view of a Fetch `Request`; the body is read from a clone, once. `readKept` returns what a framework has kept of a body
+ * that it read before: text is parsed, anything else is the body. `undefined` means that there is no such body.
+ */
 export class FetchView implements RequestView {
   readonly #request: Request
+  readonly #readKept: () => unknown
   #body: Promise<unknown> | undefined
 
-  constructor(request: Request) {
+  constructor(request: Request, readKept: () => unknown = () => undefined) {
     this.#request = request
+    this.#readKept = readKept
   }
 
   get method(): string {
@@ -27,8 +32,10 @@ export class FetchView implements RequestView {
     return this.#request.headers.get(name)
   }
 
-  body(): Promise<unknown> {
-    return (this.#body ??= readBody(this.#request))
+  async body(): Promise<unknown> {
+    const kept = this.#readKept()
+    if (kept === undefined) return (this.#body ??= readBody(this.#request))
+    return typeof kept === 'string' ? parseBody(this.header('content-type'), kept) : kept
   }
 }
 
@@ -45,18 +52,7 @@ async function readBody(request: Request): Promise<unknown> {
 // looked at, and throw when asked if a spent one was used.
 async function readLimited(request: Request): Promise<Uint8Array | null> {
   const stream: ReadableStream<Uint8Array> | null = request.clone().body
-  if (stream === null) return null
-  const reader = stream.getReader()
-  const chunks = createChunks()
-  // Not a for...of loop: leaving one waits until the clone is cancelled, which waits for the original to be read.
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return chunks.concat()
-    if (!chunks.add(value)) {
-      reader.cancel().catch(() => {})
-      return null
-    }
-  }
+  return stream === null ? null : readBytes(stream)
 }
 
 async function readMultipart(contentType: string | null, bytes: Uint8Array): Promise<unknown> {
