@@ -63,6 +63,7 @@ export {
 export { type SecurityScheme, securityRequirements, securitySchemes } from './routes/openapi.js'
 export {
   setAccessCookies,
+  setCookies,
   setRefreshCookies,
   unsetAccessCookies,
   unsetCookies,

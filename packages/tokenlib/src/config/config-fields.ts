@@ -67,21 +67,20 @@ export interface TokenConfigFields {
   JWT_SESSION_COOKIE: boolean
   /** Whether a cookie token needs its CSRF value sent beside it. */
   JWT_COOKIE_CSRF_PROTECT: boolean
-  /** Whether the CSRF values are set as cookies that scripts can read. */
+  /** Whether the CSRF value is set as a cookie that scripts can read. */
   JWT_CSRF_IN_COOKIES: boolean
   JWT_CSRF_METHODS: readonly string[]
   /** Whether a form field may carry the CSRF value when the header does not. */
   JWT_CSRF_CHECK_FORM: boolean
   /** The origins that requests with a cookie token may come from, beside the application's own; `null` for any. */
   JWT_CSRF_ORIGINS: string | readonly string[] | null
+  /** The cookie of the CSRF value, which all tokens of a session share. The name of the field is that of AuthX. */
   JWT_ACCESS_CSRF_COOKIE_NAME: string
   JWT_ACCESS_CSRF_COOKIE_PATH: string
-  JWT_REFRESH_CSRF_COOKIE_NAME: string
-  JWT_REFRESH_CSRF_COOKIE_PATH: string
+  /** The header that carries the CSRF value of access and refresh cookies. */
   JWT_ACCESS_CSRF_HEADER_NAME: string
-  JWT_REFRESH_CSRF_HEADER_NAME: string
+  /** The form field that carries the CSRF value of access and refresh cookies. */
   JWT_ACCESS_CSRF_FIELD_NAME: string
-  JWT_REFRESH_CSRF_FIELD_NAME: string
   /** The query parameter that carries a token. */
   JWT_QUERY_STRING_NAME: string
   /** The member of a JSON body that carries an access token. */

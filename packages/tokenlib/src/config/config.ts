@@ -25,7 +25,7 @@ export class TokenConfig {
   constructor(options: TokenConfigOptions = {}) {
     for (const [name, value] of Object.entries(options)) {
       if (!isConfigName(name)) {
-        throw new ConfigurationError(unknownName('configuration field', name, CONFIG_NAMES))
+        throw new ConfigurationError(unknownName('configuration field', name, meantBy(name)))
       }
       if (value !== undefined) assertField(name, value)
     }
@@ -67,6 +67,12 @@ export class TokenConfig {
   }
 }
 inspectAsJson(TokenConfig)
+
+// AuthX has a CSRF cookie for each type of token. By its spelling alone, the nearest name would be another one.
+function meantBy(name: string): readonly string[] {
+  const shared = name.replace('_REFRESH_CSRF_', '_ACCESS_CSRF_')
+  return isConfigName(shared) ? [shared] : CONFIG_NAMES
+}
 
 /** Throws `ConfigurationError` unless every field of a configuration is of its kind, however it was set. */
 export function assertFields(config: TokenConfig): void {

@@ -61,8 +61,8 @@ export interface CsrfRules {
   readonly protect: boolean
   /** In upper case. */
   readonly methods: ReadonlySet<string>
-  readonly headerName: PerType<string>
-  readonly fieldName: PerType<string>
+  readonly headerName: string
+  readonly fieldName: string
   readonly checkForm: boolean
   /** The origins that requests may come from; empty for any. */
   readonly origins: readonly string[]
@@ -118,7 +118,7 @@ export function readHeaderToken(
 function readCookieToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
   const token = readCookie(readCookieHeader(view, rules), rules.cookieName[type])
   if (token === null) return null
-  const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName[type].toLowerCase()) : null
+  const csrf = needsCsrf(view, rules.csrf) ? view.header(rules.csrf.headerName.toLowerCase()) : null
   return new RequestToken(rules.toCanonical(token), type, 'cookies', csrf)
 }
 

@@ -4,7 +4,9 @@ import {
   setAccessCookies,
   setRefreshCookies,
   unsetAccessCookies,
+  unsetCookies,
   unsetRefreshCookies,
+  withoutRepetition,
 } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { RefreshedTokens } from '../../revocation/session-options.js'
@@ -93,7 +95,7 @@ export function createTokenAnswer(
   } else if (refreshToken !== null) {
     members.refreshToken = refreshToken
   }
-  return withCookies(createJsonAnswer({ session, ...members }), cookies)
+  return withCookies(createJsonAnswer({ session, ...members }), withoutRepetition(cookies))
 }
 
 /** A 200 with a body that nobody may keep. */
@@ -117,8 +119,8 @@ export function withCookies(response: Response, cookies: readonly string[]): Res
 
 /** The `Set-Cookie` values that delete every cookie that these routes set. */
 export function createDeletions(config: TokenConfig): string[] {
-  return [
-    ...(config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []),
-    ...(config.hasLocation('cookies', 'refresh') ? unsetRefreshCookies({ config }) : []),
-  ]
+  if (!config.hasLocation('cookies', 'refresh')) {
+    return config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []
+  }
+  return config.hasLocation('cookies', 'access') ? unsetCookies({ config }) : unsetRefreshCookies({ config })
 }
