@@ -3,8 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import { inspectAsJson } from '../json.js'
 import { unknownName } from '../options.js'
 import type { TokenLocation } from '../http/read-token.js'
-import type { TokenConfigFields } from './config-fields.js'
-import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, type TokenConfigFields } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
 

@@ -14,9 +14,15 @@ import {
 } from '../requests/dependencies.js'
 import { isForm, isJson } from '../http/body.js'
 import { FetchView } from '../http/fetch-view.js'
-import { setRequestIp } from '../http/request-ip.js'
 import { toRequestView } from '../http/request-source.js'
-import { attach, readAttached, rememberView, type RequestReader, type RequestView } from '../http/view.js'
+import {
+  attach,
+  readAttached,
+  rememberView,
+  type RequestReader,
+  type RequestView,
+  setRequestIp,
+} from '../http/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
-import { setRequestIp } from '../http/request-ip.js'
+import { setRequestIp } from '../http/view.js'
 import { isBelow, type MountableRoutes } from '../routes/mountable-routes.js'
 
 /** What a framework knows of a Node request beyond the request itself. */

@@ -1,6 +1,5 @@
 import { createChunks, isMultipart, parseBody, toFields } from './body.js'
-import { readRequestIp } from './request-ip.js'
-import type { RequestView } from './view.js'
+import { readRequestIp, type RequestView } from './view.js'
 
 /** The view of a Fetch `Request`; the body is read from a clone, once. */
 export class FetchView implements RequestView {

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../tokens/payload.js'
 import type { TokenConfig } from '../config/config.js'
 import { parseDuration } from '../time.js'
-import { serialize } from '../http/cookies.js'
+import { serialize } from 'cookie-es'
 import { readCookieName } from '../http/refreshed-response.js'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
-import { nameScopes } from '../../requests/route-scopes.js'
+import { nameScopes } from '../../requests/authenticate.js'
 
 // Where @UseGuards() writes; no package exports this name.
 const GUARDS_METADATA = '__guards__'

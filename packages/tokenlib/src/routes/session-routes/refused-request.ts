@@ -1,4 +1,4 @@
-import { formatBody } from '../../requests/format-error.js'
+import { formatBody } from '../../requests/error-response.js'
 import type { TokenManager } from '../../manager.js'
 
 /** The `code` of every answer of these routes that is not about a token. */
