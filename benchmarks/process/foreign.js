@@ -2,7 +2,7 @@ import { sign, verify } from 'node:crypto'
 import { createServer } from 'node:http'
 import { JwtVerifier } from 'aws-jwt-verify'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
-import { TokenConfig, TokenManager } from '../../dist/index.js'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { createKeys, tamper, toNewStrings, toSubject } from '../tokens.js'
 
 const ISSUER = 'https://id.example/'

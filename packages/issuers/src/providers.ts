@@ -1,10 +1,5 @@
-import { isNonEmptyString } from 'tokenlib/kit'
-import { ConfigurationError } from 'tokenlib'
-import type { IssuerOptions } from 'tokenlib'
-import { type RemoteKeysOptions } from 'tokenlib'
-import { REMOTE_OPTIONS } from 'tokenlib/kit'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import type { Duration } from 'tokenlib'
+import { assertOptions, isNonEmptyString, type OptionNames, REMOTE_OPTIONS } from 'tokenlib/kit'
+import { ConfigurationError, type Duration, type IssuerOptions, type RemoteKeysOptions } from 'tokenlib'
 
 export type { IssuerOptions, RemoteKeysOptions }
 

@@ -182,7 +182,7 @@ export { isBusy, isNetworkFileSystem } from './stores/sqlite/database.js'
 export { SCHEMA_VERSION, toTables as toSqliteTables } from './stores/sqlite/schema.js'
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
-export { ALGORITHMS, type BoundKey } from './tokens/algorithms.js'
+export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export {
   DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
@@ -193,6 +193,6 @@ export {
 } from './tokens/compact.js'
 export { createId, readTimedId, systemRandom, toTimedId } from './tokens/ids.js'
 export { deriveKid, MAX_KID_LENGTH, parseJwkText } from './tokens/jwk.js'
-export { isHmac } from './tokens/key-ring.js'
+
 export { isNonEmptyString, readMissingClaim, readMistypedClaim } from './tokens/payload.js'
 export { importSecret } from './tokens/secret.js'

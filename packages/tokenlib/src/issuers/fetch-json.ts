@@ -1,5 +1,5 @@
 import { readJsonObject } from '../json.js'
-import { withFairDeadline } from '../promises.js'
+import { withDeadline } from '../promises.js'
 import { IS_WORKERD } from '../runtime.js'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
@@ -44,7 +44,7 @@ export async function fetchBeforeDeadline<Value>(
   const { origin } = new URL(configuredUrl)
   const loading = load((url) => fetchJson(url, origin, rules, controller.signal))
   try {
-    return await withFairDeadline(
+    return await withDeadline(
       loading,
       rules.timeoutMs,
       () => new Error(`No complete answer of ${origin} within ${rules.timeoutMs} ms`),

@@ -2,7 +2,7 @@ import { isJsonObject } from '../json.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import { isJwk, type Jwk, type JwsHeader, type KeyMaterial } from '../tokens/jose.js'
 import { parseJwkText } from '../tokens/jwk.js'
-import { withFairDeadline } from '../promises.js'
+import { withDeadline } from '../promises.js'
 import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import {
   bindKeySet,
@@ -65,7 +65,7 @@ export function createFunctionKeys(
       emit,
       runtime,
       load: async (previous) => {
-        const answer = await withFairDeadline(
+        const answer = await withDeadline(
           Promise.resolve(findKeys(header, issuer)),
           timing.timeoutMs,
           () => new Error(`The key function did not answer within ${timing.timeoutMs} ms`),
