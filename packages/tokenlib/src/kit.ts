@@ -5,7 +5,7 @@ export { readBase64url, toBase64url } from './encoding.js'
 export { ConfigurationError, isTokenError } from './errors.js'
 export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
 export { isForm, isJson, isUrlEncoded, parseBody } from './http/body.js'
-export { parseSetCookie } from 'cookie-es'
+export { parseSetCookie } from './requests/set-cookies.js'
 export { readBearer } from './http/credentials.js'
 export { FetchView } from './http/fetch-view.js'
 export {

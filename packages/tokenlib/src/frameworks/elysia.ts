@@ -1,6 +1,6 @@
 import type { AnyElysia, Context } from 'elysia'
 import { isTokenError } from '../errors.js'
-import { parseSetCookie } from 'cookie-es'
+import { parseSetCookie } from '../requests/set-cookies.js'
 import {
   assertErrorOptions,
   type ErrorResponseOptions,

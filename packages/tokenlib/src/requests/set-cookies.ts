@@ -7,6 +7,8 @@ import { parseDuration } from '../time.js'
 import { serialize } from 'cookie-es'
 import { readCookieName } from '../http/refreshed-response.js'
 
+export { parseSetCookie } from 'cookie-es'
+
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
 const MAX_COOKIE_BYTES = 4096
 // RFC 6265bis §5.5: no cookie lives longer than 400 days, that of a token without expiry included.
