@@ -2,12 +2,11 @@ export { CONFIG_NAMES, isConfigName } from './config/config-table.js'
 export { KEY_FIELDS, resolveKeys } from './config/resolve-keys.js'
 export { resolveStore, toGraceMs } from './config/settings.js'
 export { readBase64url, toBase64url } from './encoding.js'
-export { ConfigurationError, isTokenError } from './errors.js'
+export { ConfigurationError, isOutage, isTokenError } from './errors.js'
 export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
-export { isForm, isJson, isUrlEncoded, parseBody } from './http/body.js'
+export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
 export { parseSetCookie } from './requests/set-cookies.js'
 export { readBearer } from './http/credentials.js'
-export { FetchView } from './http/fetch-view.js'
 export {
   type NodeRequest,
   NodeView,
@@ -17,6 +16,7 @@ export {
 } from './http/node-view.js'
 export {
   fetchRequestReader,
+  FetchView,
   nodeRequestReader,
   type RequestSource,
   toRequestView,
@@ -69,7 +69,7 @@ export {
   toErrorResponse,
   toFetchErrorResponse,
 } from './requests/error-response.js'
-export { isUnavailable, USED_ONCE } from './requests/issued-jwt.js'
+export { USED_ONCE } from './requests/issued-jwt.js'
 export { connectStore, type StoreConnection } from './revocation/connect-store.js'
 export {
   addDuration,
@@ -150,12 +150,24 @@ export {
   type Revoked,
   type StoreNeeds,
 } from './revocation/store.js'
-export type { MountableRoutes } from './routes/mountable-routes.js'
+export {
+  assertIdentity,
+  assertPath,
+  callHook,
+  createEmptyAnswer,
+  createJsonAnswer,
+  createRoute,
+  createRouter,
+  MAX_BODY_BYTES,
+  type Methods,
+  type MountableRoutes,
+  parseBodyText,
+  RefusedRequest,
+  type Route,
+  toErrorAnswer,
+  toHookError,
+} from './routes/router.js'
 export type { SessionRoutesOptions } from './routes/session-routes.js'
-export { assertIdentity } from './routes/shared/assert-identity.js'
-export { readBodyText } from './routes/shared/body-text.js'
-export { callHook, toHookError } from './routes/shared/call-hook.js'
-export { assertPath } from './routes/shared/route-path.js'
 export { sleep, startTimer, type Timer } from './runtime.js'
 export { createMemoryStore } from './stores/memory.js'
 export { createPostgresStore } from './stores/postgres.js'

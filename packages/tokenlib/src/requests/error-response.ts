@@ -1,4 +1,4 @@
-import type { InsufficientScopeError, TokenError, TokenErrorCode } from '../errors.js'
+import { isTokenError, type InsufficientScopeError, type TokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../config/config.js'
 import {
   assertOptions,
@@ -52,6 +52,18 @@ export function toErrorResponse(error: TokenError, options: ErrorResponseOptions
 export function toFetchErrorResponse(error: TokenError, options?: ErrorResponseOptions): Response {
   const { status, headers, body } = toErrorResponse(error, options)
   return Response.json(body, { status, headers })
+}
+
+/** What `handleErrors` of an adapter does: answers token errors, and returns `null` for any other error. */
+export function createErrorAnswers(options?: ErrorResponseOptions): (error: unknown) => ErrorResponse | null {
+  assertErrorOptions(options)
+  return (error) => (isTokenError(error) ? toErrorResponse(error, options) : null)
+}
+
+/** The same as Fetch responses. */
+export function createErrorResponses(options?: ErrorResponseOptions): (error: unknown) => Response | null {
+  assertErrorOptions(options)
+  return (error) => (isTokenError(error) ? toFetchErrorResponse(error, options) : null)
 }
 
 const OPTIONS: OptionKinds<ErrorResponseOptions> = {

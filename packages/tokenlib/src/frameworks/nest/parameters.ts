@@ -1,19 +1,43 @@
-import {
-  createParamDecorator,
-  type ExecutionContext,
-  Inject,
-  Injectable,
-  type PipeTransform,
-} from '@nestjs/common'
-import type { TokenPayload } from '../../tokens/payload.js'
-import { readAccess } from './access.js'
-import { type AnyManager, getTokenManagerToken, InjectTokenManager } from './manager-token.js'
-import { readUpgrade } from './protected-sockets.js'
-import { toView } from './request-view.js'
-import { readVerified } from './token-guards.js'
+import { createParamDecorator, type ExecutionContext, Injectable, type PipeTransform } from '@nestjs/common'
 import { MissingTokenError } from '../../errors.js'
 import type { RequestToken } from '../../http/read-token.js'
-import type { ParameterFor } from './depends.js'
+import {
+  type Answering,
+  callDependency,
+  type Dependency,
+  requiredScopes,
+} from '../../requests/dependencies.js'
+import type { TokenPayload } from '../../tokens/payload.js'
+import { type AnyManager, InjectTokenManager, readUpgrade, toView } from './context.js'
+import { readVerified } from './guards.js'
+import { addHandlerScopes, nameHandlerScopes, readAccess } from './metadata.js'
+
+/** A decorator for parameters that can hold `Value`; at any other it does not compile. */
+export type ParameterFor<Value> = <Target extends object, Key extends keyof Target, Index extends number>(
+  target: Target,
+  key: Key,
+  index: [Value] extends [ParameterAt<Target[Key], Index>] ? Index : ['The parameter cannot hold', Value],
+) => void
+
+type ParameterAt<Method, Index extends number> = Method extends (...parameters: infer Types) => unknown
+  ? Types[Index]
+  : never
+
+/** A parameter with the value of a dependency; the route does not run when that throws. */
+export function Depends<Value>(dependency: Dependency<Value> & Answering<Value>): ParameterFor<Value> {
+  const decorate = resolve(callDependency<unknown>(dependency))
+  const scopes = requiredScopes([dependency])
+  const decorateParameter: ParameterDecorator = (target, key, index) => {
+    const handler = (target as Record<PropertyKey, object | undefined>)[key ?? '']
+    if (handler !== undefined) addHandlerScopes(handler, scopes)
+    decorate(target, key, index)
+  }
+  return decorateParameter as unknown as ParameterFor<Value>
+}
+
+const resolve = createParamDecorator((call: ReturnType<typeof callDependency>, context) =>
+  nameHandlerScopes(context, () => call(toView(context))),
+)
 
 type Read = (tokens: AnyManager, context: ExecutionContext) => Promise<unknown>
 
@@ -37,8 +61,8 @@ export function CurrentSubject(manager?: string): ParameterDecorator {
   return fromManager(manager, readSubject)
 }
 
-/** What the guard of a handler verified, else the payload of an access token; `null` only where that is optional. */
-export async function readPayload(
+/** What the guard of a handler verified, else the payload of an access token; `null` only if the token is optional. */
+async function readPayload(
   tokens: AnyManager,
   context: ExecutionContext,
   isAllowedWithout?: boolean,
@@ -51,8 +75,8 @@ export async function readPayload(
   return (isEnough ? tokens.accessTokenOptional : tokens.accessTokenRequired)(toView(context))
 }
 
-/** What the subject getter finds for the access token; `null` only where that is optional. */
-export async function readSubject(
+/** What the subject getter finds for the access token; `null` only if the token is optional. */
+async function readSubject(
   tokens: AnyManager,
   context: ExecutionContext,
   isAllowedWithout: boolean = isOptional(context),
@@ -72,7 +96,7 @@ const isOptional = (context: ExecutionContext): boolean =>
 const passContext = createParamDecorator((_: unknown, context: ExecutionContext) => context)
 
 /** A parameter whose value is read with a manager of the container. */
-export function fromManager(manager: string | undefined, read: Read): ParameterDecorator {
+function fromManager(manager: string | undefined, read: Read): ParameterDecorator {
   class ManagerPipe implements PipeTransform<ExecutionContext, Promise<unknown>> {
     readonly #tokens: AnyManager
 
@@ -85,7 +109,7 @@ export function fromManager(manager: string | undefined, read: Read): ParameterD
     }
   }
   Injectable()(ManagerPipe)
-  Inject(getTokenManagerToken(manager))(ManagerPipe, undefined, 0)
+  InjectTokenManager(manager)(ManagerPipe, undefined, 0)
   return passContext(undefined, ManagerPipe)
 }
 

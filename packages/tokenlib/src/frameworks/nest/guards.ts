@@ -1,23 +1,21 @@
-import {
-  type CanActivate,
-  type ExecutionContext,
-  Inject,
-  Injectable,
-  type Type,
-  UseGuards,
-} from '@nestjs/common'
-import type { TokenPayload } from '../../tokens/payload.js'
-import { isScope } from '../../tokens/scopes.js'
-import { createInjector, type Dependency, type Injector } from '../../requests/dependencies.js'
-import { parsePolicy } from '../../requests/policy.js'
-import { TokenManager } from '../../manager.js'
+import { type CanActivate, type ExecutionContext, Injectable, type Type, UseGuards } from '@nestjs/common'
 import { attach, readAttached } from '../../http/view.js'
+import {
+  createEnforcer,
+  createInjector,
+  type Dependencies,
+  type Dependency,
+  type Enforcer,
+  type Injector,
+  requiredScopes,
+  requiredTokenType,
+} from '../../requests/dependencies.js'
+import { parsePolicy, type TokenPolicy, toRouteScopes } from '../../requests/policy.js'
 import type { Duration } from '../../time.js'
-import { readAccess } from './access.js'
-import { markGuard } from './guard-kind.js'
-import { markGuardScopes, nameHandlerScopes } from './handler-scopes.js'
-import { type AnyManager, getTokenManagerToken } from './manager-token.js'
-import { contextReader, readNodeRequest, toView } from './request-view.js'
+import type { TokenPayload, TokenType } from '../../tokens/payload.js'
+import { isScope } from '../../tokens/scopes.js'
+import { type AnyManager, contextReader, InjectTokenManager, readNodeRequest, toView } from './context.js'
+import { markGuard, markGuardScopes, nameHandlerScopes, readAccess } from './metadata.js'
 
 type Payload = TokenPayload<object> | null
 type PayloadDependency = Dependency<Payload>
@@ -28,7 +26,7 @@ interface Verified {
   readonly payload: Payload
 }
 
-/** What the last guard of a handler found with a manager; `undefined` when there was none. */
+/** What the last guard of a handler found with a manager; `undefined` without such a guard. */
 export function readVerified(context: ExecutionContext, tokens: AnyManager): Payload | undefined {
   const found = readAttached(toOwner(context), context.getHandler()) as Verified | undefined
   return found?.tokens === tokens ? found.payload : undefined
@@ -55,7 +53,7 @@ export abstract class ManagerGuard implements CanActivate {
     const Guard = class extends this {
       static readonly manager = name
     }
-    Inject(getTokenManagerToken(name))(Guard, undefined, 0)
+    InjectTokenManager(name)(Guard, undefined, 0)
     return Guard
   }
 
@@ -78,7 +76,7 @@ export abstract class ManagerGuard implements CanActivate {
   protected abstract choose(tokens: AnyManager, context: ExecutionContext): PayloadDependency | null
 }
 Injectable()(ManagerGuard)
-Inject(TokenManager)(ManagerGuard, undefined, 0)
+InjectTokenManager()(ManagerGuard, undefined, 0)
 markGuard(ManagerGuard, 'manager')
 
 /** Refuses requests without a genuine, unrevoked access token. */
@@ -96,7 +94,7 @@ export class RefreshTokenGuard extends ManagerGuard {
 }
 markGuard(RefreshTokenGuard, 'refresh')
 
-/** Refuses requests without an access token from a recent log-in. */
+/** Refuses requests without an access token from a recent login. */
 export class FreshTokenGuard extends ManagerGuard {
   protected override choose(tokens: AnyManager): PayloadDependency {
     return tokens.freshTokenRequired
@@ -116,28 +114,20 @@ markGuard(TokenGuard, 'token')
 /** Guards a route or a controller: the access token must carry every one of the scopes. */
 export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
   assertScopeNames('@RequireScopes', scopes)
-  return UseGuards(createScopesGuard(scopes, (tokens) => tokens.scopesRequired(...scopes)))
+  return UseGuards(createPolicyGuard({ scopes }))
 }
 
 /** Guards a route or a controller: the access token must carry at least one of the scopes. */
 export function RequireAnyScope(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
   assertScopeNames('@RequireAnyScope', scopes)
-  return UseGuards(createScopesGuard(scopes, (tokens) => tokens.anyScopeRequired(...scopes)))
+  return UseGuards(createPolicyGuard({ anyScope: scopes }))
 }
 
 /** Guards a route or a controller: requires an access token from a login that is at most this old. */
 export function FreshWithin(age: Duration): ClassDecorator & MethodDecorator {
   if (typeof age === 'boolean' || age === undefined)
     throw new TypeError("@FreshWithin() takes a duration: '2m'")
-  const policy = parsePolicy({ fresh: age }, '@FreshWithin()')
-  class FreshWithinGuard extends ManagerGuard {
-    #dependency: PayloadDependency | undefined
-
-    protected override choose(tokens: AnyManager): PayloadDependency {
-      return (this.#dependency ??= tokens.require(policy))
-    }
-  }
-  return UseGuards(FreshWithinGuard)
+  return UseGuards(createPolicyGuard(parsePolicy({ fresh: age }, '@FreshWithin()')))
 }
 
 function assertScopeNames(decorator: string, scopes: readonly string[]): void {
@@ -145,17 +135,42 @@ function assertScopeNames(decorator: string, scopes: readonly string[]): void {
   throw new TypeError(`${decorator} takes at least one scope, each a non-empty string without spaces`)
 }
 
-function createScopesGuard(
-  scopes: readonly string[],
-  create: (tokens: AnyManager) => PayloadDependency,
-): Type<CanActivate> {
-  class ScopesGuard extends ManagerGuard {
-    #scoped: PayloadDependency | undefined
+function createPolicyGuard(policy: TokenPolicy): Type<CanActivate> {
+  class PolicyGuard extends ManagerGuard {
+    #dependency: PayloadDependency | undefined
 
     protected override choose(tokens: AnyManager): PayloadDependency {
-      return (this.#scoped ??= create(tokens))
+      return (this.#dependency ??= tokens.require(policy))
     }
   }
-  markGuardScopes(ScopesGuard, scopes)
-  return ScopesGuard
+  markGuardScopes(PolicyGuard, toRouteScopes(policy))
+  return PolicyGuard
 }
+
+/** For `@UseGuards`: lets a request on only after every dependency has passed. */
+export function enforce<Values extends readonly unknown[]>(
+  ...dependencies: Dependencies<Values>
+): CanActivate {
+  return new DependencyGuard(dependencies)
+}
+
+/** What `enforce` gives to Nest. */
+export class DependencyGuard implements CanActivate {
+  /** The type of token that the dependencies need. */
+  readonly type: TokenType | 'any'
+  readonly #enforcer: Enforcer<ExecutionContext>
+
+  constructor(dependencies: readonly Dependency<unknown>[]) {
+    this.type = requiredTokenType(dependencies)
+    this.#enforcer = createEnforcer(dependencies, contextReader)
+    markGuardScopes(this, requiredScopes(dependencies))
+  }
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (!this.#enforcer.passesNow(context)) {
+      await nameHandlerScopes(context, () => this.#enforcer.enforce(context))
+    }
+    return true
+  }
+}
+markGuard(DependencyGuard, 'dependency')

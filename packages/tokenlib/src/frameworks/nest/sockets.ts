@@ -1,26 +1,32 @@
-import type { WebSocketAdapter, WsMessageHandler } from '@nestjs/common'
-import { readConnection, type SocketIoSocket } from '../../sockets/protect-socket-io.js'
-import { type ClosableSocket, closeSocket } from '../../sockets/closable-socket.js'
-import { parseInterval } from '../../sockets/close-when-invalid.js'
+import type { IncomingMessage } from 'node:http'
+import { Logger, type WebSocketAdapter, type WsMessageHandler } from '@nestjs/common'
+import { isTokenError } from '../../errors.js'
+import type { NodeRequest } from '../../http/node-view.js'
+import { assertOptions, type OptionNames } from '../../options.js'
 import {
   type AuthenticatedUpgrade,
   parseUpgradePolicy,
   recheckUpgrade,
   type UpgradePolicy,
 } from '../../requests/sockets.js'
-import { assertOptions, type OptionNames } from '../../options.js'
-import type { NodeRequest } from '../../http/node-view.js'
+import { createRefusal, type Refusal } from '../../sockets/accept-upgrade.js'
+import { type ClosableSocket, closeSocket } from '../../sockets/closable-socket.js'
+import { parseInterval } from '../../sockets/close-when-invalid.js'
+import {
+  protectConnections,
+  readConnection,
+  type SocketIoServer,
+  type SocketIoSocket,
+} from '../../sockets/protect-socket-io.js'
 import type { Duration } from '../../time.js'
-import { type GatewayServer, Handshakes, type VerifyClient } from './handshake.js'
-import type { AnyManager } from './manager-token.js'
-import { rememberSocket } from './protected-sockets.js'
+import { type AnyManager, protectedSockets } from './context.js'
 
 /** What the handshake of every socket of the application must bring. */
 export interface SocketProtection extends Pick<
   UpgradePolicy,
   'type' | 'fresh' | 'scopes' | 'anyScope' | 'origins' | 'until'
 > {
-  /** How often the tokens of open sockets are checked, beside the check for every message. Default `30s`. */
+  /** How often the tokens of open sockets are checked, in addition to the check for every message. Default `30s`. */
   readonly every?: Duration
 }
 
@@ -66,12 +72,35 @@ interface Inner extends WebSocketAdapter {
   dispose?(): Promise<void>
 }
 
+/** Option of a `ws` server: decides on a handshake before it becomes a socket. */
+type VerifyClient = ((info: HandshakeInfo, done: VerifyDone) => void) | ((info: HandshakeInfo) => boolean)
+
+interface HandshakeInfo {
+  readonly req: IncomingMessage
+}
+
+type VerifyDone = (
+  isAccepted: boolean,
+  status?: number,
+  body?: string,
+  headers?: Readonly<Record<string, string>>,
+) => void
+
+/** What an adapter has created: a server of Socket.IO, a namespace of one, or a server of another kind. */
+interface GatewayServer extends Partial<SocketIoServer> {
+  readonly server?: SocketIoServer
+}
+
 class ProtectedAdapter implements WebSocketAdapter {
   readonly #inner: Inner
   readonly #tokens: AnyManager
-  readonly #handshakes: Handshakes
+  readonly #policy: UpgradePolicy
   readonly #every: Duration
+  // By the request of the handshake: there a server decides whether it becomes a socket.
+  readonly #accepted = new WeakMap<object, AuthenticatedUpgrade>()
   readonly #deliveries = new WeakMap<object, Delivery>()
+  readonly #engines = new WeakSet<object>()
+  readonly #logger = new Logger('protectSockets')
 
   constructor(adapter: WebSocketAdapter, tokens: AnyManager, options: SocketProtection) {
     assertOptions('protectSockets()', options, OPTIONS)
@@ -79,7 +108,7 @@ class ProtectedAdapter implements WebSocketAdapter {
     parseInterval(every)
     this.#inner = adapter
     this.#tokens = tokens
-    this.#handshakes = new Handshakes(tokens, parseUpgradePolicy(policy), every)
+    this.#policy = parseUpgradePolicy(policy)
     this.#every = every
   }
 
@@ -88,9 +117,10 @@ class ProtectedAdapter implements WebSocketAdapter {
   }
 
   create(port: number, options: { readonly verifyClient?: VerifyClient } = {}): unknown {
-    const verifyClient = this.#handshakes.createVerifyClient(options.verifyClient ?? null)
+    const { verifyClient: next } = options
+    const verifyClient: VerifyClient = (info, done) => void this.#verify(info, done, next)
     const server = this.#inner.create(port, { ...options, verifyClient }) as GatewayServer
-    this.#handshakes.protectEngine(server)
+    this.#protectEngine(server)
     return server
   }
 
@@ -123,15 +153,56 @@ class ProtectedAdapter implements WebSocketAdapter {
     await this.#inner.dispose?.()
   }
 
+  async #authenticate(request: NodeRequest): Promise<Refusal | null> {
+    try {
+      const upgrade = await this.#tokens.authenticateUpgrade(request, this.#policy)
+      this.#accepted.set(request, upgrade as AuthenticatedUpgrade)
+      return null
+    } catch (error) {
+      if (!isTokenError(error)) this.#logger.error(error)
+      return createRefusal(error, this.#tokens)
+    }
+  }
+
+  // The application's own `verifyClient` is asked after the token.
+  async #verify(info: HandshakeInfo, done: VerifyDone, next: VerifyClient | undefined): Promise<void> {
+    const refusal = await this.#authenticate(info.req)
+    if (refusal !== null) return done(false, refusal.status, refusal.body, refusal.headers)
+    if (!next) return done(true)
+    // As `ws` does: a function of two parameters answers through the second.
+    if (next.length === 2) return void next(info, done)
+    done((next as (given: HandshakeInfo) => boolean)(info))
+  }
+
+  // Servers of another kind than Socket.IO have no engine.
+  #protectEngine(given: GatewayServer): void {
+    const server = given.server ?? given
+    const { engine } = server
+    if (engine === undefined || this.#engines.has(engine)) return
+    this.#engines.add(engine)
+    protectConnections(server as SocketIoServer, {
+      authenticate: (request) => this.#authenticate(request),
+      follow: (request, connection) => {
+        const upgrade = this.#accepted.get(request)
+        if (upgrade !== undefined) this.#watch(connection, upgrade)
+        return upgrade !== undefined
+      },
+    })
+  }
+
   // A server that has not asked about the handshake has accepted it without a token.
   #accept(client: Client, request: NodeRequest | undefined): boolean {
-    const upgrade = request === undefined ? null : this.#handshakes.readAccepted(request)
-    if (request === undefined || upgrade === null) return false
+    const upgrade = request && this.#accepted.get(request)
+    if (request === undefined || upgrade === undefined) return false
     this.#deliveries.set(client, createDelivery(client, upgrade))
-    rememberSocket(client, { tokens: this.#tokens, upgrade, request })
+    protectedSockets.set(client, { tokens: this.#tokens, upgrade, request })
     // A client of Socket.IO is one namespace of a connection, which is watched as a whole.
-    if (isWs(client)) this.#tokens.closeWhenInvalid(client, upgrade, { every: this.#every })
+    if (isWs(client)) this.#watch(client, upgrade)
     return true
+  }
+
+  #watch(socket: ClosableSocket, upgrade: AuthenticatedUpgrade): void {
+    this.#tokens.closeWhenInvalid(socket, upgrade, { every: this.#every })
   }
 }
 
