@@ -5,10 +5,8 @@ export { readBase64url, toBase64url } from './encoding.js'
 export { ConfigurationError, isOutage, isTokenError } from './errors.js'
 export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
 export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
-export { parseSetCookie } from './http/cookies.js'
+export { parseSetCookie } from './requests/set-cookies.js'
 export { readBearer } from './http/credentials.js'
-export { isEndpointUrl, isIdentifierUrl } from './http/endpoint-url.js'
-export { FetchView } from './http/fetch-view.js'
 export {
   type NodeRequest,
   NodeView,
@@ -18,6 +16,7 @@ export {
 } from './http/node-view.js'
 export {
   fetchRequestReader,
+  FetchView,
   nodeRequestReader,
   type RequestSource,
   toRequestView,
@@ -27,7 +26,26 @@ export { type ManagerInspection, readInspection } from './inspection.js'
 export { REMOTE_OPTIONS } from './issuers/key-source.js'
 export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
 export { createObservers } from './observer.js'
-export { assertOptions, type OptionNames, unknownName } from './options.js'
+export {
+  assertOptions,
+  callable,
+  choice,
+  count,
+  duration,
+  flag,
+  type Kind,
+  kindOf,
+  listOf,
+  oneOrMore,
+  type OptionKinds,
+  type OptionNames,
+  orNull,
+  parseOptions,
+  required,
+  text,
+  textLike,
+  unknownName,
+} from './options.js'
 export { isPromise, withDeadline } from './promises.js'
 export {
   type Answering,
@@ -46,6 +64,8 @@ export {
   assertErrorOptions,
   type ErrorResponse,
   type ErrorResponseOptions,
+  isEndpointUrl,
+  isIdentifierUrl,
   toErrorResponse,
   toFetchErrorResponse,
 } from './requests/error-response.js'
