@@ -4,16 +4,15 @@ import { join } from 'node:path'
 import { listPackages } from '../scripts/packages.js'
 import { ROOT, SOURCE_FOLDER } from './sources.js'
 
-/** The entry points that have types: the name to import, the page and the source file of each. */
+/** The entry points: the name to import, the page and the source file of each. */
 export function listEntryPoints() {
   return listPackages()
-    .filter(({ name }) => name !== 'cli')
-    .flatMap(({ name: folder, manifest, entries }) =>
-      Object.entries(entries).map(([entry, source]) => ({
-        name: entry === 'index' ? manifest.name : `${manifest.name}/${entry}`,
-        page: entry === 'index' ? folder : entry,
-        source,
-      })),
+    .filter(({ manifest }) => manifest.types !== undefined)
+    .flatMap(({ manifest, entries }) =>
+      Object.entries(entries).map(([entry, source]) => {
+        const name = entry === 'index' ? manifest.name : `${manifest.name}/${entry}`
+        return { name, page: name.replace(/^@?tokenlib\/(?=.)/, ''), source }
+      }),
     )
 }
 
@@ -33,7 +32,7 @@ export async function writeReference() {
   const { Application } = await import('typedoc')
   const application = await Application.bootstrapWithPlugins({
     entryPoints: entryPoints.map(({ source }) => join(ROOT, source)),
-    tsconfig: join(ROOT, 'tsconfig.build.json'),
+    tsconfig: join(ROOT, 'tsconfig.packages.json'),
     basePath: join(ROOT, 'packages'),
     plugin: ['typedoc-plugin-markdown'],
     // `npm run typecheck` checks them, with the TypeScript of the repository.

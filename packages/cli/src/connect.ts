@@ -3,6 +3,7 @@ import {
   createClientReader,
   createEmitter,
   createObservers,
+  isOutage,
   parseDuration,
   resolveStore,
   type StoreConnection,
@@ -10,7 +11,7 @@ import {
   systemRandom,
   type TokenEmitter,
 } from 'tokenlib/kit'
-import { type ConfigurationError, isConfigurationError, isTokenError, TokenConfig } from 'tokenlib'
+import { type ConfigurationError, isConfigurationError, TokenConfig } from 'tokenlib'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'
@@ -137,5 +138,5 @@ function toStoreError(url: string, error: unknown): unknown {
 }
 
 function readUnavailable(error: unknown): unknown {
-  return isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE' ? (error.cause ?? error) : null
+  return isOutage(error) ? (error.cause ?? error) : null
 }

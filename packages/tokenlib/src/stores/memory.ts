@@ -57,21 +57,20 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   const listeners = createListeners<[]>()
   const sessions = createMemorySessions({ revocations, now, pruneClock, assertOpen })
 
-  const sweep = (writes: number): void => {
-    revocations.sweep(writes)
-    sessions.sweep(writes)
-  }
-
-  const toData = (): WritableData => ({
-    now: now(),
-    longestLifetime,
+  const data: WritableData = {
+    get now() {
+      return now()
+    },
+    get longestLifetime() {
+      return longestLifetime
+    },
     merge: (entry) => revocations.merge(entry),
     find: ({ kind, id }) => revocations.find(kind, id),
     readUntil: sessions.readUntil,
     removeRevoked: ({ id }) => sessions.removeRevoked(id),
     readNewestStart: sessions.readNewestStart,
     revokeSome: sessions.revokeSome,
-  })
+  }
 
   // What started later than a watermark reaches, a few at a time.
   const revokeLate = async (late: LateSessions): Promise<void> => {
@@ -94,16 +93,16 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     },
     async revoke(batch) {
       assertOpen()
-      sweep(Math.max(1, batch.length))
-      const written = writeBatch(batch, toData())
+      sessions.sweep(Math.max(1, batch.length))
+      const written = writeBatch(batch, data)
       for (const late of written.late) await revokeLate(late)
       listeners.call()
       return { position: history.position(), now: written.now }
     },
     async claim(batch) {
       assertOpen()
-      sweep(batch.length)
-      const isFirst = writeClaim(batch, toData())
+      sessions.sweep(batch.length)
+      const isFirst = writeClaim(batch, data)
       if (isFirst) listeners.call()
       return { isFirst, position: history.position() }
     },
@@ -125,7 +124,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       }, wait),
     async restore(batch) {
       assertOpen()
-      writeRestored(batch, toData())
+      writeRestored(batch, data)
       listeners.call()
     },
     watch: listeners.add,
@@ -133,20 +132,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       const dropped = await runWithPauses(revocations.prune(limit))
       return dropped + (await runWithPauses(sessions.prune(limit)))
     },
-    sessions: followSessions(
-      {
-        ...sessions.store,
-        async open(session) {
-          sweep(1)
-          return sessions.store.open(session)
-        },
-        async openLimited(session, limit) {
-          sweep(1)
-          return sessions.store.openLimited(session, limit)
-        },
-      },
-      listeners.call,
-    ),
+    sessions: followSessions(sessions.store, listeners.call),
     async close() {
       isClosed = true
       history.clear()

@@ -35,7 +35,8 @@ export interface MemorySessions {
   readonly revokeSome: (late: LateSessions) => boolean
   /** Removes a session that is revoked. */
   removeRevoked(sid: string): void
-  sweep(writes: number): void
+  /** Drops a few sessions and revocations that have ended; `writes` say how far it looks. */
+  readonly sweep: (writes: number) => void
   prune(limit: number): Iterable<number>
   clear(): void
 }
@@ -83,6 +84,11 @@ export function createMemorySessions({
   }
 
   const sweepSessions = createSweeper(sessions, remove)
+
+  const sweep = (writes: number): void => {
+    revocations.sweep(writes)
+    sweepSessions(pruneClock(), SWEEP_STEPS * writes)
+  }
 
   const watermarkOf = (user: string): number =>
     Math.max(revocations.find('user', user) ?? 0, revocations.find('all', '') ?? 0)
@@ -142,9 +148,13 @@ export function createMemorySessions({
   }
 
   const store: Required<SessionStore> = {
-    open: async (session) => open(session),
+    async open(session) {
+      sweep(1)
+      return open(session)
+    },
     async openLimited(session, limit) {
       assertOpen()
+      sweep(1)
       assertSessionLimit(limit)
       const { user } = session
       const take = (places: Iterable<SessionPlace>, most: number): readonly Session[] =>
@@ -214,7 +224,7 @@ export function createMemorySessions({
       const session = sessions.get(sid)
       if (session !== undefined && isRevoked(session)) remove(sid)
     },
-    sweep: (writes) => void sweepSessions(pruneClock(), SWEEP_STEPS * writes),
+    sweep,
     prune: (limit) => pruneMap(sessions, sweepSessions, pruneClock, limit),
     clear() {
       sessions.clear()
