@@ -1,6 +1,7 @@
 import { sign as signBytes, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type KeySource, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { type KeySource, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
 import { createBackChannelLogout, createEventReceiver } from '../../packages/issuers/src/security-events.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
@@ -48,12 +49,12 @@ async function create(toKeys?: (state: { published: readonly object[]; isDown: b
     clock,
     revocation: createMemoryStore({ clock }),
     issuers: [
-      {
+      trustIssuer({
         issuer: ISSUER,
         audience: API,
         keys: toKeys?.(state) ?? { jwksUri: 'https://1.1.1.1/jwks', fetch },
         subjectPrefix: 'id:',
-      },
+      }),
     ],
   })
   await tokens.ready()

@@ -1,6 +1,4 @@
-import { readJsonObject } from '../json.js'
-import { withFairDeadline } from '../promises.js'
-import { IS_WORKERD } from '../runtime.js'
+import { IS_WORKERD, readJsonObject, withFairDeadline } from 'tokenlib/kit'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
 /** What is passed to `fetch` with each request. */

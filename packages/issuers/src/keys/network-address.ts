@@ -1,4 +1,4 @@
-import { IS_WORKERD } from '../runtime.js'
+import { IS_WORKERD } from 'tokenlib/kit'
 
 // Not public (RFC 6890 and its registry), and the address at which Azure's hosts answer their machines.
 const PRIVATE_IPV4 = [
