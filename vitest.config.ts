@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { writeConsoleAssets } from './scripts/console-assets.js'
+
+writeConsoleAssets()
 
 const path = (relative: string): string => fileURLToPath(new URL(`./${relative}`, import.meta.url))
 

@@ -1,70 +1,62 @@
-import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
-
-const FOLDERS = ['client', 'routes', 'adapters', 'stores', 'testing']
 /** Exported files that are read or served, and not imported. */
-export const ASSETS = ['./package.json', './client/bundle']
+export const ASSETS = ['./package.json', './bundle']
 
-// What runs without Node's modules.
-const WITHOUT_NODE = ['errors', 'client/index']
+// Entries of `tokenlib` that run without Node's modules.
+const WITHOUT_NODE = ['errors']
+
+/** The fields of package.json that say where the entries of a package are. */
+export const ENTRY_FIELDS = ['main', 'types', 'typesVersions', 'exports']
 
 /**
- * The modules that package.json exports: the file and the declarations of each, as an ES module and as CommonJS.
+ * What these fields must be for the entries of a package, such as `{ index: 'packages/client/src/index.ts' }`.
  *
- * `types` and `default` are `undefined` where package.json does not have them as `toConditions` writes them.
+ * `main`, `types` and `typesVersions` are for TypeScript's `node10` resolution, which does not read `exports`.
  */
-export function listSubpaths({ exports }) {
-  const subpaths = Object.entries(exports).filter(([subpath]) => !ASSETS.includes(subpath))
-  return subpaths.map(([subpath, target]) => {
-    const { types, default: file } = target.default ?? {}
-    return { subpath, target, types, default: file, files: listFiles(target) }
-  })
+export function toEntryFields({ name, manifest, entries }) {
+  if (manifest.bin !== undefined) return { exports: { './package.json': './package.json' } }
+  const names = Object.keys(entries)
+  const others = names.filter((entry) => entry !== 'index')
+  return {
+    main: './dist/index.cjs',
+    types: './dist/index.d.cts',
+    ...(others.length > 0 && {
+      typesVersions: { '*': Object.fromEntries(others.map((entry) => [entry, [`./dist/${entry}.d.cts`]])) },
+    }),
+    exports: {
+      ...Object.fromEntries(
+        names.map((entry) => [entry === 'index' ? '.' : `./${entry}`, toConditions(manifest.name, entry)]),
+      ),
+      ...(name === 'client' && { './bundle': './dist/bundle.js' }),
+      './package.json': './package.json',
+    },
+  }
 }
 
 /**
- * What `exports` must say for an entry such as `adapters/hono`.
- *
  * Node 20.19 and later know `module-sync`, and load the ES module for `require` too; so does Bun, by its own name. What
- * knows neither gets CommonJS for `require`.
+ * knows neither gets CommonJS for `require` (docs/decisions/0034-two-builds-one-copy.md).
  */
-export function toConditions(entry) {
-  const esModule = toTarget(`./dist/${entry}`)
-  const commonJs = toTarget(`./dist/cjs/${entry}`)
-  // What needs Node is refused by a build for the edge runtime of Next.js.
+function toConditions(packageName, entry) {
+  const esModule = { types: `./dist/${entry}.d.ts`, default: `./dist/${entry}.js` }
+  const commonJs = { types: `./dist/${entry}.d.cts`, default: `./dist/${entry}.cjs` }
+  // What needs Node is refused by a build for the edge runtime of Next.js. The other packages import `tokenlib`, which is.
   // Some tools set `edge-light` for Workers too, which have Node's modules.
-  const edge = WITHOUT_NODE.includes(entry)
-    ? {}
-    : { workerd: esModule, 'edge-light': './dist/edge-light.cjs' }
+  const isRefused = packageName === 'tokenlib' && !WITHOUT_NODE.includes(entry)
+  const edge = isRefused ? { workerd: esModule, 'edge-light': './dist/edge-light.cjs' } : {}
   return { ...edge, 'module-sync': esModule, bun: esModule, require: commonJs, default: esModule }
 }
 
-function toTarget(path) {
-  return { types: `${path}.d.ts`, default: `${path}.js` }
+/** The modules that a package.json exports: by which name, and the files of each. */
+export function listSubpaths({ name, exports }) {
+  const subpaths = Object.entries(exports).filter(([subpath]) => !ASSETS.includes(subpath))
+  return subpaths.map(([subpath, target]) => ({
+    subpath,
+    specifier: subpath.replace('.', name),
+    types: target.default?.types,
+    files: listFiles(target),
+  }))
 }
 
 function listFiles(target) {
   return typeof target === 'string' ? [target] : Object.values(target).flatMap(listFiles)
-}
-
-/** The files under src that are meant as entries, relative to it and without extension: `adapters/hono`. */
-export function listEntries(root) {
-  return [
-    'index',
-    'errors',
-    'opentelemetry',
-    'providers',
-    'store-kit',
-    'adapter-kit',
-    ...FOLDERS.flatMap((folder) => entriesOf(join(root, 'src'), folder)),
-  ]
-}
-
-// A folder with an index is one entry, and what lies beside the index is its own business.
-function entriesOf(src, folder) {
-  if (!existsSync(join(src, folder))) return []
-  if (existsSync(join(src, folder, 'index.ts'))) return [`${folder}/index`]
-  return readdirSync(join(src, folder), { withFileTypes: true }).flatMap((file) => {
-    if (!file.isDirectory()) return `${folder}/${file.name.replace(/\.ts$/, '')}`
-    return existsSync(join(src, folder, file.name, 'index.ts')) ? `${folder}/${file.name}/index` : []
-  })
 }

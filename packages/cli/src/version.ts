@@ -12,7 +12,7 @@ export const version: Command = {
   async run(call) {
     assertArguments(call, [])
     const { values, terminal } = call
-    const file = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+    const file = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
     const { version: tokenlib } = JSON.parse(file) as { readonly version: string }
     const node = process.versions.node
     if (values['json'] === true) writeJson(terminal, { tokenlib, node })

@@ -4,15 +4,17 @@ import { assertOptions, type OptionNames } from 'tokenlib/kit'
 import { setRequestIp } from 'tokenlib'
 import { toRequestView } from 'tokenlib/kit'
 import type { RevocationStore } from 'tokenlib'
+import {
+  CONSOLE_LIVE,
+  CONSOLE_PAGE,
+  CONSOLE_SCRIPT,
+  CONSOLE_STYLE,
+  CONSOLE_TOOLS,
+} from './assets.generated.js'
 import { createAdmit, readOriginRefusal } from './access.js'
 import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './api.js'
 import { createLiveLog, createLiveStream } from './live-log.js'
-import { CONSOLE_PAGE } from './page.js'
 import { createRefusal, createRefusalPage, createText, escapeHtml, secure } from './responses.js'
-import { CONSOLE_LIVE } from './script-live.js'
-import { CONSOLE_TOOLS } from './script-tools.js'
-import { CONSOLE_SCRIPT } from './script.js'
-import { CONSOLE_STYLE } from './style.js'
 import { assertPath } from 'tokenlib/kit'
 
 export type { MountableRoutes } from 'tokenlib/kit'
