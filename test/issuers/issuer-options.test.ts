@@ -77,7 +77,7 @@ describe('mistakes in the options of an issuer', () => {
     ['sub', 'mapping'],
     ['allowPrivateNetwork', 'keys'],
   ])('%s is looked for in %s', (name, meant) => {
-    expect(errorOf([{ ...A.options(), [name]: 'x' } as never]).message).toContain(`did you mean "${meant}"?`)
+    expect(errorOf([{ ...A.options(), [name]: 'x' }]).message).toContain(`did you mean "${meant}"?`)
   })
 
   test.each(MISTAKES)('%s', (_, options) => {

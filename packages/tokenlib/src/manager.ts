@@ -425,7 +425,7 @@ export class TokenManager<
   /** Resolves once the store is fit for use and the keys of every issuer are loaded; rejects after a few seconds. */
   async ready(): Promise<void> {
     const issuers = [...this.#authenticator.settings.sources.issuers.values()]
-    const keys = Promise.all(issuers.map(({ keys }) => keys.loader?.ready()))
+    const keys = Promise.all(issuers.map(async (issuer) => issuer.keys.loader?.ready()))
     // The store first: without it nothing works, whoever has made a token.
     void settleQuietly(keys)
     await this.#store?.ready()

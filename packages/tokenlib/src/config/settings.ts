@@ -69,7 +69,7 @@ export function resolveSettings(
   const store = resolveStore(config, sources.issuers)
   const settings: Settings = {
     keys,
-    setKeys: setKeys && ((next, at) => setKeys(next, at, sources.assertOwnKeys)),
+    setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => sources.assertOwnKeys(added))),
     sources,
     creation: perType((type) => resolveCreation(config, type, schema)),
     reading: resolveReading(config, sources),

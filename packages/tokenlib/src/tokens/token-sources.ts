@@ -218,17 +218,14 @@ export function findSourceSigner(
  * the spelling with the lower s is used for everything that is keyed by the text of a token: otherwise a revoked token
  * could come back in its other spelling.
  */
-export function createCanonicalizer(
-  { issuers, find }: TokenSources,
-  maxLength: number,
-): (token: string) => string {
-  if (issuers.size === 0) return (token) => token
+export function createCanonicalizer(sources: TokenSources, maxLength: number): (token: string) => string {
+  if (sources.issuers.size === 0) return (token) => token
   let lastHeader = ''
   let lastAlgorithm: unknown = null
 
   const allowsHighS = (token: string): boolean => {
     try {
-      return find(parseUnverifiedJwt(token, maxLength)).allowsHighS
+      return sources.find(parseUnverifiedJwt(token, maxLength)).allowsHighS
     } catch {
       return false
     }
