@@ -9,11 +9,11 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { TokenConfig, TokenManager } from '../dist/index.js'
-import { createMemoryStore } from '../dist/stores/memory.js'
-import { createPostgresStore } from '../dist/stores/postgres.js'
-import { createRedisStore } from '../dist/stores/redis.js'
-import { createSqliteStore } from '../dist/stores/sqlite.js'
+import { TokenConfig, TokenManager } from 'tokenlib'
+import { createMemoryStore } from 'tokenlib/memory'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
+import { createSqliteStore } from 'tokenlib/sqlite'
 import { describeRows } from './figures.js'
 import { startServer } from './replica/stores.js'
 
@@ -27,7 +27,7 @@ const SESSIONS = Number(values.sessions)
 
 /**
  * @typedef {object} Place Where stores are made, one for each measurement.
- * @property {(clock?: () => number) => Promise<import('../dist/index.js').RevocationStore>} open
+ * @property {(clock?: () => number) => Promise<import('tokenlib').RevocationStore>} open
  * @property {(() => Promise<unknown>) | null} probe A call of somebody else, who waits while the server is busy.
  * @property {() => Promise<unknown>} close
  */

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, generateKeyPairSync, randomBytes, randomFillSync } from 'node:crypto'
-import { TokenConfig, TokenManager } from '../dist/index.js'
+import { TokenConfig, TokenManager } from 'tokenlib'
 
 /** The algorithms that are measured. */
 export const ALGORITHMS = /** @type {const} */ (['HS256', 'RS256', 'ES256', 'EdDSA'])
@@ -123,7 +123,7 @@ export function* createIdBatches(count) {
 /**
  * Revokes tokens in a store.
  *
- * @param {import('../dist/index.js').RevocationStore} store
+ * @param {import('tokenlib').RevocationStore} store
  * @param {readonly string[]} ids
  */
 export async function revokeIds(store, ids) {

@@ -9,10 +9,13 @@ import { parseArgs } from 'node:util'
 import { countByStatus, forgetStaticSurvivors, readMutants, toScore } from './mutation/mutants.js'
 import { findReason, readSurvivors } from './mutation/survivors.js'
 
-const FOLDERS = ['claims', 'sessions', 'revocation', 'manager', 'request', 'jws', 'issuers']
+// Folders of the core, and the package of other issuers.
+const SOURCE = 'packages/tokenlib/src'
+const FOLDERS = ['tokens', 'http', 'issuers', 'revocation', 'config', 'requests', 'sessions']
+const toPath = (folder) => (folder === 'issuers' ? 'packages/issuers/src' : `${SOURCE}/${folder}`)
 const TARGET = 90
 // Data that a script has made; to mutate it says nothing.
-const LEFT_OUT = '!src/jws/published-secrets.ts'
+const LEFT_OUT = `!${SOURCE}/tokens/published-secrets.ts`
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const STRYKER = join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js')
@@ -45,7 +48,7 @@ function mutate(folder) {
   for (const which of [['--ignoreStatic'], []]) {
     const restore = which.length === 0 ? forgetStaticSurvivors(reportOf(folder)) : () => {}
     const given = {
-      mutate: `src/${folder}/**/*.ts,${LEFT_OUT}`,
+      mutate: `${toPath(folder)}/**/*.ts,${LEFT_OUT}`,
       incrementalFile: reportOf(folder),
       concurrency,
     }
@@ -56,7 +59,7 @@ function mutate(folder) {
     )
     if (status === 0) continue
     restore()
-    throw new Error(`Stryker could not mutate src/${folder}`)
+    throw new Error(`Stryker could not mutate ${SOURCE}/${folder}`)
   }
 }
 
@@ -77,7 +80,7 @@ function judge(finished) {
     'unexplained survivors',
     survivors.filter((mutant) => !known.includes(mutant)),
   )
-  const isFinished = ({ file }) => finished.some((folder) => file.startsWith(`src/${folder}/`))
+  const isFinished = ({ file }) => finished.some((folder) => file.startsWith(`${SOURCE}/${folder}/`))
   const stale = explained.filter((entry) => isFinished(entry) && !survivors.some(entry.matches))
   for (const { file, line, replacement } of stale) {
     console.log(`no longer survives: ${file}  ${line}  ->  ${replacement}`)

@@ -1,4 +1,4 @@
-// Makes src/jws/published-secrets.ts anew from the published list: npm run published-secrets
+// Makes packages/tokenlib/src/tokens/published-secrets.ts anew from the published list: npm run published-secrets
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -31,7 +31,7 @@ const text = bytes
   .join('\n')
 
 writeFileSync(
-  `${root}src/jws/published-secrets.ts`,
+  `${root}packages/tokenlib/src/tokens/published-secrets.ts`,
   `// Made by scripts/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io: those of
 // ${LEAST_BYTES} bytes and more.
 

@@ -43,7 +43,7 @@ export const NAVIGATION = [
       { text: 'Nuxt and Nitro', page: 'nuxt' },
       { text: 'AWS Lambda', page: 'lambda' },
       { text: 'Writing an adapter', page: 'writing-an-adapter' },
-      { text: 'Adapter kit', page: 'adapter-kit' },
+      { text: 'Kit', page: 'kit' },
     ],
   },
   {
@@ -70,7 +70,6 @@ export const NAVIGATION = [
       { text: 'Durable Objects', page: 'stores/durable-objects' },
       { text: 'Replica', page: 'stores/replica' },
       { text: 'Writing a store', page: 'writing-a-store' },
-      { text: 'Store kit', page: 'store-kit' },
     ],
   },
   {

@@ -1,56 +1,107 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { type LibraryFile, PACKAGES, readLibraryFiles } from './helpers/library-files.js'
 
-const SOURCE = fileURLToPath(new URL('../src', import.meta.url))
+const CORE = 'packages/tokenlib/src/'
 
-// Lowest first. A file may import from its own layer or from one listed before it.
+// The layers of the core, lowest first. A file imports from its own layer or from one listed before it.
 const LAYERS = [
-  'client',
   'base',
-  'claims',
-  'jws',
-  'issuers',
-  'request',
-  'revocation',
-  'sessions',
-  'stores',
-  'manager',
+  'tokens',
   'http',
+  'revocation',
+  'config',
+  'stores',
+  'requests',
+  'sessions',
+  'sockets',
+  'manager',
   'routes',
-  'adapters',
+  'frameworks',
   'testing',
-  'index',
-  'cli',
+  'entries',
 ]
+const MANAGER = ['manager.ts', 'manager-options.ts', 'choose-manager.ts', 'inspection.ts']
+const ENTRIES = ['index.ts', 'kit.ts', 'opentelemetry.ts']
 
-const files = readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .map((path) => ({ path, text: readFileSync(join(SOURCE, path), 'utf8') }))
+// Both are being split into files of their own.
+const LONGER_FILES: ReadonlyMap<string, number> = new Map([
+  [`${CORE}manager.ts`, 600],
+  [`${CORE}errors.ts`, 350],
+])
 
-function layerOf(path: string): string {
-  const entries = ['index.ts', 'store-kit.ts', 'adapter-kit.ts', 'providers.ts', 'opentelemetry.ts']
-  if (entries.includes(path) || path.startsWith(`opentelemetry${sep}`)) return 'index'
-  return path.includes(sep) ? (path.split(sep)[0] as string) : 'base'
+const files = readLibraryFiles().map((file) => ({ ...file, imports: readImports(file.text) }))
+type SourceFile = (typeof files)[number]
+
+/** Every import of one of the files that breaks a rule, as `file: import`. */
+function listImports(isWrong: (name: string, file: SourceFile) => boolean, of = files): string[] {
+  return of.flatMap((file) =>
+    file.imports.filter((name) => isWrong(name, file)).map((name) => `${file.path}: ${name}`),
+  )
 }
 
-function importsOf(text: string): string[] {
-  return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string)
+function listFiles(isWrong: (file: SourceFile) => boolean): string[] {
+  return files.filter(isWrong).map(({ path }) => path)
 }
 
 test('there are files to look at', () => {
-  expect(files.length).toBeGreaterThan(30)
+  expect(new Set(files.map((file) => file.package))).toEqual(
+    new Set(['tokenlib', 'client', 'issuers', 'console', 'cli', 'contracts']),
+  )
+  expect(files.length).toBeGreaterThan(150)
+  expect(readImports("import 'a'\nexport * from 'b'\nawait import('c')\n/** import 'd' */\n")).toEqual([
+    'a',
+    'b',
+    'c',
+  ])
 })
 
-function ownImportsOf({ path, text }: (typeof files)[number]): string[] {
-  return importsOf(text)
-    .filter((name) => name.startsWith('.'))
-    .map((name) => relative(SOURCE, join(SOURCE, dirname(path), name.replace(/\.js$/, '.ts'))))
-}
+describe('packages', () => {
+  const { exports } = JSON.parse(readFileSync(join(PACKAGES, 'tokenlib/package.json'), 'utf8')) as {
+    exports: Record<string, unknown>
+  }
+  const PUBLIC = new Set(Object.keys(exports).map((subpath) => `tokenlib${subpath.slice(1)}`))
+
+  test('import each other only by what tokenlib exports', () => {
+    const isOurs = (name: string): boolean => /^@?tokenlib(?:\/|$)/.test(name)
+    expect(
+      listImports((name, file) => isOurs(name) && (file.package === 'tokenlib' || !PUBLIC.has(name))),
+    ).toEqual([])
+  })
+
+  test('have no relative import that leaves the source of the package', () => {
+    expect(
+      listImports(
+        (name, file) =>
+          name.startsWith('.') && !resolve(name, file).startsWith(`packages/${file.package}/src/`),
+      ),
+    ).toEqual([])
+  })
+
+  test('the client imports nothing but itself', () => {
+    expect(listImports((name, file) => file.package === 'client' && !name.startsWith('.'))).toEqual([])
+  })
+})
+
+describe('layers of the core', () => {
+  const core = files.filter((file) => file.package === 'tokenlib')
+
+  test('every file belongs to one', () => {
+    expect(core.filter(({ path }) => layerOf(path) === -1).map(({ path }) => path)).toEqual([])
+  })
+
+  test('imports point down only', () => {
+    const isUpward = (name: string, file: SourceFile): boolean =>
+      name.startsWith('.') && layerOf(resolve(name, file)) > layerOf(file.path)
+    expect(listImports(isUpward, core)).toEqual([])
+  })
+})
 
 test('no files import each other in a circle, not even for types', () => {
-  const left = new Map(files.map((file) => [file.path, ownImportsOf(file)]))
+  const left = new Map(
+    files.map((file) => [file.path, file.imports.map((name) => resolve(name, file))] as const),
+  )
   const imports = (path: string): boolean => (left.get(path) ?? []).some((target) => left.has(target))
   const isImported = (path: string): boolean => [...left.values()].some((targets) => targets.includes(path))
   // Takes away, again and again, what imports nothing that is left, or is imported by nothing.
@@ -61,48 +112,67 @@ test('no files import each other in a circle, not even for types', () => {
   expect([...left.keys()]).toEqual([])
 })
 
-// The public class has one short method for everything an application can do, and the errors are one list.
-const MAX_LINES: ReadonlyMap<string, number> = new Map([
-  [join('manager', 'token-manager.ts'), 600],
-  ['errors.ts', 350],
-])
+describe('dependencies', () => {
+  const isStranger = (name: string): boolean => !/^(?:\.|node:|tokenlib(?:\/|$))/.test(name)
+  const RUNTIME = ['cookie-es', '@standard-schema/spec']
+  const NEST = ['@nestjs/common', '@nestjs/core', 'rxjs']
 
-describe.each(files)('$path', (file) => {
-  const { path, text } = file
+  function frameworkOf({ path }: LibraryFile): string | undefined {
+    return new RegExp(`^${CORE}frameworks/([\\w-]+)`).exec(path)?.[1]
+  }
 
-  test('imports point down only', () => {
-    const layer = LAYERS.indexOf(layerOf(path))
-    expect(layer, `${path} belongs to no layer`).not.toBe(-1)
-    const upward = ownImportsOf(file).filter((target) => LAYERS.indexOf(layerOf(target)) > layer)
-    expect(upward).toEqual([])
+  test('are the two we chose, and what a file is an adapter for', () => {
+    const isAllowed = (name: string, file: SourceFile): boolean => {
+      if (file.package !== 'tokenlib') return false
+      if (RUNTIME.includes(name)) return true
+      if (file.path === `${CORE}opentelemetry.ts`) return name === '@opentelemetry/api'
+      const framework = frameworkOf(file)
+      return framework === 'nest' ? NEST.includes(name) : name === framework
+    }
+    expect(listImports((name, file) => isStranger(name) && !isAllowed(name, file))).toEqual([])
   })
 
-  test('the client imports nothing but itself', () => {
-    if (layerOf(path) !== 'client') return
-    expect(importsOf(text).filter((name) => !name.startsWith('./'))).toEqual([])
-  })
-
-  test('runtime dependencies are the two we chose; a framework is only a type, except in its own container', () => {
-    const allowed = /^(?:\.|node:|cookie-es$|@standard-schema\/spec$)/
-    const foreign = importsOf(text).filter((name) => !allowed.test(name))
-    if (path === 'opentelemetry.ts') return expect(foreign).toEqual(['@opentelemetry/api'])
-    const framework = layerOf(path) === 'adapters' ? path.split(sep)[1]?.replace('.ts', '') : undefined
-    if (framework === 'nest')
-      return expect(foreign.filter((name) => !/^(?:@nestjs\/(?:common|core)|rxjs)$/.test(name))).toEqual([])
-    expect(foreign.filter((name) => name !== framework)).toEqual([])
-    for (const name of foreign) expect(text).toMatch(new RegExp(`import type [^'}]*\\} from '${name}'`))
-  })
-
-  test('time is read in one place, and nothing escapes the type system', () => {
-    // The client is a layer of its own below `base`: it must not bring anything else into a page.
-    if (path !== 'time.ts' && path !== join('client', 'responses.ts'))
-      expect(text).not.toMatch(/Date\.now\(\)|performance\.now\(\)|new Date\(\)/)
-    expect(text).not.toMatch(
-      /: any\b|as any\b|<any>|@ts-ignore|@ts-expect-error|-disable\b|export default|\benum\b/,
-    )
-  })
-
-  test('one idea fits in 300 lines', () => {
-    expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(MAX_LINES.get(path) ?? 300)
+  test('a framework is only a type, except where it has a container', () => {
+    const isValue = (name: string, { text }: SourceFile): boolean =>
+      isStranger(name) && !new RegExp(`import type [^'}]*\\} from '${name}'`).test(text)
+    const adapters = files.filter((file) => ![undefined, 'nest'].includes(frameworkOf(file)))
+    expect(listImports(isValue, adapters)).toEqual([])
   })
 })
+
+test('time is read in one place', () => {
+  // The client has one of its own: it must not bring anything else into a page.
+  const clocks = [`${CORE}time.ts`, 'packages/client/src/responses.ts']
+  const reading = listFiles(({ text }) => /Date\.now\(\)|performance\.now\(\)|new Date\(\)/.test(text))
+  expect(reading.filter((path) => !clocks.includes(path))).toEqual([])
+})
+
+test('nothing escapes the type system', () => {
+  const escape = /: any\b|as any\b|<any>|@ts-ignore|@ts-expect-error|-disable\b|export default|\benum\b/
+  expect(listFiles(({ text }) => escape.test(text))).toEqual([])
+})
+
+test('one idea fits in 300 lines', () => {
+  const isLong = ({ path, text }: SourceFile): boolean =>
+    text.trimEnd().split('\n').length > (LONGER_FILES.get(path) ?? 300)
+  expect(listFiles(isLong)).toEqual([])
+})
+
+/** What a file imports or exports from, also for types only. Examples in comments are left out. */
+function readImports(text: string): string[] {
+  const code = text.replaceAll(/^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm, '')
+  return [...code.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, name = '']) => name)
+}
+
+/** The path of an imported file from the root of the repository; other names are left as they are. */
+function resolve(name: string, { path }: LibraryFile): string {
+  if (!name.startsWith('.')) return name
+  return join(path, '..', name).replaceAll('\\', '/').replace(/\.js$/, '.ts')
+}
+
+function layerOf(path: string): number {
+  const [first = '', ...rest] = path.slice(CORE.length).split('/')
+  if (ENTRIES.includes(first) || first === 'opentelemetry') return LAYERS.indexOf('entries')
+  if (MANAGER.includes(first)) return LAYERS.indexOf('manager')
+  return LAYERS.indexOf(rest.length === 0 ? 'base' : first)
+}

@@ -17,7 +17,7 @@ const documents = [
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 // In backticks, and of a folder of this repository: paths of a reader's own project are not meant.
-const OWN_PATH = /`((?:test|src|scripts|examples|benchmarks|site|api|docs|\.ci|\.github)\/[^`\s]*)`/g
+const OWN_PATH = /`((?:test|packages|scripts|examples|benchmarks|site|api|docs|\.ci|\.github)\/[^`\s]*)`/g
 
 /** Whether a path exists; `*` stands for a part of a name, `{a,b}` for several, `<name>` for any. */
 function exists(path: string): boolean {
@@ -50,10 +50,10 @@ describe('every path of this repository that a document names exists', () => {
 
   test('a path that does not exist is noticed', () => {
     expect(
-      ['test/nothing.test.ts', 'test/security/999-*', 'src/{http,nothing-here}x'].filter(exists),
+      ['test/nothing.test.ts', 'test/security/999-*', 'packages/{cli,nothing-here}x'].filter(exists),
     ).toEqual([])
     expect(
-      ['test/security/05-*', 'src/routes/console/{page,style}.ts', 'src/cli/'].filter(exists),
+      ['test/security/05-*', 'packages/client/src/{errors,types}.ts', 'packages/cli/'].filter(exists),
     ).toHaveLength(3)
   })
 })

@@ -8,7 +8,7 @@ import type * as errors from '../packages/tokenlib/src/errors.js'
 describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform) => {
   const bundle = (source: string) =>
     build({
-      stdin: { contents: source, resolveDir: fileURLToPath(new URL('../src', import.meta.url)) },
+      stdin: { contents: source, resolveDir: fileURLToPath(new URL('../packages', import.meta.url)) },
       bundle: true,
       write: false,
       platform,
@@ -17,7 +17,9 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
     })
 
   test('tokenlib/errors is bundled, and works', async () => {
-    const { outputFiles } = await bundle("export { isTokenError, TokenExpiredError } from './errors.js'")
+    const { outputFiles } = await bundle(
+      "export { isTokenError, TokenExpiredError } from './tokenlib/src/errors.js'",
+    )
     const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
     const { isTokenError, TokenExpiredError } = (await import(
       `data:text/javascript;base64,${code}`
@@ -27,7 +29,7 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
   })
 
   test('@tokenlib/client is bundled, and creates a client without sending anything', async () => {
-    const { outputFiles } = await bundle("export { createTokenClient } from './client/index.js'")
+    const { outputFiles } = await bundle("export { createTokenClient } from './client/src/index.js'")
     const code = Buffer.from(outputFiles[0]?.contents ?? []).toString('base64')
     const { createTokenClient } = (await import(`data:text/javascript;base64,${code}`)) as typeof client
     const created = createTokenClient({
@@ -38,6 +40,8 @@ describe.each(['neutral', 'browser'] as const)('for the platform %s', (platform)
   })
 
   test('a manager is not: the build says which module is missing', async () => {
-    await expect(bundle("export { TokenManager } from './index.js'")).rejects.toThrow('node:crypto')
+    await expect(bundle("export { TokenManager } from './tokenlib/src/index.js'")).rejects.toThrow(
+      'node:crypto',
+    )
   })
 })

@@ -1,6 +1,6 @@
 /**
  * @typedef {import('node:http').Server} Server
- * @typedef {import('../../dist/index.js').TokenManager} TokenManager
+ * @typedef {import('tokenlib').TokenManager} TokenManager
  * @typedef {(id: string) => boolean | Promise<boolean>} IsRevoked What an application asks for the `jti` of a token.
  */
 

@@ -1,9 +1,9 @@
 import { createSecretKey } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { TokenConfig, TokenManager } from '../../dist/index.js'
-import { createMemoryStore } from '../../dist/stores/memory.js'
-import { createRedisStore } from '../../dist/stores/redis.js'
-import { replicate } from '../../dist/stores/replica.js'
+import { TokenConfig, TokenManager } from 'tokenlib'
+import { createMemoryStore } from 'tokenlib/memory'
+import { createRedisStore } from 'tokenlib/redis'
+import { replicate } from 'tokenlib/replica'
 import { readCpu, readMemory, serveParent } from '../child.js'
 import { createIdBatches, revokeIds } from '../tokens.js'
 

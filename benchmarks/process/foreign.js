@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { JwtVerifier } from 'aws-jwt-verify'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { trustIssuer } from '@tokenlib/issuers'
-import { TokenConfig, TokenManager } from '../../dist/index.js'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { createKeys, tamper, toNewStrings, toSubject } from '../tokens.js'
 
 const ISSUER = 'https://id.example/'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { createRedisStore } from '../../dist/stores/redis.js'
+import { createRedisStore } from 'tokenlib/redis'
 import { serveParent } from '../child.js'
 
 /**

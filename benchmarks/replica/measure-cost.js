@@ -2,7 +2,7 @@
 // npm run build && node benchmarks/replica/measure-cost.js [seconds of each measurement]
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { replicate } from '../../dist/stores/replica.js'
+import { replicate } from 'tokenlib/replica'
 import { describeRows } from '../figures.js'
 import { createIdBatches, revokeIds } from '../tokens.js'
 import { openStore, startServer } from './stores.js'

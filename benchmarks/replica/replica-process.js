@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { replicate } from '../../dist/stores/replica.js'
+import { replicate } from 'tokenlib/replica'
 import { readCpu, serveParent } from '../child.js'
 import { now, openStore } from './stores.js'
 

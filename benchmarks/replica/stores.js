@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { importTypeScript } from '../../scripts/import-typescript.js'
-import { createPostgresStore } from '../../dist/stores/postgres.js'
-import { createRedisStore } from '../../dist/stores/redis.js'
+import { createPostgresStore } from 'tokenlib/postgres'
+import { createRedisStore } from 'tokenlib/redis'
 import { startRedis } from '../programs.js'
 
 /**
@@ -13,7 +13,7 @@ import { startRedis } from '../programs.js'
 
 /**
  * @typedef {object} OpenedStore
- * @property {import('../../dist/index.js').RevocationStore} store
+ * @property {import('tokenlib').RevocationStore} store
  * @property {() => Promise<unknown>} close Closes its client.
  */
 

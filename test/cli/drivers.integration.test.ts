@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { folderWith, MAIN, newFolder, plantPackage, tokenlib } from './run-program.js'
 
 beforeAll(() => {
-  if (!existsSync(MAIN)) throw new Error('dist/cli/main.js does not exist: npm run build')
+  if (!existsSync(MAIN)) throw new Error('packages/cli/dist/main.js does not exist: npm run build')
 })
 
 const STORES = [

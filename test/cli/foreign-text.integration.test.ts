@@ -13,7 +13,7 @@ import { startRedis } from '../helpers/servers/start-redis.js'
 import { hasScript, MAIN, newFolder, onTerminal, plantPackage, tokenlib } from './run-program.js'
 
 beforeAll(() => {
-  if (!existsSync(MAIN)) throw new Error('dist/cli/main.js does not exist: npm run build')
+  if (!existsSync(MAIN)) throw new Error('packages/cli/dist/main.js does not exist: npm run build')
 })
 
 // Writes to the clipboard, moves the cursor (7-bit and 8-bit), reverses text, and ends the line.

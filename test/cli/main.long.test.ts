@@ -26,7 +26,7 @@ import {
 } from './run-program.js'
 
 beforeAll(() => {
-  if (!existsSync(MAIN)) throw new Error('dist/cli/main.js does not exist: npm run build')
+  if (!existsSync(MAIN)) throw new Error('packages/cli/dist/main.js does not exist: npm run build')
 })
 
 interface StoreCase {

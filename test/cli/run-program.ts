@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The program as it is published: `npm run build` first. */
-export const MAIN = join(ROOT, 'dist/cli/main.js')
+export const MAIN = join(ROOT, 'packages/cli/dist/main.js')
 
 export interface Ended {
   readonly exitCode: number | null

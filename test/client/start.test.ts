@@ -17,7 +17,7 @@ async function reload() {
   const { setTimeout } = globalThis
   // Timers of the server and of `fetch` are not meant: only what the client waits for is longer than they need.
   vi.spyOn(globalThis, 'setTimeout').mockImplementation((run: () => void, milliseconds = 0) => {
-    const isPause = new Error().stack?.includes('/src/client/') === true
+    const isPause = new Error().stack?.includes('/packages/client/') === true
     if (isPause) pauses.push(milliseconds)
     return setTimeout(run, isPause ? 0 : milliseconds)
   })

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 // so that garbage is collected at every moment. Without copies of the keys, most runs never end.
 const PROGRAM = `
   import { generateKeyPairSync } from 'node:crypto'
-  import { TokenConfig, TokenManager } from './dist/index.js'
+  import { TokenConfig, TokenManager } from 'tokenlib'
   const kinds = [
     ['EdDSA', () => generateKeyPairSync('ed25519')],
     ['ES256', () => generateKeyPairSync('ec', { namedCurve: 'P-256' })],

@@ -1,6 +1,6 @@
 import { constants, sign, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { signWithOptions, verifyWithOptions } from '../../packages/tokenlib/src/tokens/option-signatures.js'
+import { signWithOptions, verifyWithOptions } from '../../packages/tokenlib/src/tokens/algorithms.js'
 import { keyPairFor } from '../helpers/keys.js'
 
 const INPUT = Buffer.from('header.payload')

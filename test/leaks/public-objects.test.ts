@@ -60,22 +60,24 @@ test.each(Object.entries(answers))('%s is for sending: it has the token in it', 
 
 describe('every export was looked at', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))
-  const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
-    exports: Record<string, { default?: { types?: string } }>
+  const { compilerOptions } = JSON.parse(readFileSync(`${root}tsconfig.json`, 'utf8')) as {
+    compilerOptions: { paths: Record<string, [string]> }
   }
-  const entries = Object.values(exports).flatMap(
-    (target) => target.default?.types?.replace(/^\.\/dist\/(.*)\.d\.ts$/, '$1') ?? [],
-  )
+  const entries = Object.entries(compilerOptions.paths)
+    .filter(([name]) => /^@?tokenlib/.test(name))
+    .map(([name, [path]]) => [name, `${root}${path}`] as const)
 
   test('there are entries', () => {
     expect(entries.length).toBeGreaterThan(10)
   })
 
-  test.each(entries)('of %s', async (entry) => {
-    const module = (await import(/* @vite-ignore */ `${root}src/${entry}.ts`)) as Record<string, unknown>
+  test.each(entries)('of %s', async (entry, path) => {
+    const module = (await import(/* @vite-ignore */ path)) as Record<string, unknown>
     const made = Object.entries(module).filter(([, value]) => typeof value === 'function')
     const isClass = (value: unknown): boolean => /^class\b/.test(Function.prototype.toString.call(value))
-    const isKnown = (name: string): boolean => name in answers || NOTHING_TO_SHOW.has(name)
+    // The functions of the kit are the parts of a manager. What they make is looked at where an application gets it.
+    const isKnown = (name: string): boolean =>
+      entry === 'tokenlib/kit' || name in answers || NOTHING_TO_SHOW.has(name)
     const missing = made.filter(([name, value]) => !(name in objects) && (isClass(value) || !isKnown(name)))
     expect(
       missing.map(([name]) => name),
@@ -85,7 +87,7 @@ describe('every export was looked at', () => {
 
   test('and nothing else is listed', async () => {
     const modules = await Promise.all(
-      entries.map((entry) => import(/* @vite-ignore */ `${root}src/${entry}.ts`) as Promise<object>),
+      entries.map(([, path]) => import(/* @vite-ignore */ path) as Promise<object>),
     )
     const exported = new Set(modules.flatMap((module) => Object.keys(module)))
     expect([...NOTHING_TO_SHOW].filter((name) => !exported.has(name))).toEqual([])

@@ -2,32 +2,22 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { warmPool } from './warm-pool.js'
 
-// What Stryker runs for the mutants of one folder of src, nearest first: tests that stay inside of one process and
+// What Stryker runs for the mutants of one folder of the core, nearest first: tests that stay inside of one process and
 // take milliseconds.
 const TESTS: Readonly<Record<string, readonly string[]>> = {
-  claims: ['claims', 'manager/dependencies', 'sessions'],
-  sessions: [
+  tokens: [
+    'jws/refusals',
+    'jws/token-kind',
+    'jws/verify',
+    'jws/roca',
+    'jws/weak-secret',
+    'jws/rotation',
+    'jws',
+    'claims',
+    'manager/dependencies',
     'sessions',
-    'revocation/store-guard',
-    'manager/revoke',
-    'manager/config-texts',
-    'unknown-options',
   ],
-  revocation: ['revocation', 'issuers/foreign-revocation', 'stores/memory', 'sessions', 'manager/revoke'],
-  manager: [
-    'manager',
-    'issuers/foreign',
-    'issuers/several',
-    'unknown-options',
-    'events',
-    'sessions',
-    'claims/create',
-    'claims/mistakes',
-    'http/cookie-config',
-    'request/csrf',
-    'request/read-token',
-  ],
-  request: ['request', 'manager/dependencies'],
+  http: ['request', 'http', 'manager/dependencies'],
   issuers: [
     'issuers',
     'security/85',
@@ -36,7 +26,18 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
     'security/20-unknown-kid-flood',
     'unknown-options',
   ],
-  jws: ['jws/refusals', 'jws/token-kind', 'jws/verify', 'jws/roca', 'jws/weak-secret', 'jws/rotation', 'jws'],
+  revocation: [
+    'revocation',
+    'sessions',
+    'issuers/foreign-revocation',
+    'stores/memory',
+    'manager/revoke',
+    'manager/config-texts',
+    'unknown-options',
+  ],
+  config: ['manager', 'unknown-options', 'http/cookie-config', 'request/csrf'],
+  requests: ['manager', 'issuers/foreign', 'issuers/several', 'events', 'request/csrf', 'request/read-token'],
+  sessions: ['sessions', 'manager', 'claims/create', 'claims/mistakes', 'http'],
 }
 // Too long to be run for every mutant.
 const LEFT_OUT = ['test/**/*.{evidence,integration}.test.ts']

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readCookie } from '../../packages/tokenlib/src/http/credentials.js'
-import { trimBlanks } from '../../packages/tokenlib/src/http/credentials.js'
+import { readCookie, trimBlanks } from '../../packages/tokenlib/src/http/credentials.js'
 
 describe('a cookie is a name, an equals sign and a value', () => {
   // RFC 6265bis §5.6: a pair without an equals sign has no name; any page that can set a cookie can make one.

@@ -1,9 +1,8 @@
-import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { JsonClaims, ReadClientIp, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import {
   createSessionRoutes,
   type SessionRoutesOptions,
 } from '../../packages/tokenlib/src/routes/session-routes.js'
-import type { JsonClaims, ReadClientIp } from '../../packages/tokenlib/src/index.js'
 import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRevocable } from '../helpers/revocable.js'
 

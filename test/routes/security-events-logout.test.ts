@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import {
   type BackChannelLogoutOptions,
   createBackChannelLogout,
+  type SecurityEvent,
 } from '../../packages/issuers/src/security-events.js'
-import type { SecurityEvent } from '../../packages/issuers/src/security-events.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

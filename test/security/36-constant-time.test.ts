@@ -127,10 +127,13 @@ async function watchComparisons(run: () => Promise<unknown>): Promise<[number, n
 }
 
 // Both sides of these are the operator's own, and compared once, when a manager is made.
-const AT_CONSTRUCTION = new Set(['jws/key-ring.ts', 'jws/secret.ts'])
+const AT_CONSTRUCTION = new Set([
+  'packages/tokenlib/src/tokens/key-ring.ts',
+  'packages/tokenlib/src/tokens/secret.ts',
+])
 
 // Runs in the page, between two readings of a cookie of its own: whoever can measure it can read the cookie.
-const HARMLESS = ['client/token-client.ts: csrf === sessionCsrf']
+const HARMLESS = ['packages/client/src/token-client.ts: csrf === sessionCsrf']
 
 const SECRET_NAME = /^(?:csrf|sent|signature|expected|digest|mac|hmac|secret)$/
 const COMPARING_METHOD = /^(?:equals|compare|localeCompare|includes|startsWith|endsWith|indexOf)$/

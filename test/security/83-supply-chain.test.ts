@@ -1,15 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { PACKAGES, readLibraryFiles } from '../helpers/library-files.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 
 interface PackageFile {
+  readonly name: string
   readonly dependencies?: Readonly<Record<string, string>>
   readonly optionalDependencies?: object
   readonly bundleDependencies?: unknown
-  readonly peerDependencies: Readonly<Record<string, string>>
-  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>
-  readonly scripts: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
+  readonly scripts?: Readonly<Record<string, string>>
   readonly files: readonly string[]
 }
 interface LockFile {
@@ -21,12 +22,8 @@ interface LockFile {
 const root = new URL('../../', import.meta.url)
 const readJson = <Value>(name: string): Value =>
   JSON.parse(readFileSync(new URL(name, root), 'utf8')) as Value
-const manifest = readJson<PackageFile>('package.json')
-
-const source = fileURLToPath(new URL('src', root))
-const FILES = readdirSync(source, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .map((path) => ({ path: path.replaceAll('\\', '/'), text: readFileSync(`${source}/${path}`, 'utf8') }))
+const manifests = readdirSync(PACKAGES).map((name) => readJson<PackageFile>(`packages/${name}/package.json`))
+const FILES = readLibraryFiles()
 
 /** What a file imports: the names, and whether only for types. Comments show imports that nobody makes. */
 function importsOf(text: string): { readonly name: string; readonly isType: boolean }[] {
@@ -38,20 +35,23 @@ function importsOf(text: string): { readonly name: string; readonly isType: bool
 }
 
 // Only the names of one's own framework; Nest alone is more than types, because it has a container.
-const FRAMEWORKS = /^adapters\/(elysia|express|fastify|h3|hono|koa|nest)(?:\.ts|\/)/
+const FRAMEWORKS =
+  /^packages\/tokenlib\/src\/frameworks\/(elysia|express|fastify|h3|hono|koa|nest)(?:\.ts|\/)/
 
 // What only these files may do. The keys of foreign issuers are fetched from the configured address, and its host is
 // looked up before that. The command line loads the driver of the store that the operator names.
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
-  'cli/driver.ts': [
+  'packages/cli/src/driver.ts': [
     "import { createRequire, isBuiltin } from 'node:module'",
     "createRequire(join(folder, 'package.json'))",
     'await import(path)',
   ],
   // The module that `doctor --app` names.
-  'cli/doctor/load-application.ts': ['await import(pathToFileURL(file).href)'],
-  'issuers/fetch-json.ts': ['globalThis.fetch(url.href, request)'],
-  'issuers/network-address.ts': [
+  'packages/cli/src/doctor/load-application.ts': ['await import(pathToFileURL(file).href)'],
+  'packages/issuers/src/keys/fetch-json.ts': ['globalThis.fetch(url.href, request)'],
+  'packages/issuers/src/keys/network-address.ts': [
+    // Addresses only: nothing of it opens a connection.
+    "import { BlockList, isIPv4, isIPv6 } from 'node:net'",
     "getBuiltinModule?(name: 'node:dns')",
     "getBuiltinModule?.('node:dns')",
     '`getBuiltinModule`',
@@ -59,22 +59,30 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
 }
 
 describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', () => {
-  ownAttack('an installation brings exactly two packages, which bring none', () => {
-    const ours = ['@standard-schema/spec', 'cookie-es']
-    expect(Object.keys(manifest.dependencies ?? {}).toSorted()).toEqual(ours)
-    expect([manifest.optionalDependencies, manifest.bundleDependencies]).toEqual([undefined, undefined])
-    const { packages } = readJson<LockFile>('package-lock.json')
-    for (const name of ours) {
-      const locked = packages[`node_modules/${name}`]
-      expect(locked?.integrity, name).toMatch(/^sha512-/)
-      expect([locked?.dependencies, locked?.hasInstallScript], name).toEqual([undefined, undefined])
-    }
-    // A peer that is not optional would be installed as well.
-    const peers = Object.keys(manifest.peerDependencies)
-    expect(peers.filter((name) => manifest.peerDependenciesMeta[name]?.optional !== true)).toEqual([])
-  })
+  ownAttack(
+    'an installation brings one package of others, the build contains another, and neither brings more',
+    () => {
+      const [installed, bundled] = ['@standard-schema/spec', 'cookie-es']
+      for (const { name, ...manifest } of manifests) {
+        const expected = name === 'tokenlib' ? [installed] : []
+        expect(Object.keys(manifest.dependencies ?? {}).toSorted(), name).toEqual(expected)
+        expect([manifest.optionalDependencies, manifest.bundleDependencies]).toEqual([undefined, undefined])
+        // A peer that is not optional would be installed as well.
+        const required = Object.keys(manifest.peerDependencies ?? {}).filter(
+          (peer) => manifest.peerDependenciesMeta?.[peer]?.optional !== true,
+        )
+        expect(required, name).toEqual(['tokenlib', '@tokenlib/client'].includes(name) ? [] : ['tokenlib'])
+      }
+      const { packages } = readJson<LockFile>('package-lock.json')
+      for (const name of [installed, bundled]) {
+        const locked = packages[`node_modules/${name}`]
+        expect(locked?.integrity, name).toMatch(/^sha512-/)
+        expect([locked?.dependencies, locked?.hasInstallScript], name).toEqual([undefined, undefined])
+      }
+    },
+  )
 
-  ownAttack('nothing runs when the package is installed, and only its build is published', () => {
+  ownAttack('nothing runs when a package is installed, and only its build is published', () => {
     const hooks = [
       'preinstall',
       'install',
@@ -84,18 +92,23 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
       'prepare',
       'postprepare',
     ]
-    expect(hooks.filter((name) => name in manifest.scripts)).toEqual([])
-    expect(manifest.files).toEqual(['dist'])
+    for (const { name, scripts, files } of manifests) {
+      expect(
+        hooks.filter((hook) => hook in (scripts ?? {})),
+        name,
+      ).toEqual([])
+      expect(files, name).toEqual(['dist'])
+    }
   })
 
-  ownAttack('no file imports anything but Node, those two, and what it is an adapter for', () => {
+  ownAttack('no file imports anything but Node, ourselves, those two, and what it is an adapter for', () => {
     expect(FILES.length).toBeGreaterThan(80)
     const strangers = FILES.flatMap(({ path, text }) =>
       importsOf(text)
         .filter(({ name, isType }) => {
-          if (/^(?:\.{1,2}\/|node:)/.test(name) || name === 'cookie-es') return false
+          if (/^(?:\.{1,2}\/|node:|tokenlib(?:\/|$))/.test(name) || name === 'cookie-es') return false
           if (name === '@standard-schema/spec') return !isType
-          if (path === 'opentelemetry.ts' && name === '@opentelemetry/api') return false
+          if (path === 'packages/tokenlib/src/opentelemetry.ts' && name === '@opentelemetry/api') return false
           const framework = FRAMEWORKS.exec(path)?.[1]
           if (framework === 'nest') return !/^(?:@nestjs\/(?:common|core)|rxjs)$/.test(name)
           return name !== framework || !isType
@@ -114,15 +127,16 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
   ownAttack('no file can load code, start a program or open a connection', () => {
     const DANGEROUS =
       /^node:(?:child_process|cluster|dgram|dns|http2?|https|inspector|module|net|tls|vm|worker_threads|repl)/
-    // The contract suites of `tokenlib/testing` visit the address that a test gives them. A client sends the requests of
+    // The contract suites visit the address that a test gives them. A client sends the requests of
     // its page, and loads the part for sockets: below, that nothing but these files can.
     const visitors = [
-      'client/options.ts',
-      'client/outages.ts',
-      'client/token-client.ts',
-      'client/token-socket.ts',
+      'packages/client/src/options.ts',
+      'packages/client/src/outages.ts',
+      'packages/client/src/token-client.ts',
+      'packages/client/src/token-socket.ts',
     ]
-    const isVisitor = (path: string): boolean => path.startsWith('testing/') || visitors.includes(path)
+    const isVisitor = (path: string): boolean =>
+      path.startsWith('packages/contracts/') || visitors.includes(path)
     for (const { path, text: whole } of FILES.filter((file) => !isVisitor(file.path))) {
       // Each of these once, and nothing else of its kind.
       const allowed = EXCEPTIONS[path] ?? []
@@ -141,7 +155,7 @@ describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', ()
       )
     }
     // The client itself: one global `fetch`, used as a default, no module, and nothing is sent when it is loaded.
-    const client = FILES.filter((file) => file.path.startsWith('client/'))
+    const client = FILES.filter((file) => file.package === 'client')
     expect(
       client.flatMap(({ text }) => importsOf(text)).filter(({ name }) => !name.startsWith('./')),
     ).toEqual([])

@@ -11,7 +11,7 @@ afterEach(() => {
 describe('in production', () => {
   test('the memory store refuses to be made, and says what to use instead', () => {
     vi.stubEnv('NODE_ENV', 'production')
-    expect(() => createMemoryStore()).toThrow(/tokenlib\/stores\/sqlite/)
+    expect(() => createMemoryStore()).toThrow(/tokenlib\/sqlite/)
     expect(() => createMemoryStore({ allowInProduction: false })).toThrow(
       expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
     )

@@ -21,8 +21,8 @@ const file = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 async function bundle(folder: string): Promise<string> {
   const outfile = join(folder, 'child.mjs')
   const stores = ['postgres', 'redis'].map((name) => [
-    `tokenlib/stores/${name}`,
-    file(`../../src/stores/${name}.ts`),
+    `tokenlib/${name}`,
+    file(`../../packages/tokenlib/src/stores/${name}.ts`),
   ])
   await build({
     entryPoints: [file('session-limit-child.ts')],

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { expressjwt } from 'express-jwt'
-import { handleErrors, inject } from '../../../dist/adapters/express.js'
+import { handleErrors, inject } from 'tokenlib/express'
 import { BARE_ANSWER, listen } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */

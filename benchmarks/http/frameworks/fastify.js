@@ -1,6 +1,6 @@
 import fastifyJwt from '@fastify/jwt'
 import Fastify from 'fastify'
-import { enforce, handleErrors, inject } from '../../../dist/adapters/fastify.js'
+import { enforce, handleErrors, inject } from 'tokenlib/fastify'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */

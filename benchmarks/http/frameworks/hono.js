@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { jwt } from 'hono/jwt'
-import { handleErrors, inject } from '../../../dist/adapters/hono.js'
+import { handleErrors, inject } from 'tokenlib/hono'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { Router } from '@koa/router'
 import Koa from 'koa'
 import jwt from 'koa-jwt'
-import { handleErrors, inject } from '../../../dist/adapters/koa.js'
+import { handleErrors, inject } from 'tokenlib/koa'
 import { BARE_ANSWER, listen } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */

@@ -13,12 +13,7 @@ import { JwtModule, JwtService } from '@nestjs/jwt'
 import { AuthGuard, PassportStrategy } from '@nestjs/passport'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { ExtractJwt, Strategy } from 'passport-jwt'
-import {
-  AccessTokenGuard,
-  TokenClaims,
-  TokenExceptionFilter,
-  TokenModule,
-} from '../../../dist/adapters/nest/index.js'
+import { AccessTokenGuard, TokenClaims, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /**

@@ -1,12 +1,16 @@
-import { systemRandom } from 'tokenlib/kit'
-import { type ConfigurationError, isConfigurationError, isTokenError } from 'tokenlib'
-import { createEmitter, type TokenEmitter } from 'tokenlib/kit'
-import { TokenConfig } from 'tokenlib'
-import { resolveStore } from 'tokenlib/kit'
-import { createObservers } from 'tokenlib/kit'
-import { createClientReader } from 'tokenlib/kit'
-import { connectStore, type StoreConnection } from 'tokenlib/kit'
-import { parseDuration, systemClock } from 'tokenlib/kit'
+import {
+  connectStore,
+  createClientReader,
+  createEmitter,
+  createObservers,
+  parseDuration,
+  resolveStore,
+  type StoreConnection,
+  systemClock,
+  systemRandom,
+  type TokenEmitter,
+} from 'tokenlib/kit'
+import { type ConfigurationError, isConfigurationError, isTokenError, TokenConfig } from 'tokenlib'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'

@@ -1,5 +1,4 @@
-import { readBase64url } from 'tokenlib/kit'
-import { hasNestedDuplicates, isJsonObject, isWithinJsonLimits } from 'tokenlib/kit'
+import { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readBase64url } from 'tokenlib/kit'
 import { CommandError, EXIT } from './exit.js'
 
 /** What a token says, and how it is spelled; nothing of it is verified. */

@@ -1,14 +1,16 @@
-import { isNonEmptyString, readMissingClaim, readMistypedClaim } from 'tokenlib/kit'
-import { ALGORITHMS } from 'tokenlib/kit'
 import {
+  ALGORITHMS,
   isAccessTokenHeader,
+  isNonEmptyString,
   MAX_HEADER_LENGTH,
+  MAX_KID_LENGTH,
+  readMissingClaim,
+  readMistypedClaim,
   TOKEN_TYPES,
   toShortType,
   UNSUPPORTED_MEMBERS,
 } from 'tokenlib/kit'
 import type { JwsHeader } from 'tokenlib'
-import { MAX_KID_LENGTH } from 'tokenlib/kit'
 import type { UnverifiedToken } from './decode-unverified.js'
 import type { InspectRules } from './inspect-rules.js'
 import { toIsoTime, toRelative, toWords } from './words.js'

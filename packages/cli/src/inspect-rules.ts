@@ -1,10 +1,12 @@
-import { isConfigurationError } from 'tokenlib'
-import { DEFAULT_MAX_TOKEN_LENGTH } from 'tokenlib/kit'
-import type { BoundKey } from 'tokenlib/kit'
-import { TokenConfig } from 'tokenlib'
-import { CONFIG_NAMES } from 'tokenlib/kit'
-import { KEY_FIELDS, resolveKeys } from 'tokenlib/kit'
-import { parseDuration } from 'tokenlib/kit'
+import { isConfigurationError, TokenConfig } from 'tokenlib'
+import {
+  type BoundKey,
+  CONFIG_NAMES,
+  DEFAULT_MAX_TOKEN_LENGTH,
+  KEY_FIELDS,
+  parseDuration,
+  resolveKeys,
+} from 'tokenlib/kit'
 
 /** What a token is compared with. */
 export interface InspectRules {

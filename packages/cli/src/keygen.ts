@@ -6,9 +6,8 @@ import {
 } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { parse } from 'node:path'
-import { ALGORITHMS } from 'tokenlib/kit'
+import { ALGORITHMS, deriveKid, MAX_KID_LENGTH } from 'tokenlib/kit'
 import type { Algorithm } from 'tokenlib'
-import { deriveKid, MAX_KID_LENGTH } from 'tokenlib/kit'
 import {
   assertArguments,
   type Command,

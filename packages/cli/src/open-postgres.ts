@@ -1,5 +1,4 @@
-import { createPostgresStore, type PostgresClient } from 'tokenlib/kit'
-import { toTables } from 'tokenlib/kit'
+import { createPostgresStore, type PostgresClient, toTables } from 'tokenlib/kit'
 import { closeInTime, type Driver, hidePassword, inTime, loadDriver } from './driver.js'
 import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 

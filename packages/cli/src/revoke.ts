@@ -1,8 +1,6 @@
 import { userInfo } from 'node:os'
 import type { EventOrigin, TokenEvents } from 'tokenlib'
-import { FOREVER } from 'tokenlib/kit'
-import { createClientReader } from 'tokenlib/kit'
-import { parseActor } from 'tokenlib/kit'
+import { createClientReader, FOREVER, parseActor } from 'tokenlib/kit'
 import {
   describeUnknown,
   type Command,

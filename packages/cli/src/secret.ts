@@ -1,6 +1,5 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
-import { toBase64url } from 'tokenlib/kit'
-import { deriveKid } from 'tokenlib/kit'
+import { deriveKid, toBase64url } from 'tokenlib/kit'
 import { assertArguments, type Command, parseNumber, writeJson } from './command.js'
 import { EXIT } from './exit.js'
 import { safe } from './safe-text.js'

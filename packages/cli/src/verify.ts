@@ -1,12 +1,12 @@
-import type { TokenPayload } from 'tokenlib'
 import {
   AccessTokenRequiredError,
   type AnyTokenError,
   isTokenError,
   RefreshTokenRequiredError,
+  type RevocationStore,
+  TokenManager,
+  type TokenPayload,
 } from 'tokenlib'
-import { TokenManager } from 'tokenlib'
-import type { RevocationStore } from 'tokenlib'
 import { systemClock } from 'tokenlib/kit'
 import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'

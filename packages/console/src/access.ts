@@ -1,8 +1,5 @@
-import { CsrfError, isTokenError } from 'tokenlib'
-import { toFetchErrorResponse } from 'tokenlib/kit'
-import { type Dependency } from 'tokenlib'
-import { callDependency } from 'tokenlib/kit'
-import { assertIdentity } from 'tokenlib/kit'
+import { CsrfError, type Dependency, isTokenError } from 'tokenlib'
+import { assertIdentity, callDependency, toFetchErrorResponse } from 'tokenlib/kit'
 
 /** Who uses the console, or the response to somebody who may not. */
 export type Admission =

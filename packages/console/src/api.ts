@@ -1,11 +1,11 @@
-import { readTimedId } from 'tokenlib/kit'
-import { isConfigurationError, isTokenError } from 'tokenlib'
-import { toFetchErrorResponse } from 'tokenlib/kit'
-import type { TokenManager } from 'tokenlib'
-import { toRequestView } from 'tokenlib/kit'
-import { type RevokeOptions } from 'tokenlib'
-import { MAX_NOTE_LENGTH } from 'tokenlib/kit'
-import type { SessionInfo } from 'tokenlib'
+import { MAX_NOTE_LENGTH, readTimedId, toFetchErrorResponse, toRequestView } from 'tokenlib/kit'
+import {
+  isConfigurationError,
+  isTokenError,
+  type RevokeOptions,
+  type SessionInfo,
+  type TokenManager,
+} from 'tokenlib'
 import { isVisible } from './access.js'
 import { createRefusal } from './responses.js'
 import { toDevice } from './user-agent.js'

@@ -1,9 +1,14 @@
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { Answering } from 'tokenlib/kit'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import { setRequestIp } from 'tokenlib'
-import { toRequestView } from 'tokenlib/kit'
-import type { RevocationStore } from 'tokenlib'
+import {
+  type Answering,
+  assertOptions,
+  assertPath,
+  type MountableRoutes,
+  type OptionNames,
+  toRequestView,
+} from 'tokenlib/kit'
+import { type RevocationStore, setRequestIp } from 'tokenlib'
+import { createAdmit, readOriginRefusal } from './access.js'
+import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './api.js'
 import {
   CONSOLE_LIVE,
   CONSOLE_PAGE,
@@ -11,11 +16,8 @@ import {
   CONSOLE_STYLE,
   CONSOLE_TOOLS,
 } from './assets.generated.js'
-import { createAdmit, readOriginRefusal } from './access.js'
-import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './api.js'
 import { createLiveLog, createLiveStream } from './live-log.js'
 import { createRefusal, createRefusalPage, createText, escapeHtml, secure } from './responses.js'
-import { assertPath } from 'tokenlib/kit'
 
 export type { MountableRoutes } from 'tokenlib/kit'
 export type { ConsoleTokens } from './api.js'

@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { TokenEvents } from 'tokenlib'
-import type { TokenManager } from 'tokenlib'
-import { type Revocation, toStoredId } from 'tokenlib/kit'
-import type { RevocationStore } from 'tokenlib'
-import { startTimer, type Timer } from 'tokenlib/kit'
-import { monotonicNow, systemClock } from 'tokenlib/kit'
+import type { RevocationStore, TokenEvents, TokenManager } from 'tokenlib'
+import { monotonicNow, type Revocation, startTimer, systemClock, type Timer, toStoredId } from 'tokenlib/kit'
 
 /** Something that happened, as the page gets it. */
 export interface LiveEntry {

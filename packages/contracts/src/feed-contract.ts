@@ -1,8 +1,6 @@
 import { deepEqual, equal, rejects, ok } from 'node:assert/strict'
-import { type RevocationKind } from 'tokenlib'
-import { FOREVER, type Revocation } from 'tokenlib/kit'
-import type { Position, RevocationStore } from 'tokenlib'
-import type { LostData, StoreNeeds } from 'tokenlib/kit'
+import type { Position, RevocationKind, RevocationStore } from 'tokenlib'
+import { FOREVER, type LostData, type Revocation, type StoreNeeds } from 'tokenlib/kit'
 import { HOUR, type StoreTests, session, testSessions } from './store-fixture.js'
 
 /** What a store promises of its history. */

@@ -1,8 +1,14 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
-import { FOREVER } from 'tokenlib/kit'
-import { toFirstPlace } from 'tokenlib/kit'
-import type { LimitedOpening, NewSession, OpenedSession, SessionLimit, SessionStore } from 'tokenlib/kit'
-import { MAX_ENDED_AT_ONCE } from 'tokenlib/kit'
+import {
+  FOREVER,
+  type LimitedOpening,
+  MAX_ENDED_AT_ONCE,
+  type NewSession,
+  type OpenedSession,
+  type SessionLimit,
+  type SessionStore,
+  toFirstPlace,
+} from 'tokenlib/kit'
 import { entry, readFrom } from './feed-contract.js'
 import {
   firstToken,

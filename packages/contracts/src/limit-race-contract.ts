@@ -1,6 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { FOREVER } from 'tokenlib/kit'
-import type { SessionStore } from 'tokenlib/kit'
+import { FOREVER, type SessionStore } from 'tokenlib/kit'
 import { readFrom } from './feed-contract.js'
 import { endOldest, ENDED, open, openInTurn, openLimited, refuse, sidsOf } from './limit-contract.js'
 import { LIST, rotateFirst, session, type StoreTests, testSessions } from './store-fixture.js'

@@ -1,7 +1,5 @@
 import { deepEqual, rejects } from 'node:assert/strict'
-import { toTimedId } from 'tokenlib/kit'
-import { FOREVER } from 'tokenlib/kit'
-import type { OpenedSession, SessionStore } from 'tokenlib/kit'
+import { FOREVER, type OpenedSession, type SessionStore, toTimedId } from 'tokenlib/kit'
 import { entry } from './feed-contract.js'
 import {
   LIST,

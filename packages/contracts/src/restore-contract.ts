@@ -1,8 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { FOREVER, type Revocation } from 'tokenlib/kit'
+import { FOREVER, type LostData, type Revocation } from 'tokenlib/kit'
 import type { RevocationStore } from 'tokenlib'
-import type { LostData } from 'tokenlib/kit'
 import { entry } from './feed-contract.js'
 import { HOUR, rotateFirst, session, type StoreTests } from './store-fixture.js'
 

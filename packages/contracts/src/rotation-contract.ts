@@ -1,7 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict'
-import { FOREVER } from 'tokenlib/kit'
-import { type PresentedToken, toCoarseMs } from 'tokenlib/kit'
-import type { SessionStore } from 'tokenlib/kit'
+import { FOREVER, type PresentedToken, type SessionStore, toCoarseMs } from 'tokenlib/kit'
 import { entry, readFrom } from './feed-contract.js'
 import {
   childOf,

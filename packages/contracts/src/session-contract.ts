@@ -1,7 +1,5 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { readTimedId } from 'tokenlib/kit'
-import { FOREVER } from 'tokenlib/kit'
-import { ROOT, toFirstPlace } from 'tokenlib/kit'
+import { FOREVER, readTimedId, ROOT, toFirstPlace } from 'tokenlib/kit'
 import { entry, readAll } from './feed-contract.js'
 import {
   childOf,

@@ -1,10 +1,11 @@
-import type { JsonClaims } from 'tokenlib'
-import type { AnyClaims } from 'tokenlib'
-import type { TokenManager } from 'tokenlib'
-import type { SessionRoutesOptions } from 'tokenlib/kit'
-import { createMemoryStore } from 'tokenlib/kit'
+import type { AnyClaims, JsonClaims, TokenManager } from 'tokenlib'
+import {
+  createMemoryStore,
+  createTestTokens,
+  type FrozenClock,
+  type SessionRoutesOptions,
+} from 'tokenlib/kit'
 import type { SessionBrowser } from './session-browser.js'
-import { createTestTokens, type FrozenClock } from 'tokenlib/kit'
 
 /** What an application under the contract is to serve: `mount(createSessionRoutes(tokens, options))`. */
 export interface SessionRoutesSetup {

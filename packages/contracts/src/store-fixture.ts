@@ -1,11 +1,22 @@
-import { createId, readTimedId, systemRandom } from 'tokenlib/kit'
-import type { RevocationStore } from 'tokenlib'
-import type { ListOptions, NewSession, OpenedSession, SessionStore, StoredSession } from 'tokenlib/kit'
-import { type PresentedToken, ROOT, type Rotation, type RotationOptions } from 'tokenlib/kit'
-import { type Clock } from 'tokenlib'
-import { systemClock } from 'tokenlib/kit'
+import {
+  createId,
+  FOREVER,
+  type ListOptions,
+  type NewSession,
+  type OpenedSession,
+  type PresentedToken,
+  readTimedId,
+  type Revocation,
+  ROOT,
+  type Rotation,
+  type RotationOptions,
+  type SessionStore,
+  type StoredSession,
+  systemClock,
+  systemRandom,
+} from 'tokenlib/kit'
+import type { Clock, RevocationStore } from 'tokenlib'
 import { ok } from 'node:assert/strict'
-import { FOREVER, type Revocation } from 'tokenlib/kit'
 
 /** A kind of store, as the contract needs to know it; `place` names the data of one test, and is a fresh one for each. */
 export interface StoreUnderTest {

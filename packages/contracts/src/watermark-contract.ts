@@ -1,6 +1,11 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from 'tokenlib/kit'
-import type { OpenedSession, SessionStore } from 'tokenlib/kit'
+import {
+  FOREVER,
+  MAX_SESSION_LEAD_MS,
+  MAX_WATERMARK_LEAD_MS,
+  type OpenedSession,
+  type SessionStore,
+} from 'tokenlib/kit'
 import { entry, readAll, readFrom } from './feed-contract.js'
 import {
   childOf,

@@ -79,9 +79,9 @@ export type {
   WebCryptoKey,
 } from './tokens/jose.js'
 export type { SignContext, SignFunction } from './tokens/external-signer.js'
-export type { JwkSet } from './tokens/jwks.js'
+export type { JwkSet } from './tokens/key-ring.js'
 export type { OwnKey } from './tokens/own-key.js'
-export { type DecodedToken, decodeWithoutVerifying, type UnverifiedClaims } from './tokens/decode.js'
+export { type DecodedToken, decodeWithoutVerifying, type UnverifiedClaims } from './tokens/compact.js'
 export {
   type ChoosableManager,
   chooseManager,

@@ -27,7 +27,7 @@ export { type ManagerInspection, readInspection } from './inspection.js'
 export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
 export { createObservers } from './observer.js'
 export { assertOptions, type OptionNames, unknownName } from './options.js'
-export { isPromise, settleQuietly, withDeadline, withFairDeadline } from './promises.js'
+export { isPromise, settleQuietly, withDeadline } from './promises.js'
 export {
   type Answering,
   callDependency,
@@ -161,7 +161,7 @@ export { isBusy, isNetworkFileSystem } from './stores/sqlite/database.js'
 export { SCHEMA_VERSION, toTables as toSqliteTables } from './stores/sqlite/schema.js'
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
-export { ALGORITHMS, type BoundKey } from './tokens/algorithms.js'
+export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
   type CompactJws,
@@ -175,7 +175,6 @@ export {
 export { createId, readTimedId, readTokenStart, systemRandom, toTimedId } from './tokens/ids.js'
 export { isJwk } from './tokens/jose.js'
 export { assertJwkUse, deriveKid, MAX_KID_LENGTH, parseJwkText, toKid } from './tokens/jwk.js'
-export { isHmac } from './tokens/key-ring.js'
 export {
   type ClaimRules,
   invalidClaim,

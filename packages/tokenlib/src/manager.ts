@@ -12,7 +12,7 @@ import {
   type TokenListener,
 } from './events.js'
 import { createObservers, type TokenObserver } from './observer.js'
-import { type JwkSet, toJwkSet } from './tokens/jwks.js'
+import { type JwkSet, toJwkSet } from './tokens/key-ring.js'
 import type { OwnKey } from './tokens/own-key.js'
 import { assertOptions } from './options.js'
 import { settleQuietly } from './promises.js'

@@ -18,36 +18,16 @@ export function settleQuietly<Value>(promise: Promise<Value>): Promise<Value> {
   return promise
 }
 
-/** What a promise brings in time; otherwise rejects with `createReason()`. What comes later is dropped. */
-export function withDeadline<Value>(
-  answer: PromiseLike<Value>,
-  timeoutMs: number,
-  createReason: () => Error,
-): Promise<Value> {
-  // Whichever comes first is final: a promise settles once.
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(createReason()), timeoutMs)
-    const end = (settle: () => void): void => {
-      clearTimeout(timer)
-      settle()
-    }
-    Promise.resolve(answer).then(
-      (value) => end(() => resolve(value)),
-      (error: unknown) => end(() => reject(error)),
-    )
-  })
-}
-
 // A timer that fires later than this was held up: the process was busy or suspended.
 const LATE_MS = 50
 
 /**
- * Like `withDeadline`, but time in which the process was blocked does not count.
+ * Settles like `answer`, or rejects with `createReason()` after `timeoutMs`. A later answer is dropped.
  *
- * After a pause, timers fire before anything is read from the network. Without this, an answer that is already there would
- * be given up, and so would a request that was never sent.
+ * Time in which the process was blocked does not count: after a pause, timers fire before the network is read, so an answer
+ * that has already arrived would be given up, and so would a request that was never sent.
  */
-export function withFairDeadline<Value>(
+export function withDeadline<Value>(
   answer: PromiseLike<Value>,
   timeoutMs: number,
   createReason: () => Error,

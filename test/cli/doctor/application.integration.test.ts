@@ -21,7 +21,7 @@ const PRODUCTION = { NODE_ENV: 'production' }
 // An application as it is installed: its own folder, with the built package and the drivers in node_modules.
 let folder = ''
 beforeAll(() => {
-  if (!existsSync(MAIN)) throw new Error('dist/cli/main.js does not exist: npm run build')
+  if (!existsSync(MAIN)) throw new Error('packages/cli/dist/main.js does not exist: npm run build')
   folder = newFolder()
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(ROOT, join(folder, 'node_modules/tokenlib'))

@@ -3,7 +3,7 @@ import type { StoreMistakes } from './scripted-store.js'
 
 /** A change of the sources. */
 export interface SourceChange {
-  /** Below `src/stores`. */
+  /** Below `packages/tokenlib/src/stores`. */
   readonly file: string
   /** Must be there exactly once. */
   readonly from: string

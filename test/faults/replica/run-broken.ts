@@ -38,9 +38,9 @@ export function createPlugin(changes: readonly SourceChange[]): Plugin {
   return {
     name: 'broken-replica',
     setup(build) {
-      build.onLoad({ filter: /src\/stores\/replica.*\.ts$/ }, ({ path }) => ({
+      build.onLoad({ filter: /tokenlib\/src\/stores\/replica.*\.ts$/ }, ({ path }) => ({
         contents: changes
-          .filter(({ file }) => path.endsWith(`src/stores/${file}`))
+          .filter(({ file }) => path.endsWith(`tokenlib/src/stores/${file}`))
           .reduce(applyChange, readFileSync(path, 'utf8')),
         loader: 'ts',
       }))
@@ -50,7 +50,9 @@ export function createPlugin(changes: readonly SourceChange[]): Plugin {
 
 function applyChange(source: string, { file, from, to }: SourceChange): string {
   if (source.split(from).length !== 2) {
-    throw new Error(`src/stores/${file} must have this exactly once, for a broken replica: ${from}`)
+    throw new Error(
+      `packages/tokenlib/src/stores/${file} must have this exactly once, for a broken replica: ${from}`,
+    )
   }
   return source.replace(from, () => to)
 }

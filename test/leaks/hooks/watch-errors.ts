@@ -1,11 +1,11 @@
 // First of all, before the library is loaded.
 import { seeErrors } from './trap-errors.js'
 import { inspect } from 'node:util'
+import { PACKAGES } from '../../helpers/library-files.js'
 import { current } from '../current-record.js'
 import type { LeakRecord } from '../leak-record.js'
 import { textsOfError } from '../shown-texts.js'
 import type { ShownText } from '../shown-windows.js'
-import { SOURCE } from '../source-text.js'
 
 /** Sees every error that the library makes: those of its own classes, and plain ones. */
 export function watchErrors(): void {
@@ -33,5 +33,5 @@ function readFacts(error: Error): string {
 // Tests make errors too, and may write into them what they like.
 function readOwn(error: Error): readonly ShownText[] {
   const [, first = ''] = /^ +at (.*)$/m.exec(error.stack ?? '') ?? []
-  return first.includes(SOURCE) ? textsOfError(error) : []
+  return first.includes(PACKAGES) ? textsOfError(error) : []
 }

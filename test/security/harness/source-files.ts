@@ -1,7 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseAst } from 'vite'
+import { readLibraryFiles } from '../../helpers/library-files.js'
 
 /** A part of a program, as ESTree has it. */
 export interface SyntaxNode {
@@ -18,16 +16,9 @@ export interface SourceFile {
   readonly nodes: readonly SyntaxNode[]
 }
 
-const SOURCE = fileURLToPath(new URL('../../../src', import.meta.url))
-
 /** Every file of the library. */
 export function readSourceFiles(): readonly SourceFile[] {
-  return readdirSync(SOURCE, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => {
-      const text = readFileSync(join(SOURCE, path), 'utf8')
-      return { path, text, nodes: readNodes(text) }
-    })
+  return readLibraryFiles().map(({ path, text }) => ({ path, text, nodes: readNodes(text) }))
 }
 
 /** Every node of a TypeScript text. */

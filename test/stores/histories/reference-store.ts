@@ -74,7 +74,8 @@ export function createReferenceStore(now: Clock, rule = decideRotation): History
         }
         const concerned = [...rows.values()].filter(({ user }) => kind === 'all' || user === id)
         taken = Math.max(taken, notBefore, ...concerned.map(({ startedAt }) => startedAt))
-        watermarks.set(id, taken)
+        // A watermark never falls, also not when the clock was set back.
+        watermarks.set(id, Math.max(taken, watermarks.get(id) ?? 0))
         for (const { sid } of concerned) rows.delete(sid)
       }
       return { position: '', now: taken }

@@ -1,5 +1,4 @@
-import { withDeadline } from 'tokenlib/kit'
-import type { ManagerInspection } from 'tokenlib/kit'
+import { type ManagerInspection, withDeadline } from 'tokenlib/kit'
 import { type Check, createFinding, type Finding, ok } from './findings.js'
 import { toDurationText, toListText } from './texts.js'
 

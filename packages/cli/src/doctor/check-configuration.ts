@@ -1,6 +1,5 @@
-import { toGraceMs } from 'tokenlib/kit'
+import { parseDuration, toGraceMs } from 'tokenlib/kit'
 import { type Duration } from 'tokenlib'
-import { parseDuration } from 'tokenlib/kit'
 import { COOKIE_CHECKS } from './check-cookies.js'
 import { type Check, createFinding, type Finding, ok, runChecks } from './findings.js'
 import type { ConfigurationFacts } from './read-configuration.js'

@@ -1,5 +1,4 @@
-import { readOrigin } from 'tokenlib/kit'
-import { parseDuration } from 'tokenlib/kit'
+import { parseDuration, readOrigin } from 'tokenlib/kit'
 import type { CommandCall } from '../command.js'
 import { parseTimeout, readOpenOptions, readStoreUrl } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'

@@ -1,9 +1,12 @@
-import type { StoreOrigin } from 'tokenlib/kit'
-import { createSend, type RedisClient } from 'tokenlib/kit'
-import type { PostgresClient } from 'tokenlib/kit'
-import { toTables } from 'tokenlib/kit'
-import type { SqliteStatement } from 'tokenlib/kit'
-import type { SqliteDatabase } from 'tokenlib/kit'
+import {
+  createSend,
+  type PostgresClient,
+  type RedisClient,
+  type SqliteDatabase,
+  type SqliteStatement,
+  type StoreOrigin,
+  toTables,
+} from 'tokenlib/kit'
 import { inTime } from '../driver.js'
 import type { OpenedStore } from '../opened-store.js'
 import { type Endpoint, toPlace } from './endpoint.js'

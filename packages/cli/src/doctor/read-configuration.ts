@@ -1,15 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { isConfigurationError } from 'tokenlib'
-import type { Algorithm } from 'tokenlib'
-import { isHmac } from 'tokenlib/kit'
-import { importSecret } from 'tokenlib/kit'
-import { parseJwkText } from 'tokenlib/kit'
-import { TokenConfig } from 'tokenlib'
-import { CONFIG_NAMES, isConfigName } from 'tokenlib/kit'
-import type { TokenConfigFields } from 'tokenlib'
-import type { ManagerInspection } from 'tokenlib/kit'
-import { TokenManager } from 'tokenlib'
-import { unknownName } from 'tokenlib/kit'
+import {
+  type Algorithm,
+  isConfigurationError,
+  TokenConfig,
+  type TokenConfigFields,
+  TokenManager,
+} from 'tokenlib'
+import {
+  CONFIG_NAMES,
+  importSecret,
+  isConfigName,
+  isHmac,
+  type ManagerInspection,
+  parseJwkText,
+  unknownName,
+} from 'tokenlib/kit'
 
 /** An environment, as `process.env` has it. */
 export type Environment = Readonly<Record<string, string | undefined>>

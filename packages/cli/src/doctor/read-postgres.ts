@@ -1,8 +1,13 @@
 import { isConfigurationError } from 'tokenlib'
-import { type Database, toDatabase } from 'tokenlib/kit'
-import { toChannel } from 'tokenlib/kit'
-import { createRevocationStatements } from 'tokenlib/kit'
-import { assertUsable, leadSql, type Tables } from 'tokenlib/kit'
+import {
+  assertUsable,
+  createRevocationStatements,
+  type Database,
+  leadSql,
+  type Tables,
+  toChannel,
+  toDatabase,
+} from 'tokenlib/kit'
 import { CommandError } from '../exit.js'
 import type { PostgresProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'

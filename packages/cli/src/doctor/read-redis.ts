@@ -1,10 +1,18 @@
 import { CommandError } from '../exit.js'
 import type { RedisProbe } from '../opened-store.js'
-import { assertKnownLayout, createLossReporter } from 'tokenlib/kit'
-import { checkServer, createScript, createSend, type Reply, runScript } from 'tokenlib/kit'
-import { HEAD } from 'tokenlib/kit'
-import { createNamespace } from 'tokenlib/kit'
-import { LAYOUT_VERSION, READ } from 'tokenlib/kit'
+import {
+  assertKnownLayout,
+  checkServer,
+  createLossReporter,
+  createNamespace,
+  createScript,
+  createSend,
+  HEAD,
+  LAYOUT_VERSION,
+  READ,
+  type Reply,
+  runScript,
+} from 'tokenlib/kit'
 import { isConfigurationError } from 'tokenlib'
 import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'

@@ -1,6 +1,4 @@
-import { assertOptions } from 'tokenlib/kit'
-import { assertIdentity } from 'tokenlib/kit'
-import { callHook } from 'tokenlib/kit'
+import { assertIdentity, assertOptions, callHook } from 'tokenlib/kit'
 import { type Form, parseForm, readParameter } from './form.js'
 import { invalidRequest, OAuthError } from './oauth-error.js'
 

@@ -1,5 +1,4 @@
-import { isUrlEncoded } from 'tokenlib/kit'
-import { readBodyText } from 'tokenlib/kit'
+import { isUrlEncoded, readBodyText } from 'tokenlib/kit'
 import { invalidRequest } from './oauth-error.js'
 
 // Far more than a token and the credentials of a client need.

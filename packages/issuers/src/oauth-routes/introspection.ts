@@ -1,9 +1,5 @@
-import type { StandardClaims } from 'tokenlib'
-import { isTokenError } from 'tokenlib'
-import { toErrorResponse } from 'tokenlib'
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { TokenConfig } from 'tokenlib'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
+import { isTokenError, type StandardClaims, toErrorResponse, type TokenConfig } from 'tokenlib'
+import { assertOptions, type MountableRoutes, type OptionNames } from 'tokenlib/kit'
 import {
   assertEndpointOptions,
   createTokenEndpoint,

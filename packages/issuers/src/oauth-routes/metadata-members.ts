@@ -1,6 +1,4 @@
-import { isNonEmptyString } from 'tokenlib/kit'
-import { isEndpointUrl, isIdentifierUrl } from 'tokenlib/kit'
-import { assertOptions } from 'tokenlib/kit'
+import { assertOptions, isEndpointUrl, isIdentifierUrl, isNonEmptyString } from 'tokenlib/kit'
 
 /** What an authorization server publishes of itself (RFC 8414 §2), beside `issuer`. */
 export interface ServerMetadata {

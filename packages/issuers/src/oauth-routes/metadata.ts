@@ -1,10 +1,11 @@
-import { ConfigurationError, isConfigurationError } from 'tokenlib'
-import { isIdentifierUrl } from 'tokenlib/kit'
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { TokenConfig } from 'tokenlib'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import { type Duration } from 'tokenlib'
-import { parseDuration } from 'tokenlib/kit'
+import { ConfigurationError, type Duration, isConfigurationError, type TokenConfig } from 'tokenlib'
+import {
+  assertOptions,
+  isIdentifierUrl,
+  type MountableRoutes,
+  type OptionNames,
+  parseDuration,
+} from 'tokenlib/kit'
 import {
   assertResource,
   assertServer,

@@ -1,10 +1,5 @@
-import type { TokenPayload } from 'tokenlib'
-import { ConfigurationError } from 'tokenlib'
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { TokenManager } from 'tokenlib'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import type { RevokeOptions } from 'tokenlib'
-import { callHook } from 'tokenlib/kit'
+import { ConfigurationError, type RevokeOptions, type TokenManager, type TokenPayload } from 'tokenlib'
+import { assertOptions, callHook, type MountableRoutes, type OptionNames } from 'tokenlib/kit'
 import { OAuthError } from './oauth-error.js'
 import {
   assertEndpointOptions,

@@ -1,12 +1,14 @@
-import { isTokenError } from 'tokenlib'
-import { toFetchErrorResponse } from 'tokenlib/kit'
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { TokenConfig } from 'tokenlib'
-import { type Dependency } from 'tokenlib'
-import { type Answering, callDependency } from 'tokenlib/kit'
-import { assertIdentity } from 'tokenlib/kit'
-import { callHook, toHookError } from 'tokenlib/kit'
-import { assertPath } from 'tokenlib/kit'
+import { type Dependency, isTokenError, type TokenConfig } from 'tokenlib'
+import {
+  type Answering,
+  assertIdentity,
+  assertPath,
+  callDependency,
+  callHook,
+  type MountableRoutes,
+  toFetchErrorResponse,
+  toHookError,
+} from 'tokenlib/kit'
 import { parseForm, readParameter } from './form.js'
 import { invalidRequest, OAuthError } from './oauth-error.js'
 

@@ -1,8 +1,5 @@
-import type { MountableRoutes } from 'tokenlib/kit'
-import { isJsonObject } from 'tokenlib/kit'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
+import { assertOptions, callHook, isJsonObject, type MountableRoutes, type OptionNames } from 'tokenlib/kit'
 import type { Duration } from 'tokenlib'
-import { callHook } from 'tokenlib/kit'
 import { BACKCHANNEL_LOGOUT } from './event-types.js'
 import { JWT_LIMITS, parseFormField } from './read-body.js'
 import {

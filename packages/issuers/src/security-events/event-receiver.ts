@@ -1,12 +1,15 @@
-import { isTokenError } from 'tokenlib'
-import type { MountableRoutes } from 'tokenlib/kit'
-import { isJsonObject } from 'tokenlib/kit'
-import { type Dependency } from 'tokenlib'
-import { type Answering, callDependency } from 'tokenlib/kit'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import type { Duration } from 'tokenlib'
-import { assertIdentity } from 'tokenlib/kit'
-import { callHook, toHookError } from 'tokenlib/kit'
+import { type Dependency, type Duration, isTokenError } from 'tokenlib'
+import {
+  type Answering,
+  assertIdentity,
+  assertOptions,
+  callDependency,
+  callHook,
+  isJsonObject,
+  type MountableRoutes,
+  type OptionNames,
+  toHookError,
+} from 'tokenlib/kit'
 import { type EventEffect, readEffect } from './event-types.js'
 import { JWT_LIMITS, parseText } from './read-body.js'
 import {

@@ -1,9 +1,5 @@
-import type { MountableRoutes } from 'tokenlib/kit'
-import { assertOptions, type OptionNames } from 'tokenlib/kit'
-import type { IssuedJwt } from 'tokenlib'
-import { readBearer } from 'tokenlib/kit'
-import type { Duration } from 'tokenlib'
-import { callHook } from 'tokenlib/kit'
+import { assertOptions, callHook, type MountableRoutes, type OptionNames, readBearer } from 'tokenlib/kit'
+import type { Duration, IssuedJwt } from 'tokenlib'
 import { claimJwt } from './claim-jwt.js'
 import { JWT_LIMITS, parseJsonBody } from './read-body.js'
 import {

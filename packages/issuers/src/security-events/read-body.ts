@@ -1,5 +1,4 @@
-import { hasNestedDuplicates, readJsonObject } from 'tokenlib/kit'
-import { readBodyText } from 'tokenlib/kit'
+import { hasNestedDuplicates, readBodyText, readJsonObject } from 'tokenlib/kit'
 import { RefusedEvent } from './receiver.js'
 
 // Far more than a signed event needs. Access tokens come in headers and are shorter: their limit is another.

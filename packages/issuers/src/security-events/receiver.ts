@@ -1,9 +1,5 @@
-import { ConfigurationError, isTokenError } from 'tokenlib'
-import type { MountableRoutes } from 'tokenlib/kit'
-import type { TokenManager } from 'tokenlib'
-import { type Duration } from 'tokenlib'
-import { parseDuration } from 'tokenlib/kit'
-import { assertPath } from 'tokenlib/kit'
+import { ConfigurationError, type Duration, isTokenError, type TokenManager } from 'tokenlib'
+import { assertPath, type MountableRoutes, parseDuration } from 'tokenlib/kit'
 
 /** What receivers use of a manager. */
 export type ReceiverTokens = Pick<

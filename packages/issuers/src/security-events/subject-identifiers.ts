@@ -1,5 +1,4 @@
-import { isJsonObject } from 'tokenlib/kit'
-import { callHook } from 'tokenlib/kit'
+import { callHook, isJsonObject } from 'tokenlib/kit'
 import { RefusedEvent } from './receiver.js'
 
 /** A subject identifier (RFC 9493 §3) as it was sent: an object with a `format` and what that format needs. */

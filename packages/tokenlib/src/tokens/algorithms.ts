@@ -1,7 +1,7 @@
-import { constants, createHmac, type KeyObject, sign, verify } from 'node:crypto'
+import { constants, createHmac, createSign, createVerify, type KeyObject, sign, verify } from 'node:crypto'
 import { isEqualConstantTime, readBase64url, toBase64url } from '../encoding.js'
 import type { Algorithm, NodeKey } from './jose.js'
-import { signWithOptions, verifyWithOptions } from './option-signatures.js'
+import { IS_WORKERD } from '../runtime.js'
 
 /** How an algorithm signs, and which keys it takes. */
 export type AlgorithmSpec =
@@ -52,6 +52,11 @@ function ecdsa(hash: string, curve: string, size: number, order: bigint): Algori
 // A number as big-endian bytes.
 function toInteger(value: bigint, size: number): Buffer {
   return Buffer.from(value.toString(16).padStart(2 * size, '0'), 'hex')
+}
+
+/** Whether an algorithm signs with a secret. */
+export function isHmac(algorithm: Algorithm): boolean {
+  return ALGORITHMS[algorithm].family === 'hmac'
 }
 
 /** A key bound to the one algorithm it may be used with (RFC 8725 §3.1). */
@@ -169,4 +174,48 @@ export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
   signature.set(toInteger(spec.order - s, spec.size), spec.size)
   return signature
+}
+
+type SignatureOptions = typeof PSS | typeof P1363
+
+// Cloudflare's workerd takes no KeyObject beside options. Its `sign` and `verify` take PEM text, but ignore `padding`: a
+// PKCS #1 v1.5 signature would pass for RSA-PSS. Those of `createSign` and `createVerify` are right.
+
+/** Makes a signature that needs options beside the key. */
+export function signWithOptions(
+  hash: string,
+  input: Buffer,
+  key: KeyObject,
+  options: SignatureOptions,
+  isWorkerd: boolean = IS_WORKERD,
+): Buffer {
+  if (!isWorkerd) return sign(hash, input, { key, ...options })
+  return createSign(hash)
+    .update(input)
+    .sign({ key: toPem(key), ...options })
+}
+
+/** Whether a signature that needs options beside the key is valid. */
+export function verifyWithOptions(
+  hash: string,
+  input: Buffer,
+  key: KeyObject,
+  options: SignatureOptions,
+  signature: Buffer,
+  isWorkerd: boolean = IS_WORKERD,
+): boolean {
+  if (!isWorkerd) return verify(hash, input, { key, ...options }, signature)
+  return createVerify(hash)
+    .update(input)
+    .verify({ key: toPem(key), ...options }, signature)
+}
+
+const pemByKey = new WeakMap<KeyObject, string>()
+
+function toPem(key: KeyObject): string {
+  const known = pemByKey.get(key)
+  if (known !== undefined) return known
+  const pem = key.export({ format: 'pem', type: key.type === 'private' ? 'pkcs8' : 'spki' }).toString()
+  pemByKey.set(key, pem)
+  return pem
 }

@@ -1,9 +1,15 @@
 import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import { ALGORITHMS, type BoundKey, createSignature, isSignature } from './algorithms.js'
+import { type BoundKey, createSignature, isHmac, isSignature } from './algorithms.js'
 import type { SigningKey } from './external-signer.js'
-import { type Algorithm, isJwk, type KeyMaterial, type SecretMaterial } from './jose.js'
-import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
+import { type Algorithm, isJwk, type Jwk, type KeyMaterial, type SecretMaterial } from './jose.js'
+import {
+  importPrivateKey,
+  importPublicKey,
+  readKeyMismatch,
+  readModulus,
+  readPublicPart,
+} from './asymmetric.js'
 import { assertJwkUse, deriveKid, parseJwkText, toKid } from './jwk.js'
 import { importSecret } from './secret.js'
 
@@ -75,11 +81,6 @@ function createFixedRing(
 /** A key with its ids. */
 export function bindKey(algorithm: Algorithm, key: KeyObject, kid: string): BoundKey {
   return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])] }
-}
-
-/** Whether an algorithm signs with a secret. */
-export function isHmac(algorithm: Algorithm): boolean {
-  return ALGORITHMS[algorithm].family === 'hmac'
 }
 
 function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
@@ -193,4 +194,45 @@ function assertDistinctKids(keys: readonly BoundKey[]): void {
       throw new ConfigurationError('Two different keys have the same "kid"')
     }
   }
+}
+
+/** A JWK Set (RFC 7517 §5). */
+export interface JwkSet {
+  readonly keys: readonly Jwk[]
+}
+
+/** The public parts of every key that is trusted at `now`, those that sign later included; `ConfigurationError` for secrets. */
+export function toJwkSet(ring: KeyRing, now: number): JwkSet {
+  const trusted = ring.verifying.filter((key) => ring.isTrusted(key, now))
+  if (trusted.some(({ algorithm }) => isHmac(algorithm))) {
+    throw new ConfigurationError(
+      'A secret has no public part: whoever knows it can sign tokens. jwks() needs keys of a public-key algorithm',
+    )
+  }
+  if (ring.verifying.length === 0) throw new ConfigurationError(ring.explainMissingKey(now))
+  return { keys: trusted.map(toPublicJwk) }
+}
+
+function toPublicJwk({ algorithm, kid, key }: BoundKey): Jwk {
+  const members = readMembers(key as KeyObject)
+  // By name: whatever else the runtime exports is not published.
+  const published = PUBLIC_MEMBERS.filter((name) => members[name] !== undefined)
+  return {
+    kty: members['kty'] as string,
+    kid,
+    alg: algorithm,
+    use: 'sig',
+    ...Object.fromEntries(published.map((name) => [name, members[name]])),
+  }
+}
+
+const PUBLIC_MEMBERS = ['crv', 'x', 'y', 'n', 'e']
+
+function readMembers(key: KeyObject): Readonly<Record<string, unknown>> {
+  if (key.asymmetricKeyType !== 'rsa-pss') return { ...key.export({ format: 'jwk' }) }
+  // Node cannot export an RSA-PSS key. RFC 7517 has no type of its own for one: `alg` says what it is for.
+  const { publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  const hex = publicExponent.toString(16)
+  const e = Buffer.from(hex.padStart(hex.length + (hex.length % 2), '0'), 'hex')
+  return { kty: 'RSA', n: readModulus(key).toString('base64url'), e: e.toString('base64url') }
 }

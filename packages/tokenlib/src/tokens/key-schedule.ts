@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors.js'
-import type { BoundKey } from './algorithms.js'
-import { isHmac, type KeyRing } from './key-ring.js'
+import { type BoundKey, isHmac } from './algorithms.js'
+import type { KeyRing } from './key-ring.js'
 import { type ImportRules, importOwnKey, type OwnKey, type ScheduledKey } from './own-key.js'
 
 /** What a list of keys is checked by. */

@@ -1,14 +1,19 @@
 import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { ALGORITHMS, type BoundKey } from './algorithms.js'
+import { ALGORITHMS, type BoundKey, isHmac } from './algorithms.js'
 import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
 import { createExternalSigner, type SigningKey, type SignFunction } from './external-signer.js'
 import type { Algorithm, KeyMaterial, SecretMaterial, WebCryptoKey } from './jose.js'
 import { assertJwkUse, MAX_KID_LENGTH, parseJwkText, toKid } from './jwk.js'
-import { bindKey, isHmac, isKeyPair } from './key-ring.js'
+import { bindKey, isKeyPair } from './key-ring.js'
 import { importSecret } from './secret.js'
-import { assertWebCryptoKey, createWebCryptoSigner, fromWebCryptoKey, isWebCryptoKey } from './web-crypto.js'
+import {
+  assertWebCryptoKey,
+  createWebCryptoSigner,
+  fromWebCryptoKey,
+  isWebCryptoKey,
+} from './external-signer.js'
 
 /** One key of the option `keys`: a `secret`, a `privateKey`, a `publicKey` that only verifies, or a `publicKey` with `sign`. */
 export interface OwnKey {
