@@ -173,6 +173,31 @@ describe('several issuers', () => {
   })
 })
 
+test('a source has the name and the prefix of its issuer', () => {
+  const issuer = A.trust({ subjectPrefix: 'a:' })
+  const changes: readonly object[] = [{ issuer: null }, { issuer: B.issuer }, { subjectPrefix: '' }]
+  for (const change of changes) {
+    const other: TrustedIssuer = {
+      ...issuer,
+      connect: (manager) => ({ ...issuer.connect(manager), ...change }),
+    }
+    expect(() => new TokenManager({ config, issuers: [other] })).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID', message: expect.stringContaining(A.issuer) }),
+    )
+  }
+})
+
+test('one value serves several managers, and each loads its keys itself', async () => {
+  let calls = 0
+  const fetch = async () => {
+    calls++
+    return Response.json({ keys: [A.jwk] })
+  }
+  const issuers = [A.trust({ keys: { jwksUri: 'https://1.1.1.1/keys', fetch } })]
+  for (const _ of [1, 2]) await new TokenManager({ config, issuers }).ready()
+  expect(calls).toBe(2)
+})
+
 test('nothing is requested when a manager is built', () => {
   let calls = 0
   const fetch = () => {

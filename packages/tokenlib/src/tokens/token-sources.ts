@@ -91,9 +91,17 @@ function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], contex
     if (own.names.includes(issuer)) {
       throw new ConfigurationError(`Issuer ${issuer} is also the issuer of this manager's own tokens`)
     }
-    issuers.set(issuer, trusted.connect(context))
+    issuers.set(issuer, connect(trusted, context))
   }
   return issuers
+}
+
+// What is checked about an issuer, by its name and its prefix, is true of its source.
+function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
+  const source = trusted.connect(context)
+  const { issuer, subjectPrefix = '' } = trusted
+  if (source.issuer === issuer && source.subjectPrefix === subjectPrefix) return source
+  throw new ConfigurationError(`Issuer ${issuer}: connect() must return its issuer and its subjectPrefix`)
 }
 
 function assertTrusted(field: string, given: Partial<TrustedIssuer> | null): void {
