@@ -9,7 +9,7 @@ import { ALGORITHMS, assertOptions, isHmac, isNonEmptyString, type OptionNames }
 import { assertMapping, type ClaimMapping, isTextOrList } from './profile.js'
 
 /**
- * An application that this one replaces: the access tokens that it has issued stay good until they expire.
+ * An application that this one replaces: the access tokens that it has issued stay valid until they expire.
  *
  * Its keys must be others than those of new tokens, so that neither kind of token can pass for the other.
  */
@@ -28,7 +28,7 @@ export interface LegacyIssuerOptions {
   readonly allowWeakSecret?: boolean | undefined
   /** The moment from which on none of its tokens is accepted: a `Date`, or ISO 8601 (`'2027-01-31'`, in UTC). */
   readonly acceptUntil: Date | string
-  /** How long its access tokens live. A token that was made for longer is none of them. */
+  /** How long its access tokens live. Longer-lived tokens are not treated as access tokens. */
   readonly maxTokenAge: Duration
   /**
    * Whether its keys sign nothing but access tokens. Needed for tokens without `iat`, unless `mapping.access` tells them
@@ -41,7 +41,7 @@ export interface LegacyIssuerOptions {
   readonly mapping?: ClaimMapping | undefined
   /** Claims that every token must have, beside the id of the user. */
   readonly requiredClaims?: readonly string[] | undefined
-  /** The clock difference tolerated in its tokens. Default: that of the configuration. */
+  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
 }
 
@@ -173,7 +173,7 @@ function isDayOfCalendar(day: string): boolean {
 // Longer than tokens of applications live; an acceptance of many years would be forgotten.
 const MAX_ACCEPTANCE_DAYS = 400
 
-/** Throws `ConfigurationError` if the acceptance ends in years. `now` is in epoch milliseconds, 0 where there is no time yet. */
+/** Throws `ConfigurationError` if the acceptance ends in years. `now` is in epoch milliseconds, 0 if the runtime has no time yet. */
 export function assertNearEnd({ issuer, acceptUntil }: LegacySettings, now: number): void {
   // Workers have no time while a module is loaded.
   if (now === 0 || acceptUntil * 1000 <= now + MAX_ACCEPTANCE_DAYS * 86_400_000) return

@@ -79,7 +79,7 @@ export interface ProfileRules {
   readonly freshFor: number | null
 }
 
-/** The claims that RFC 9068 §2.2 requires beside `iss`, `sub` and `aud`. */
+/** The claims that RFC 9068 §2.2 requires in addition to `iss`, `sub` and `aud`. */
 export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
 
 /**
@@ -125,7 +125,7 @@ export function toIssuerPayload(
   return toTokenPayload(draft, 'sub')
 }
 
-// What these mean in our tokens, they do not mean in those of others.
+// Claims with a meaning in our tokens that they do not have in the tokens of other issuers.
 const OWN_CLAIMS = new Set([
   'type',
   'fresh',
@@ -140,7 +140,7 @@ const OWN_CLAIMS = new Set([
   'aud',
 ])
 
-/** Claims of payloads that say nothing about what is in a token of an issuer, unless that uses this library. */
+/** Claims of a payload that are not read from a token, unless its issuer uses this library. */
 export const NOT_IN_OTHER_TOKENS: readonly string[] = [
   'type',
   'fresh',
@@ -164,8 +164,8 @@ export function setClaim(draft: Record<string, unknown>, name: string, value: un
 /**
  * Throws for a token that is not an access token: an issuer signs its ID, refresh and logout tokens with the same keys.
  *
- * Issuers that follow RFC 9068 say so in the header. Of the others, Cognito has `token_use`, and Keycloak a claim `typ`. An
- * ID token is known by what binds it to a log-in (OpenID Connect Core §2), and a logout or event token by its `events`.
+ * Issuers that follow RFC 9068 mark access tokens in the header. Cognito has `token_use`, and Keycloak a claim `typ`. An ID
+ * token has claims that bind it to a login (OpenID Connect Core §2), and a logout or event token has `events`.
  */
 function assertAccessToken(
   claims: Readonly<Record<string, unknown>>,
@@ -179,7 +179,7 @@ function assertAccessToken(
     declared !== undefined || Object.hasOwn(claims, 'token_use') || Object.hasOwn(claims, 'typ')
   const isOther =
     NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name)) ||
-    // Keycloak up to 24 puts the nonce of the log-in into access tokens too, and says that they are.
+    // Keycloak up to 24 puts the nonce of the login into access tokens too, and marks them as such.
     (Object.hasOwn(claims, 'nonce') && !isExplicit)
   if (isDeclared && !isOther && use === 'access' && (typ === undefined || typ === 'Bearer')) return
   throw new TokenDecodeError('Token is not an access token')

@@ -9,7 +9,7 @@ export interface ProviderOptions {
   readonly subjectPrefix?: string | undefined
   /** How long after `iat` a token is accepted at most. Default `24h`. */
   readonly maxTokenAge?: Duration | undefined
-  /** The clock difference tolerated in its tokens. Default: that of the configuration. */
+  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
   /** How long after `auth_time` a token counts as fresh. Left out, none does. */
   readonly freshFor?: Duration | undefined
@@ -70,7 +70,7 @@ export interface OktaOptions extends ProviderOptions {
   /** The audience of the authorization server: `api://default`. */
   readonly audience: string | readonly string[]
   /**
-   * The claim that names the user: `uid`, which never changes, or `sub`, the log-in name. Tokens of the client credentials
+   * The claim that names the user: `uid`, which never changes, or `sub`, the login name. Tokens of the client credentials
    * flow have no `uid`. Default `uid`.
    */
   readonly subject?: 'uid' | 'sub' | undefined
@@ -146,7 +146,7 @@ export function cognito(options: CognitoOptions): ConfiguredIssuer {
     algorithms: ['RS256'],
     mapping: {
       aud: 'client_id',
-      // The same in all tokens that one refresh token brought: one log-in.
+      // The same in all tokens that one refresh token brought: one login.
       sid: 'origin_jti',
       scopes: 'scope',
       access: { claim: 'token_use', value: 'access' },
@@ -201,7 +201,7 @@ export function keycloak(options: KeycloakOptions): ConfiguredIssuer {
   })
 }
 
-/** The access tokens of a custom authorization server of Okta; those of the organisation itself are for Okta alone. */
+/** The access tokens of a custom authorization server of Okta. Tokens of the organisation itself are for Okta alone. */
 export function okta(options: OktaOptions): ConfiguredIssuer {
   assertOptions('okta()', options, OKTA, MEANT_OPTIONS)
   const { domain, authorizationServer = 'default', audience, subject = 'uid' } = options

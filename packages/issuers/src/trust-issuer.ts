@@ -30,7 +30,7 @@ import {
   toIssuerPayload,
 } from './profile.js'
 
-/** An issuer whose tokens a manager accepts beside its own. */
+/** An issuer whose tokens a manager accepts. */
 export interface IssuerOptions {
   /** The exact text of `iss` in its tokens; a slash at the end counts. */
   readonly issuer: string
@@ -49,7 +49,7 @@ export interface IssuerOptions {
    * from more than one source; `''` says that all of them mean the same users.
    */
   readonly subjectPrefix?: string | undefined
-  /** Claims that every token must have, beside `exp`, `iat` and `sub`. */
+  /** Claims that every token must have, in addition to `exp`, `iat` and `sub`. */
   readonly requiredClaims?: readonly string[] | undefined
   /** How long after `iat` a token is accepted at most; revocations of users are kept as long. Default `24h`. */
   readonly maxTokenAge?: Duration | undefined
@@ -58,7 +58,7 @@ export interface IssuerOptions {
    * Default `400d`.
    */
   readonly sessionLifetime?: Duration | undefined
-  /** The clock difference tolerated in its tokens. Default: that of the configuration. */
+  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
   /** How long after `auth_time` a token counts as fresh. Left out, none does. */
   readonly freshFor?: Duration | undefined

@@ -6,10 +6,10 @@ import type { JwsHeader } from './jose.js'
 import type { ClaimRules, TokenPayload } from './payload.js'
 
 /**
- * Tokens that a manager trusts, and what it needs to know to check one: its own tokens, or those of one issuer.
+ * Tokens that a manager trusts, and what it needs to check them: its own tokens, or the tokens of one issuer.
  *
- * A source has no say in whether a signature holds, or a token is expired: the manager checks every token in the same way,
- * with the keys and the rules of its source.
+ * The manager itself checks signatures, dates, audience and revocation, in the same way for all sources, with the keys and
+ * the rules of the source.
  */
 export interface TokenSource {
   /** Names the source in policies and revocations; `null` for the manager's own tokens. */
@@ -25,8 +25,8 @@ export interface TokenSource {
   /** Whether its ECDSA signatures may come with the higher s. The manager then uses the spelling with the lower one. */
   readonly allowsHighS: boolean
   /**
-   * Whose revocations concern its tokens: the `issuer`, and `null` if it may revoke in the same store under the names that
-   * this library gives.
+   * Whose revocations apply to its tokens: the `issuer`, and `null`, which is us, if the issuer uses this library and may
+   * revoke in the same store.
    */
   readonly revokedBy: readonly (string | null)[]
   /** The payload of a token whose signature holds, or `TokenDecodeError`. Time and audience are checked afterwards. */
@@ -110,13 +110,13 @@ export interface IssuerSource extends TokenSource {
 }
 
 /**
- * An issuer whose tokens a manager accepts beside its own: what the option `issuers` takes. `@tokenlib/issuers` has functions
- * that make one.
+ * An issuer whose tokens a manager accepts in addition to its own: what the option `issuers` takes. The functions of
+ * `@tokenlib/issuers` return one.
  */
 export interface TrustedIssuer {
   /** The `iss` of its tokens, or a name for an issuer whose tokens have none. */
   readonly issuer: string
-  /** Stands before every `sub`; left out, nobody has decided whether its users are those of another source. */
+  /** Stands before every `sub`. Required as soon as a manager has several sources; `''` says that all mean the same users. */
   readonly subjectPrefix?: string | undefined
   /** Its source for one manager, or `ConfigurationError`. Called once by each manager; sends nothing. */
   connect(manager: SourceContext): IssuerSource
@@ -125,7 +125,7 @@ export interface TrustedIssuer {
 /** What a manager tells its issuers. */
 export interface SourceContext {
   readonly emit: TokenEmitter['emit']
-  /** The clock of the manager, in epoch milliseconds; 0 where there is no time yet, as in a Worker that starts. */
+  /** The clock of the manager, in epoch milliseconds; 0 if the runtime has no time yet, as in a Worker that starts. */
   readonly now: Clock
   /** The clock difference that the configuration tolerates, in seconds. */
   readonly leeway: number

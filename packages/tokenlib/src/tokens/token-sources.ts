@@ -19,7 +19,7 @@ export const OWN = 'own'
 /** Everything whose tokens a manager accepts. */
 export interface TokenSources {
   readonly own: TokenSource
-  /** Those beside the manager's own, by their names. */
+  /** All others, by name. */
   readonly issuers: Issuers
   /** Whose token a JWT says it is, or `TokenIssuerError`; nothing about it is verified. */
   find(jwt: UnverifiedJwt): TokenSource
@@ -96,7 +96,7 @@ function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], contex
   return issuers
 }
 
-// What is checked about an issuer, by its name and its prefix, is true of its source.
+// The checks of names and prefixes must hold for the source as well.
 function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
   const source = trusted.connect(context)
   const { issuer, subjectPrefix = '' } = trusted
@@ -107,8 +107,8 @@ function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
 function assertTrusted(field: string, given: Partial<TrustedIssuer> | null): void {
   if (typeof given?.connect === 'function' && isNonEmptyString(given.issuer)) return
   throw new ConfigurationError(
-    `${field} must be made by a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) or that of a ` +
-      'provider, such as keycloak({ … })',
+    `${field} must be made by a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) or a ` +
+      'provider such as keycloak({ … })',
   )
 }
 
@@ -121,7 +121,7 @@ function assertPrefixes(list: readonly TrustedIssuer[], hasOwnTokens: boolean): 
     const shorter = list.find((other) => isBeginning(other.subjectPrefix ?? '', prefix))
     if (shorter === undefined) continue
     throw new ConfigurationError(
-      `The subjectPrefix of issuer ${issuer} begins with that of issuer ${shorter.issuer}: two users may get the same sub`,
+      `The subjectPrefix of issuer ${issuer} begins with the prefix of issuer ${shorter.issuer}: two users may get the same sub`,
     )
   }
   if (list.length + (hasOwnTokens ? 1 : 0) < 2) return
@@ -186,7 +186,7 @@ function readUnverifiedHeader(encoded: string): Record<string, unknown> | null {
   return text === null ? null : readJsonObject(text)
 }
 
-/** A JWT of at most `maxLength` characters with its claims, or `TokenDecodeError` for what is no JWS. */
+/** A JWT of at most `maxLength` characters with its claims, or `TokenDecodeError` for any other text. */
 export function parseUnverifiedJwt(token: unknown, maxLength: number): UnverifiedJwt {
   const jws = parseCompact(token, maxLength)
   const text = readBase64urlText(jws.payload)
