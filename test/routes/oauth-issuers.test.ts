@@ -1,8 +1,12 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
-import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
+import {
+  createIntrospectionRoute,
+  createRevocationRoute,
+  type IssuerOptions,
+  trustIssuer,
+} from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'

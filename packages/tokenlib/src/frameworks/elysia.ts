@@ -1,26 +1,14 @@
 import type { AnyElysia, Context } from 'elysia'
-import { isTokenError } from '../errors.js'
-import { parseSetCookie } from '../http/cookies.js'
-import {
-  assertErrorOptions,
-  type ErrorResponseOptions,
-  toFetchErrorResponse,
-} from '../requests/error-response.js'
-import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
+import { FetchView } from '../http/request-source.js'
 import { type ImplicitRefresh, selectCookies, toRefreshedResponse } from '../http/refreshed-response.js'
-import {
-  createEnforcer,
-  createInjector,
-  type Dependencies,
-  type DependencyValues,
-  type NamedDependencies,
-} from '../requests/dependencies.js'
-import { parseBody } from '../http/body.js'
-import { FetchView } from '../http/fetch-view.js'
 import { attach, readAttached, rememberView, type RequestReader } from '../http/view.js'
+import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
+import { parseSetCookie } from '../requests/set-cookies.js'
+import { createErrorResponses, type ErrorResponseOptions } from '../requests/error-response.js'
+import { createMount, type MountableRoutes, MOUNTED_METHODS, toRouterPaths } from '../routes/router.js'
+import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
 
-/** What is needed of Elysia's context. That of `onRequest` has no `body`, and is no place for `enforce`. */
+/** The part of Elysia's context that the adapter reads. In `onRequest` the context has no `body`: don't use `enforce` there. */
 export interface RouteContext {
   readonly request: Request
   readonly body: unknown
@@ -36,7 +24,7 @@ export function enforce<Values extends readonly unknown[]>(
   })
 }
 
-/** A resolver that puts the values of dependencies into the context, typed; for `resolve`, also that of a macro. */
+/** A resolver that puts the values of dependencies into the context, typed; for `resolve`, in macros too. */
 export function inject<Values extends Record<string, unknown>>(
   dependencies: Dependencies<Values>,
 ): (context: RouteContext) => Promise<Readonly<Values>>
@@ -46,11 +34,11 @@ export function inject<Values extends Record<string, unknown>, Expected = Contex
   handler: (values: Readonly<Values>, context: Expected) => Answer | Promise<Answer>,
 ): (context: Expected & RouteContext) => Promise<Answer>
 export function inject(
-  dependencies: NamedDependencies,
-  handler?: (values: DependencyValues<NamedDependencies>, context: RouteContext) => unknown,
+  dependencies: Dependencies<Record<string, unknown>>,
+  handler?: (values: Readonly<Record<string, unknown>>, context: RouteContext) => unknown,
 ): (context: RouteContext) => Promise<unknown> {
   const injector = createInjector(dependencies, contextReader)
-  const resolve = async (context: RouteContext): Promise<DependencyValues<NamedDependencies>> =>
+  const resolve = async (context: RouteContext): Promise<Readonly<Record<string, unknown>>> =>
     injector.resolveNow(context) ?? injector.resolve(context)
   if (handler === undefined) return hideSource(resolve)
   return async (context) => handler(await resolve(context), context)
@@ -60,14 +48,11 @@ export function inject(
 export function handleErrors(
   options?: ErrorResponseOptions,
 ): (context: { readonly error: unknown }) => Response | undefined {
-  assertErrorOptions(options)
-  return ({ error }) => {
-    if (!isTokenError(error)) return undefined
-    return toFetchErrorResponse(error, options)
-  }
+  const answer = createErrorResponses(options)
+  return ({ error }) => answer(error) ?? undefined
 }
 
-/** Adds `Set-Cookie` values to the response, beside those that are there. */
+/** Adds `Set-Cookie` values to the response, and keeps the ones it has. */
 export function sendCookies(set: Context['set'], cookies: readonly string[]): void {
   // Elysia sends its jar or this header, never both.
   const present = [set.headers['set-cookie'] ?? []].flat()
@@ -78,16 +63,11 @@ export function sendCookies(set: Context['set'], cookies: readonly string[]): vo
   }
 }
 
-// Pre-flights are left to the application.
-const MOUNTED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-
 /** A plugin with the routes: `app.use(mount(routes))`. */
 export function mount(routes: MountableRoutes): <App extends AnyElysia>(app: App) => App {
-  assertMount(routes)
-  const handler = async (given: object): Promise<Response> => {
-    const response = await mountFetch(routes, (given as Context).request)
-    return response ?? new Response('NOT_FOUND', { status: 404 })
-  }
+  const answer = createMount(routes)
+  const handler = async (given: object): Promise<Response> =>
+    (await answer((given as Context).request)) ?? new Response('NOT_FOUND', { status: 404 })
   return (app) => {
     for (const path of toRouterPaths(routes)) {
       for (const method of MOUNTED_METHODS) app.route(method, path, handler, { parse: 'none' })
@@ -118,7 +98,7 @@ export function implicitRefresh(tokens: RefreshingManager): <App extends AnyElys
       )
     }
     app.onTransform(transform)
-    // Around everything: the headers of the context lose against those of a returned response, and hooks for responses
+    // Around everything: the headers of a returned response override the context's headers, and hooks for responses
     // do not run for every error.
     app.wrap(sendRefreshed as never)
     return app
@@ -150,22 +130,7 @@ function hideSource<Value>(
 const contextReader: RequestReader<RouteContext> = {
   readHeader: ({ request }, name) => request.headers.get(name),
   readMethod: ({ request }) => request.method,
-  toView: (context) => rememberView(context.request, () => new ElysiaView(context)),
-}
-
-// A body that Elysia parsed for the route cannot be read again, but is in the context. It is looked for there, because
-// the `bodyUsed` of a request from @elysiajs/node throws then.
-class ElysiaView extends FetchView {
-  readonly #context: RouteContext
-
-  constructor(context: RouteContext) {
-    super(context.request)
-    this.#context = context
-  }
-
-  override async body(): Promise<unknown> {
-    const { body } = this.#context
-    if (body === undefined) return super.body()
-    return typeof body === 'string' ? parseBody(this.header('content-type'), body) : body
-  }
+  // A body that Elysia parsed for the route cannot be read again, but is in the context. It is looked for there, because
+  // the `bodyUsed` of a request from @elysiajs/node throws then.
+  toView: (context) => rememberView(context.request, (request) => new FetchView(request, () => context.body)),
 }

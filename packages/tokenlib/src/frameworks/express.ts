@@ -1,28 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
-import { isTokenError } from '../errors.js'
-import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
-import type { RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes } from '../routes/mountable-routes.js'
-import { createNodeMount } from './node-bridge.js'
-import { createNodeRefresh } from './node-refresh.js'
-import {
-  createEnforcer,
-  createInjector,
-  type Dependencies,
-  type DependencyValues,
-  type NamedDependencies,
-} from '../requests/dependencies.js'
 import { nodeRequestReader } from '../http/request-source.js'
+import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
+import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
+import type { MountableRoutes } from '../routes/router.js'
+import type { RefreshingManager } from '../sessions/implicit-refresh.js'
+import { createMiddleware, mountMiddleware, type NodeMiddleware } from './node-bridge.js'
+import { refreshMiddleware } from './node-refresh.js'
 
-/** Middleware that says nothing about the request, so that Express infers parameters and body as without it. */
+/** Middleware that leaves the type of the request open, so that Express infers parameters and body as usual. */
 export type ExpressMiddleware = (
   req: IncomingMessage,
   res: ServerResponse,
   next: NextFunction,
 ) => void | Promise<void>
 
-/** Middleware that tells the handlers beside it what it puts into `res.locals`. */
+/** Middleware that tells the other handlers of the route what it puts into `res.locals`. */
 export interface LocalsMiddleware<Values> {
   // Of several signatures the last is inferred from, and any may match: a `RequestHandler` takes this one too.
   (req: IncomingMessage, res: ServerResponse, next: NextFunction): void | Promise<void>
@@ -34,15 +27,11 @@ export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): ExpressMiddleware {
   const enforcer = createEnforcer(dependencies, nodeRequestReader)
-  const enforceAndContinue = async (req: IncomingMessage, next: NextFunction): Promise<void> => {
-    try {
-      await enforcer.enforce(req)
-    } catch (error) {
-      return next(toError(error))
-    }
-    next()
-  }
-  return (req, _res, next) => (enforcer.passesNow(req) ? next() : enforceAndContinue(req, next))
+  const enforceLater: ExpressMiddleware = createMiddleware(async (req) => {
+    await enforcer.enforce(req)
+    return false
+  })
+  return (req, res, next) => (enforcer.passesNow(req) ? next() : enforceLater(req, res, next))
 }
 
 /** Middleware that puts the values of dependencies into `res.locals`, typed. */
@@ -59,49 +48,43 @@ export function inject<
   handler: (values: Readonly<Values>, req: Req, res: Res, next: NextFunction) => unknown,
 ): (req: Req, res: Res, next: NextFunction) => Promise<void>
 export function inject(
-  dependencies: NamedDependencies,
+  dependencies: Dependencies<Record<string, unknown>>,
   handler?: (
-    values: DependencyValues<NamedDependencies>,
+    values: Readonly<Record<string, unknown>>,
     req: Request,
     res: Response,
     next: NextFunction,
   ) => unknown,
 ): RequestHandler {
   const injector = createInjector(dependencies, nodeRequestReader)
-  return async (req, res, next): Promise<void> => {
-    try {
-      const values = injector.resolveNow(req) ?? (await injector.resolve(req))
-      if (handler !== undefined) return void (await handler(values, req, res, next))
-      Object.assign(res.locals, values)
-    } catch (error) {
-      return next(toError(error))
-    }
-    next()
-  }
+  return createMiddleware(async (req, res, next) => {
+    const values = injector.resolveNow(req) ?? (await injector.resolve(req))
+    if (handler === undefined) Object.assign(res.locals, values)
+    else await handler(values, req, res, next)
+    return handler !== undefined
+  })
 }
 
 /** For `app.use` after the routes: token errors become RFC 6750 answers, others go to the next error handler. */
 export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandler {
-  assertErrorOptions(options)
+  const answer = createErrorAnswers(options)
   return (error: unknown, _req, res, next) => {
-    if (!isTokenError(error) || res.headersSent) return next(error)
-    const { status, headers, body } = toErrorResponse(error, options)
+    const answered = res.headersSent ? null : answer(error)
+    if (answered === null) return next(error)
+    const { status, headers, body } = answered
     // Not res.json: its settings (`json spaces`, `json replacer`) are for the application's own answers.
     res.status(status).set(headers).type('json').send(JSON.stringify(body))
   }
 }
 
-/** Adds `Set-Cookie` values to a response, beside those it has. */
+/** Adds `Set-Cookie` values to a response, and keeps the ones it has. */
 export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly string[]): void {
   res.append('Set-Cookie', [...cookies])
 }
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mount(
-  routes: MountableRoutes,
-): (req: Request, res: ServerResponse, next: NextFunction) => Promise<void> {
-  assertMount(routes)
-  return createNodeMount(routes, (req: Request) => ({
+export function mount(routes: MountableRoutes): NodeMiddleware<Request> {
+  return mountMiddleware(routes, (req: Request) => ({
     url: assertPrefix(routes, req),
     origin: `${req.protocol}://${req.get('host') ?? ''}`,
     ip: req.ip,
@@ -118,15 +101,6 @@ function assertPrefix({ path }: MountableRoutes, { baseUrl, url, originalUrl }: 
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(
-  tokens: RefreshingManager,
-): (req: Request, res: ServerResponse, next: NextFunction) => Promise<void> {
-  return createNodeRefresh(tokens)
-}
-
-// Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.
-function toError(thrown: unknown): object {
-  return typeof thrown === 'object' && thrown !== null
-    ? thrown
-    : new Error('Something that is no error was thrown', { cause: thrown })
+export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware<Request> {
+  return refreshMiddleware(tokens)
 }

@@ -15,26 +15,23 @@ import type {
   RouteHandlerMethod,
   RouteOptions,
 } from 'fastify'
-import { isTokenError } from '../errors.js'
-import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
-import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes, toRouterPaths } from '../routes/mountable-routes.js'
-import { isMounted, toFetchRequest, toNodeBody } from './node-bridge.js'
-import { keepRefreshed } from './node-refresh.js'
+import type { TokenConfig } from '../config/config.js'
+import { type WrappedRequest, wrappedRequestReader } from '../http/node-view.js'
+import { assertOptions } from '../options.js'
 import {
   createEnforcer,
   createInjector,
   type Dependencies,
-  type DependencyValues,
-  type NamedDependencies,
   type Dependency,
   requiredTokenType,
 } from '../requests/dependencies.js'
-import { type WrappedRequest, wrappedRequestReader } from '../http/node-view.js'
-import type { TokenType } from '../tokens/payload.js'
+import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
+import { type MountableRoutes, MOUNTED_METHODS, toRouterPaths } from '../routes/router.js'
 import { securityRequirements } from '../routes/openapi.js'
-import type { TokenConfig } from '../config/config.js'
-import { assertOptions } from '../options.js'
+import type { RefreshingManager } from '../sessions/implicit-refresh.js'
+import type { TokenType } from '../tokens/payload.js'
+import { createNodeMount, sendReply } from './node-bridge.js'
+import { createNodeRefresh } from './node-refresh.js'
 
 type InjectedHandler<Values, Method extends (...given: never) => unknown> = (
   this: ThisParameterType<Method>,
@@ -79,8 +76,8 @@ export function inject<
   >,
 ): RouteHandlerMethod<Server, RawRequest, RawReply, Route, Config, Schema, Provider, Logger>
 export function inject(
-  dependencies: NamedDependencies,
-  handler: InjectedHandler<DependencyValues<NamedDependencies>, RouteHandlerMethod>,
+  dependencies: Dependencies<Record<string, unknown>>,
+  handler: InjectedHandler<Readonly<Record<string, unknown>>, RouteHandlerMethod>,
 ): RouteHandlerMethod {
   const injector = createInjector(dependencies, wrappedRequestReader)
   return markTokenType(function (this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
@@ -99,12 +96,13 @@ export function handleErrors(
   request: Pick<FastifyRequest, 'log'>,
   reply: { code(status: number): unknown; headers(values: Readonly<Record<string, string>>): unknown },
 ) => Promise<Buffer> {
-  assertErrorOptions(options)
+  const answer = createErrorAnswers(options)
   return async (error, request, reply) => {
-    if (!isTokenError(error)) throw error
-    const { status, headers, body } = toErrorResponse(error, options)
+    const answered = answer(error)
+    if (answered === null) throw error
+    const { status, headers, body } = answered
     // As Fastify does for an error that nobody handles.
-    request.log[status < 500 ? 'info' : 'error']({ err: error }, error.message)
+    request.log[status < 500 ? 'info' : 'error']({ err: error }, (error as Error).message)
     reply.code(status)
     reply.headers({ ...headers, 'content-type': 'application/json; charset=utf-8' })
     // Bytes, so that no serializer or response schema of the route changes them.
@@ -112,7 +110,7 @@ export function handleErrors(
   }
 }
 
-/** Adds `Set-Cookie` values to a reply, beside those it has. */
+/** Adds `Set-Cookie` values to a reply, and keeps the ones it has. */
 export function sendCookies(
   reply: { header(name: 'set-cookie', values: string[]): unknown },
   cookies: readonly string[],
@@ -124,30 +122,20 @@ export function sendCookies(
 export function implicitRefresh(
   tokens: RefreshingManager,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
-  const refresh = createImplicitRefresh(tokens)
+  const refresh = createNodeRefresh(tokens)
   return async (request, reply) => {
-    const refreshed = await refresh(wrappedRequestReader.toView(request))
     // At Node's response: a route may answer without the reply.
-    if (refreshed !== null) keepRefreshed(reply.raw, refreshed)
+    await refresh(wrappedRequestReader.toView(request), reply.raw)
   }
 }
 
-// Pre-flights are left to @fastify/cors, and a HEAD route comes with its GET route.
-const MOUNTED_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
 /** A plugin with the routes: `app.register(mount(routes))`. Their path is their own, so register it without a prefix. */
 export function mount(routes: MountableRoutes): (app: FastifyInstance) => Promise<void> {
-  assertMount(routes)
+  const answer = createNodeMount(routes)
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const { raw, originalUrl: url, protocol, host } = request
-    const facts = { url, origin: `${protocol}://${host}`, ip: request.ip }
-    const isOwn = isMounted(routes, raw.method, url)
-    const response = isOwn ? await routes.handle(toFetchRequest(raw, reply.raw, facts)) : null
-    if (response === null) return reply.callNotFound()
-    reply.code(response.status)
-    for (const [name, value] of response.headers) reply.header(name, value)
-    // Not null: Fastify would send that as JSON.
-    return reply.send(toNodeBody(response) ?? undefined)
+    const { raw, originalUrl: url, protocol, host, ip } = request
+    const response = await answer(raw, reply.raw, { url, origin: `${protocol}://${host}`, ip })
+    return response === null ? reply.callNotFound() : sendReply(response, reply)
   }
   return async (app) => {
     if (app.prefix !== '') {
@@ -158,7 +146,9 @@ export function mount(routes: MountableRoutes): (app: FastifyInstance) => Promis
     // The routes read their bodies, and answer for those that they cannot read.
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-    for (const url of toRouterPaths(routes)) app.route({ method: MOUNTED_METHODS, url, handler })
+    // A HEAD route comes with its GET route.
+    const method = MOUNTED_METHODS.filter((name) => name !== 'HEAD')
+    for (const url of toRouterPaths(routes)) app.route({ method, url, handler })
   }
 }
 

@@ -1,14 +1,9 @@
-import { isTokenError } from '../errors.js'
-import {
-  assertErrorOptions,
-  type ErrorResponseOptions,
-  toFetchErrorResponse,
-} from '../requests/error-response.js'
-import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
-import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { fetchRequestReader, toRequestView } from '../http/request-source.js'
+import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
+import { createErrorResponses, type ErrorResponseOptions } from '../requests/error-response.js'
+import { createMount, type MountableRoutes } from '../routes/router.js'
+import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
 
 /**
  * A handler of the Fetch standard: Next.js route handlers, Bun, Deno, Workers. `Rest` is what follows the request,
@@ -51,14 +46,15 @@ export function inject<
 
 /** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Wrap {
-  assertErrorOptions(options)
+  const answer = createErrorResponses(options)
   return (handler) =>
     async (request, ...rest) => {
       try {
         return await handler(request, ...rest)
       } catch (error) {
-        if (!isTokenError(error)) throw error
-        return toFetchErrorResponse(error, options)
+        const response = answer(error)
+        if (response === null) throw error
+        return response
       }
     }
 }
@@ -68,8 +64,8 @@ export function mount<Rest extends readonly unknown[], Given extends Request>(
   routes: MountableRoutes,
   handler: FetchHandler<Rest, Given>,
 ): FetchHandler<Rest, Given> {
-  assertMount(routes)
-  return async (request, ...rest) => (await mountFetch(routes, request)) ?? handler(request, ...rest)
+  const answer = createMount(routes)
+  return async (request, ...rest) => (await answer(request)) ?? handler(request, ...rest)
 }
 
 /** Wraps a handler so that it refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */

@@ -1,24 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { EventHandler, EventHandlerRequest, H3Event, Middleware } from 'h3'
-import { isTokenError } from '../errors.js'
-import {
-  assertErrorOptions,
-  type ErrorResponseOptions,
-  toFetchErrorResponse,
-} from '../requests/error-response.js'
-import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
-import { keepRefreshed } from './node-refresh.js'
-import {
-  type ImplicitRefresh,
-  isCacheLifetime,
-  keepPrivate,
-  selectCookies,
-} from '../http/refreshed-response.js'
-import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
-import { FetchView } from '../http/fetch-view.js'
-import { fetchRequestReader } from '../http/request-source.js'
+import { type ImplicitRefresh, keepPrivate, selectCookies } from '../http/refreshed-response.js'
+import { fetchRequestReader, FetchView } from '../http/request-source.js'
 import { rememberView, type RequestReader } from '../http/view.js'
+import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
+import { createErrorResponses, type ErrorResponseOptions } from '../requests/error-response.js'
+import { createMount, type MountableRoutes } from '../routes/router.js'
+import type { RefreshingManager } from '../sessions/implicit-refresh.js'
+import { createNodeRefresh } from './node-refresh.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
@@ -50,19 +39,20 @@ export function inject<
 
 /** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Middleware {
-  assertErrorOptions(options)
+  const answer = createErrorResponses(options)
   return async (event, next) => {
     readRequest(event)
     try {
       return await next()
     } catch (error) {
-      if (!isTokenError(error)) throw error
-      return toFetchErrorResponse(error, options)
+      const response = answer(error)
+      if (response === null) throw error
+      return response
     }
   }
 }
 
-/** Adds `Set-Cookie` values to the response, beside those that are there. */
+/** Adds `Set-Cookie` values to the response, and keeps the ones it has. */
 export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   readRequest(event)
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
@@ -70,36 +60,39 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): Middleware {
-  assertMount(routes)
-  return async (event, next) => (await mountFetch(routes, readRequest(event))) ?? next()
+  const answer = createMount(routes)
+  return async (event, next) => (await answer(readRequest(event))) ?? next()
 }
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
 export function implicitRefresh(tokens: RefreshingManager): Middleware {
-  const refresh = createImplicitRefresh(tokens)
+  const refresh = createNodeRefresh(tokens)
   return async (event, next) => {
-    const refreshed = await refresh(requestReader.toView(readRequest(event)))
+    const view = requestReader.toView(readRequest(event))
+    // At Node's response too: a handler of Node, or a hook for errors, may answer without the event.
+    const refreshed = await refresh(view, event.runtime?.node?.res as ServerResponse | undefined)
     if (refreshed === null) return next()
-    const nodeResponse = event.runtime?.node?.res
-    // A handler of Node, or a hook for errors, may answer without the event.
-    if (nodeResponse !== undefined) keepRefreshed(nodeResponse as ServerResponse, refreshed)
     try {
       const answer = await next()
-      addRefreshed(event, refreshed, answer)
-      return withoutLifetimes(answer)
+      addRefreshed(event, refreshed, readHeaders(answer))
+      return toPrivate(answer)
     } catch (error) {
-      addRefreshed(event, refreshed, error)
-      const { headers } = Object(error) as { readonly headers?: unknown }
-      if (headers instanceof Headers) removeLifetimes(headers)
+      const headers = readHeaders(error)
+      addRefreshed(event, refreshed, headers)
+      if (headers !== null) keepPrivate(headers)
       throw error
     }
   }
 }
 
-// The headers of the event, and others for errors, are put over those of what a handler returns or throws.
-function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, answer: unknown): void {
-  const { headers: given } = Object(answer) as { readonly headers?: unknown }
-  const own = given instanceof Headers ? given.getSetCookie() : []
+function readHeaders(answer: unknown): Headers | null {
+  const { headers } = Object(answer) as { readonly headers?: unknown }
+  return headers instanceof Headers ? headers : null
+}
+
+// The headers of the event (for errors, its error headers) override the headers of what a handler returns or throws.
+function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, given: Headers | null): void {
+  const own = given?.getSetCookie() ?? []
   for (const headers of [event.res.headers, event.res.errHeaders]) {
     keepPrivate(headers)
     const cookies = selectCookies(refreshed, [...own, ...headers.getSetCookie()])
@@ -110,18 +103,14 @@ function addRefreshed(event: H3Event, refreshed: ImplicitRefresh, answer: unknow
 const HTTP_RESPONSE = Symbol.for('h3.HTTPResponse')
 
 // A copy: the application may return one response to many requests.
-function withoutLifetimes(answer: unknown): unknown {
+function toPrivate(answer: unknown): unknown {
   const isResponse = answer instanceof Response && answer.status !== 101
   if (!isResponse && (Object(answer) as Record<symbol, unknown>)[HTTP_RESPONSE] !== true) return answer
   const { body, status, statusText, headers: given, constructor } = answer as Response
   const headers = new Headers(given)
-  removeLifetimes(headers)
+  keepPrivate(headers)
   const Copy = isResponse ? Response : (constructor as typeof Response)
   return new Copy(body, { status, statusText, headers })
-}
-
-function removeLifetimes(headers: Headers): void {
-  for (const name of [...headers.keys()].filter(isCacheLifetime)) headers.delete(name)
 }
 
 /** The request of an event, or `TypeError` for an event of h3 1: its requests, answers and middleware are others. */

@@ -1,22 +1,25 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
-import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
-import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, isBelow, mountFetch, type MountableRoutes } from '../routes/mountable-routes.js'
+import { isForm, isJson } from '../http/body.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
+import { FetchView, toRequestView } from '../http/request-source.js'
 import {
   createEnforcer,
   createInjector,
   type Dependencies,
   type Dependency,
-  type DependencyValues,
-  type NamedDependencies,
 } from '../requests/dependencies.js'
-import { isForm, isJson } from '../http/body.js'
-import { FetchView } from '../http/fetch-view.js'
-import { setRequestIp } from '../http/request-ip.js'
-import { toRequestView } from '../http/request-source.js'
-import { attach, readAttached, rememberView, type RequestReader, type RequestView } from '../http/view.js'
+import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
+import { createMount, isBelow, type MountableRoutes } from '../routes/router.js'
+import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
+import {
+  attach,
+  readAttached,
+  rememberView,
+  type RequestReader,
+  type RequestView,
+  setRequestIp,
+} from '../http/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
@@ -45,8 +48,8 @@ export function inject<
   handler: (values: Readonly<Values>, c: Context<E, Path>) => Answer,
 ): (c: Context<E, Path>) => Answer | Promise<Awaited<Answer>>
 export function inject(
-  dependencies: NamedDependencies,
-  handler?: (values: DependencyValues<NamedDependencies>, c: Context) => Response | Promise<Response>,
+  dependencies: Dependencies<Record<string, unknown>>,
+  handler?: (values: Readonly<Record<string, unknown>>, c: Context) => Response | Promise<Response>,
 ): MiddlewareHandler {
   const injector = createInjector(dependencies, contextReader)
   return async (c, next) => {
@@ -100,11 +103,11 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): MiddlewareHandler {
-  assertMount(routes)
+  const answer = createMount(routes)
   return async (c, next) => {
-    // Before the body: that of another route may be used up.
+    // Before the body is read: another route may have used its body up.
     if (!isBelow(routes, new URL(c.req.url).pathname)) return next()
-    return (await mountFetch(routes, await readUnread(c))) ?? next()
+    return (await answer(await readUnread(c))) ?? next()
   }
 }
 
@@ -141,26 +144,16 @@ const contextReader: RequestReader<Context> = {
 }
 
 function toView(c: Context): RequestView {
-  const view = rememberView(c.req.raw, () => new HonoView(c))
+  const view = rememberView(
+    c.req.raw,
+    (request) => new FetchView(request, () => (request.bodyUsed ? readKeptBody(c) : undefined)),
+  )
   // Not only when the view is new: another application may have been given the same request.
   if (readAttached(view, toView) !== c) attach(view, toView, c)
   return view
 }
 
 // A body that an earlier middleware read is not lost: Hono keeps it.
-class HonoView extends FetchView {
-  readonly #c: Context
-
-  constructor(c: Context) {
-    super(c.req.raw)
-    this.#c = c
-  }
-
-  override body(): Promise<unknown> {
-    return this.#c.req.raw.bodyUsed ? readKeptBody(this.#c) : super.body()
-  }
-}
-
 async function readKeptBody(c: Context): Promise<unknown> {
   const contentType = c.req.header('content-type') ?? null
   try {

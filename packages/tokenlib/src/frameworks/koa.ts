@@ -1,19 +1,12 @@
 import type { Context, ExtendableContext, Next, ParameterizedContext } from 'koa'
-import { isTokenError } from '../errors.js'
-import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
-import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { assertMount, type MountableRoutes } from '../routes/mountable-routes.js'
-import { isMounted, toFetchRequest, toNodeBody } from './node-bridge.js'
-import { keepRefreshed } from './node-refresh.js'
-import {
-  createEnforcer,
-  createInjector,
-  type Dependencies,
-  type DependencyValues,
-  type NamedDependencies,
-} from '../requests/dependencies.js'
-import { NodeView, readSingleHeader } from '../http/node-view.js'
+import { type NodeRequest, NodeView, readSingleHeader } from '../http/node-view.js'
 import { rememberView, type RequestReader } from '../http/view.js'
+import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
+import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
+import type { MountableRoutes } from '../routes/router.js'
+import type { RefreshingManager } from '../sessions/implicit-refresh.js'
+import { createNodeMount, toNodeBody } from './node-bridge.js'
+import { createNodeRefresh } from './node-refresh.js'
 
 /** Middleware that asks no more of a context than it needs, so that Koa and its router infer the rest. */
 export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> = (
@@ -43,8 +36,8 @@ export function inject<Values extends Record<string, unknown>, Ctx extends Exten
   handler: (values: Readonly<Values>, ctx: Ctx, next: Next) => unknown,
 ): KoaMiddleware<Ctx>
 export function inject(
-  dependencies: NamedDependencies,
-  handler?: (values: DependencyValues<NamedDependencies>, ctx: Context, next: Next) => unknown,
+  dependencies: Dependencies<Record<string, unknown>>,
+  handler?: (values: Readonly<Record<string, unknown>>, ctx: Context, next: Next) => unknown,
 ): KoaMiddleware<Context> {
   const injector = createInjector(dependencies, contextReader)
   return markOwn(async (ctx: Context, next: Next) => {
@@ -58,13 +51,14 @@ export function inject(
 
 /** For `app.use` before all else: token errors become RFC 6750 answers, others are thrown on to Koa. */
 export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
-  assertErrorOptions(options)
+  const answer = createErrorAnswers(options)
   return async (ctx, next) => {
     try {
       await next()
     } catch (error) {
-      if (!isTokenError(error) || ctx.headerSent) throw error
-      const { status, headers, body } = toErrorResponse(error, options)
+      const answered = ctx.headerSent ? null : answer(error)
+      if (answered === null) throw error
+      const { status, headers, body } = answered
       ctx.status = status
       ctx.set(headers)
       ctx.type = 'json'
@@ -73,19 +67,17 @@ export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
   }
 }
 
-/** Adds `Set-Cookie` values to a response, beside those it has. */
+/** Adds `Set-Cookie` values to a response, and keeps the ones it has. */
 export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly string[]): void {
   ctx.append('Set-Cookie', [...cookies])
 }
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): KoaMiddleware {
-  assertMount(routes)
+  const answer = createNodeMount(routes)
   return async (ctx, next) => {
-    const { originalUrl: url, origin, ip } = ctx
-    const { body } = ctx.request as { readonly body?: unknown }
-    if (!isMounted(routes, ctx.method, url)) return void (await next())
-    const response = await routes.handle(toFetchRequest(ctx.req, ctx.res, { url, origin, ip, body }))
+    const { req, res, originalUrl: url, origin, ip } = ctx
+    const response = await answer(req, res, { url, origin, ip, body: readFound(ctx).body })
     if (response === null) return void (await next())
     ctx.body = toNodeBody(response)
     // After the body: Koa sets a status and a type for it.
@@ -100,10 +92,9 @@ export function mount(routes: MountableRoutes): KoaMiddleware {
 
 /** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
 export function implicitRefresh(tokens: RefreshingManager): KoaMiddleware {
-  const refresh = createImplicitRefresh(tokens)
+  const refresh = createNodeRefresh(tokens)
   return async (ctx, next) => {
-    const refreshed = await refresh(contextReader.toView(ctx))
-    if (refreshed !== null) keepRefreshed(ctx.res, refreshed)
+    await refresh(contextReader.toView(ctx), ctx.res)
     await next()
   }
 }
@@ -111,26 +102,12 @@ export function implicitRefresh(tokens: RefreshingManager): KoaMiddleware {
 const contextReader: RequestReader<ExtendableContext> = {
   readHeader: ({ req }, name) => readSingleHeader(req, name),
   readMethod: ({ req }) => req.method,
-  toView: (ctx) => rememberView(ctx.req, () => new KoaView(ctx)),
+  toView: (ctx) => rememberView(ctx.req, (req) => new NodeView(req, readFound(ctx))),
 }
 
-// Body parsers of Koa leave the body at `ctx.request`, not at Node's request.
-class KoaView extends NodeView {
-  readonly #ctx: ExtendableContext
-
-  constructor(ctx: ExtendableContext) {
-    super(ctx.req)
-    this.#ctx = ctx
-  }
-
-  override get ip(): string | null {
-    return this.#ctx.ip
-  }
-
-  override async body(): Promise<unknown> {
-    const { body } = this.#ctx.request as { readonly body?: unknown }
-    return body === undefined ? super.body() : this.parsed(body)
-  }
+// Body parsers of Koa leave the body at `ctx.request`, not at Node's request. Its address follows `app.proxy`.
+function readFound({ request }: ExtendableContext): Pick<NodeRequest, 'body' | 'ip'> {
+  return request
 }
 
 /** What is looked at of a layer of `@koa/router`; one without methods comes from `router.use`. */

@@ -3,8 +3,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
-import { setRequestIp } from '../http/request-ip.js'
-import { isBelow, type MountableRoutes } from '../routes/mountable-routes.js'
+import { setRequestIp } from '../http/view.js'
+import { toRequestView } from '../http/request-source.js'
+import { assertMount, isBelow, type MountableRoutes, MOUNTED_METHODS } from '../routes/router.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
 export interface NodeRequestFacts {
@@ -27,7 +28,7 @@ export function toFetchRequest(req: IncomingMessage, res: ServerResponse, facts:
   const headers = new Headers()
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string
-    // RFC 9113 §8.3: what begins with a colon is no header.
+    // RFC 9113 §8.3: a name that begins with a colon is a pseudo-header.
     if (!name.startsWith(':')) headers.append(name, rawHeaders[at + 1] as string)
   }
   const replaced = readReplacedCookies(req)
@@ -57,39 +58,99 @@ export async function sendFetchResponse(response: Response, res: ServerResponse)
   }
 }
 
+/** What a reply of Fastify and a response of Express are sent with. */
+export interface ReplyMethods {
+  status(status: number): unknown
+  header(name: string, value: string): unknown
+  send(body: unknown): unknown
+}
+
+/** A reply of Fastify. */
+export interface FastifyReplyLike extends ReplyMethods {
+  readonly raw: ServerResponse
+}
+
+/** Sends a Fetch response through a reply of Fastify, and so through its hooks. */
+export function sendReply(response: Response, reply: FastifyReplyLike): unknown {
+  reply.status(response.status)
+  for (const [name, value] of response.headers) reply.header(name, value)
+  // Not null: Fastify would send that as JSON.
+  return reply.send(toNodeBody(response) ?? undefined)
+}
+
 /** The body of a Fetch response as Node frameworks send one. */
 export function toNodeBody({ body }: Response): Readable | null {
   return body === null ? null : Readable.fromWeb(body)
 }
 
-// Others are none of a browser's, and no Fetch request can have some of them.
-const METHODS = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE)$/
-
-/**
- * Whether a request is for mounted routes. Its path must be as a URL parser writes it: of `/auth/x/../login` the routers
- * and limiters of the application have seen another path than the routes would.
- */
-export function isMounted(routes: MountableRoutes, method: string | undefined, url: string): boolean {
-  if (!isBelow(routes, url) || !METHODS.test(method ?? '')) return false
+// The path must be as a URL parser writes it: of `/auth/x/../login` the routers and limiters of the application have
+// seen another path than the routes would.
+function isMounted(routes: MountableRoutes, method: string | undefined, url: string): boolean {
+  if (!isBelow(routes, url) || !MOUNTED_METHODS.includes(method ?? '')) return false
   return new URL(url, 'http://localhost').pathname === url.split('?', 1)[0]
 }
 
-/** Middleware of Node servers that answers what is below the path of the routes, and passes on the rest. */
-export function createNodeMount<Req extends IncomingMessage>(
-  routes: MountableRoutes,
-  readFacts: (req: Req) => NodeRequestFacts,
-): (req: Req, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+type NodeMount = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  facts: NodeRequestFacts,
+) => Promise<Response | null>
+
+/** What `mount` of an adapter for Node does: the response to a request, or `null` if it is not for the routes. */
+export function createNodeMount(routes: MountableRoutes): NodeMount {
+  assertMount(routes)
+  return async (req, res, facts) =>
+    isMounted(routes, req.method, facts.url) ? routes.handle(toFetchRequest(req, res, facts)) : null
+}
+
+/** Middleware of a Node server; Nest takes it on both platforms. */
+export type NodeMiddleware<Req = IncomingMessage> = (
+  req: Req,
+  res: ServerResponse,
+  next: (error?: unknown) => void,
+) => Promise<void>
+
+/** Middleware from a step that says whether it has answered the request; otherwise the request goes on. */
+export function createMiddleware<Req, Res, Next extends (error?: unknown) => void>(
+  step: (req: Req, res: Res, next: Next) => Promise<boolean>,
+): (req: Req, res: Res, next: Next) => Promise<void> {
   return async (req, res, next) => {
     try {
-      const facts = readFacts(req)
-      if (!isMounted(routes, req.method, facts.url)) return next()
-      const response = await routes.handle(toFetchRequest(req, res, facts))
-      if (response !== null) return await sendFetchResponse(response, res)
+      if (await step(req, res, next)) return
     } catch (error) {
-      return next(error)
+      return next(toError(error))
     }
     next()
   }
+}
+
+// Express lets a request on when `next` is called with nothing, and past the route with 'route' or 'router'.
+function toError(thrown: unknown): object {
+  return typeof thrown === 'object' && thrown !== null
+    ? thrown
+    : new Error('Something that is no error was thrown', { cause: thrown })
+}
+
+// Express and the middleware of Fastify keep the URL here when they take a prefix off.
+type RoutedMessage = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown }
+
+const readNodeFacts = (req: RoutedMessage): NodeRequestFacts => ({
+  url: req.originalUrl ?? req.url ?? '/',
+  ip: toRequestView(req).ip,
+  body: req.body,
+})
+
+/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+export function mountMiddleware<Req extends IncomingMessage = IncomingMessage>(
+  routes: MountableRoutes,
+  readFacts: (req: Req) => NodeRequestFacts = readNodeFacts,
+): NodeMiddleware<Req> {
+  const answer = createNodeMount(routes)
+  return createMiddleware(async (req, res) => {
+    const response = await answer(req, res, readFacts(req))
+    if (response !== null) await sendFetchResponse(response, res)
+    return response !== null
+  })
 }
 
 function toBody(
@@ -128,7 +189,7 @@ function toStream(req: IncomingMessage, res: ServerResponse): ReadableStream<Uin
   )
 }
 
-// Whoever has read enough stops. Node waits for the rest of the body before it serves the next request of a connection,
+// A reader may stop early. Node waits for the rest of the body before it serves the next request of a connection,
 // and cannot drop it while somebody seems to be reading.
 function readChunks(req: IncomingMessage, res: ServerResponse): AsyncIterator<Uint8Array, undefined> {
   res.once('close', () => {
@@ -142,7 +203,7 @@ function readOrigin({ headers, socket }: IncomingMessage): string {
   return `${scheme}://${headers.host ?? 'localhost'}`
 }
 
-// A client may send any text as its host: only an origin that stays as it is, is one.
+// A client may send any text as its host: accept only hosts that round-trip through URL parsing.
 function toUrl(path: string, origin: string): string {
   const isOrigin = URL.canParse(origin) && new URL(origin).origin === origin
   return (isOrigin ? origin : 'http://localhost') + path

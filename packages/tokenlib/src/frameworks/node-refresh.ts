@@ -1,30 +1,38 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { toRequestView } from '../http/request-source.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
+import type { RequestView } from '../http/view.js'
+import { createMiddleware, type NodeMiddleware } from './node-bridge.js'
 import { type ImplicitRefresh, isCacheLifetime, selectCookies } from '../http/refreshed-response.js'
 
-/** Middleware of Node servers that refreshes implicitly. */
+/** What `implicitRefresh` of an adapter for Node does; `res` is `undefined` where another server runs the adapter. */
 export function createNodeRefresh(
   tokens: RefreshingManager,
-): (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => Promise<void> {
+): (view: RequestView, res: ServerResponse | undefined) => Promise<ImplicitRefresh | null> {
   const refresh = createImplicitRefresh(tokens)
-  return async (req, res, next) => {
-    try {
-      const refreshed = await refresh(toRequestView(req))
-      if (refreshed !== null) keepRefreshed(res, refreshed)
-    } catch (error) {
-      return next(error)
-    }
-    next()
+  return async (view, res) => {
+    const refreshed = await refresh(view)
+    if (refreshed !== null && res !== undefined) keepRefreshed(res, refreshed)
+    return refreshed
   }
 }
 
 /**
- * Adds the headers of an implicit refresh to a Node response at the moment it is sent: error handlers drop the headers that
- * are set before them, and some responses are written without the framework.
+ * Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the
+ * response.
  */
-export function keepRefreshed(res: ServerResponse, refreshed: ImplicitRefresh): void {
+export function refreshMiddleware(tokens: RefreshingManager): NodeMiddleware {
+  const refresh = createNodeRefresh(tokens)
+  return createMiddleware(async (req, res) => {
+    await refresh(toRequestView(req), res)
+    return false
+  })
+}
+
+// At the moment the response is sent: error handlers drop the headers that are set before them, and some responses are
+// written without the framework.
+function keepRefreshed(res: ServerResponse, refreshed: ImplicitRefresh): void {
   const { stream } = res as { readonly stream?: ServerHttp2Stream }
   if (typeof stream?.respond === 'function') keepInStream(stream, refreshed)
   else keepInResponse(res, refreshed)

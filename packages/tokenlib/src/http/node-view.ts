@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream'
 import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
-import { readRequestIp } from './request-ip.js'
-import { rememberView, type RequestReader, type RequestView } from './view.js'
+import { readRequestIp, rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
 export interface NodeRequest {
@@ -18,13 +17,15 @@ export interface NodeRequest {
   readonly socket?: { readonly remoteAddress?: string | undefined } | null
 }
 
-/** The view of a Node request or of a plain object. */
+/** The view of a Node request or of a plain object. `found` is where the framework keeps the address and the parsed body. */
 export class NodeView implements RequestView {
   readonly #request: NodeRequest
+  readonly #found: Pick<NodeRequest, 'body' | 'ip'>
   #streamed: Promise<unknown> | undefined
 
-  constructor(request: NodeRequest) {
+  constructor(request: NodeRequest, found: Pick<NodeRequest, 'body' | 'ip'> = request) {
     this.#request = request
+    this.#found = found
   }
 
   get method(): string {
@@ -36,7 +37,7 @@ export class NodeView implements RequestView {
   }
 
   get ip(): string | null {
-    return readRequestIp(this.#request) ?? this.#request.socket?.remoteAddress ?? null
+    return readRequestIp(this.#found) ?? this.#request.socket?.remoteAddress ?? null
   }
 
   header(name: string): string | null {
@@ -45,7 +46,7 @@ export class NodeView implements RequestView {
 
   async body(): Promise<unknown> {
     if (this.#streamed !== undefined) return this.#streamed
-    const { body } = this.#request
+    const body = this.#found.body ?? this.#request.body
     if (body === undefined && isReadable(this.#request)) return (this.#streamed = readStream(this.#request))
     return this.parsed(body)
   }

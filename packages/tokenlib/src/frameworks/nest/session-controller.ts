@@ -1,35 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   type CallHandler,
+  Controller,
   createParamDecorator,
+  Delete,
   type ExecutionContext,
+  Get,
   Inject,
   type NestInterceptor,
   NotFoundException,
   Param,
+  Patch,
+  Post,
+  Put,
+  type RequestMethod,
   Res,
+  SetMetadata,
+  type Type,
   UseInterceptors,
+  VERSION_NEUTRAL,
 } from '@nestjs/common'
 import { lastValueFrom, type Observable, of } from 'rxjs'
-import type { MountableRoutes } from '../../routes/mountable-routes.js'
-import { sendFetchResponse, toFetchRequest, toNodeBody } from '../node-bridge.js'
 import type { SessionRoutes } from '../../routes/session-routes.js'
-
-/** The names of the methods that are routes. */
-export type SessionRouteName = Exclude<keyof SessionRoutes, keyof MountableRoutes>
+import { type RouteName, ROUTES } from '../../routes/session-routes/openapi.js'
+import { sendFetchResponse, sendReply, toFetchRequest } from '../node-bridge.js'
+import { type PlatformResponse, toNode } from './context.js'
+import { METADATA, Public, readAccess, reflector } from './metadata.js'
 
 /** Where a controller finds its routes: they are made when the application is initialised and their path is known. */
 export class SessionRoutesSource {
-  #routes: SessionRoutes | null = null
-
-  get routes(): SessionRoutes {
-    if (this.#routes === null) throw new TypeError('The session routes are there after app.init()')
-    return this.#routes
-  }
-
-  open(routes: SessionRoutes): void {
-    this.#routes = routes
-  }
+  routes: SessionRoutes | null = null
 }
 
 /**
@@ -51,7 +51,9 @@ export class SessionController {
 
   /** What the methods call; there once the application is initialised. */
   protected get routes(): SessionRoutes {
-    return this.routesSource.routes
+    const { routes } = this.routesSource
+    if (routes === null) throw new TypeError('The session routes are there after app.init()')
+    return routes
   }
 
   /** `POST login` */
@@ -102,9 +104,8 @@ export class SessionController {
 // At a property: the constructor belongs to the classes that extend this one.
 Inject(SessionRoutesSource)(SessionController.prototype, 'routesSource')
 
-/** What Express' request and Fastify's have in common; Fastify keeps Node's in `raw`. */
+/** What Express' request and Fastify's have in common. */
 interface PlatformRequest {
-  readonly raw?: IncomingMessage
   readonly method: string
   readonly originalUrl: string
   readonly protocol: string
@@ -116,47 +117,36 @@ interface PlatformRequest {
 }
 
 const FetchRequest = createParamDecorator((_: unknown, context: ExecutionContext): Request => {
-  const request = context.switchToHttp().getRequest<PlatformRequest>()
+  const request = context.switchToHttp().getRequest<PlatformRequest & IncomingMessage>()
   const { method, originalUrl: url, protocol, host, ip, rawBody, body } = request
   // Express takes `DELETE sessions/` for `DELETE sessions`, which ends every other session.
   if (url.split('?', 1)[0]?.endsWith('/') === true) throw new NotFoundException(`Cannot ${method} ${url}`)
-  const message = request.raw ?? (request as unknown as IncomingMessage)
-  const response = context.switchToHttp().getResponse<ServerResponse | FastifyReply>()
-  const raw = 'raw' in response ? response.raw : response
-  return toFetchRequest(message, raw, { url, origin: `${protocol}://${host}`, ip, body: rawBody ?? body })
+  const response = context.switchToHttp().getResponse<PlatformResponse>()
+  const facts = { url, origin: `${protocol}://${host}`, ip, body: rawBody ?? body }
+  return toFetchRequest(toNode(request), toNode(response), facts)
 })
-
-type FastifyReply = {
-  readonly raw: ServerResponse
-  code(status: number): unknown
-  header(name: string, value: string): unknown
-  send(body: unknown): unknown
-}
 
 /** Sends the Fetch responses that the routes of a controller return; whatever another method of it returns is Nest's. */
 const sendResponses: NestInterceptor = {
   async intercept(context: ExecutionContext, next: CallHandler<unknown>): Promise<Observable<unknown>> {
     if (!responders.has(context.getHandler())) return next.handle()
     const response = await lastValueFrom(next.handle())
-    // By its tag: the class may be that of a polyfill.
+    // By its tag: the class may come from a polyfill.
     if (Object.prototype.toString.call(response) !== '[object Response]') {
       throw new TypeError(`${context.getHandler().name}() of a SessionController must return a Response`)
     }
-    await send(response as Response, context.switchToHttp().getResponse<ServerResponse | FastifyReply>())
+    await send(response as Response, context.switchToHttp().getResponse<PlatformResponse>())
     // The response is sent; interceptors of the whole application have nothing to change or to keep.
     return of(undefined)
   },
 }
 UseInterceptors(sendResponses)(SessionController)
 
-async function send(response: Response, target: ServerResponse | FastifyReply): Promise<void> {
-  const raw = 'raw' in target ? target.raw : target
+async function send(response: Response, target: PlatformResponse): Promise<void> {
   // Something else has answered, such as a timeout.
-  if (raw.headersSent) return
-  if (!('raw' in target)) return sendFetchResponse(response, target)
-  target.code(response.status)
-  for (const [name, value] of response.headers) target.header(name, value)
-  target.send(toNodeBody(response))
+  if (toNode<ServerResponse>(target).headersSent) return
+  if ('raw' in target) sendReply(response, target)
+  else await sendFetchResponse(response, target)
 }
 
 const responders = new WeakSet<object>()
@@ -164,10 +154,92 @@ const responders = new WeakSet<object>()
 // Behind every parameter that a class might add. It tells Nest that the response is sent already.
 const RESPONSE_INDEX = 15
 
-/** Makes a method take a Fetch request, and its Fetch response the answer. */
-export function respond(prototype: object, name: string, handler: object): void {
+// Makes a method take a Fetch request, and its Fetch response the answer.
+function respond(prototype: object, name: string, handler: object): void {
   responders.add(handler)
   FetchRequest()(prototype, name, 0)
-  if (name === ('endSession' satisfies SessionRouteName)) Param('id')(prototype, name, 1)
+  if (name === ('endSession' satisfies RouteName)) Param('id')(prototype, name, 1)
   Res()(prototype, name, RESPONSE_INDEX)
+}
+
+type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+const VERBS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete } as const
+
+/** A route: the method of its handler, its HTTP method and its path below the controller, as Nest writes it. */
+export const SESSION_ROUTES: readonly (readonly [name: RouteName, verb: Verb, path: string])[] =
+  Object.entries(ROUTES).map(([name, { method, path }]) => [
+    name as RouteName,
+    method,
+    path.replace(/\{(\w+)\}/, ':$1'),
+  ])
+
+/**
+ * A controller of Nest with the routes of a class, at a path. It is a class of its own, so that two managers can have
+ * controllers of the same class.
+ */
+export function mountController(base: Type<SessionController>, path: string): Type<SessionController> {
+  assertController(base, path)
+  class MountedController extends base {
+    // A route refuses methods that it does not have.
+    async refuse(name: RouteName, allow: string, request: Request): Promise<Response> {
+      const response = await this.routes[name](request, '')
+      response.headers.set('allow', allow)
+      return response
+    }
+  }
+  Object.defineProperty(MountedController, 'name', { value: base.name })
+  // Its host and scope are inherited, unless there is no decorator to inherit from.
+  if (reflector.get(METADATA.controller, base) !== true) Controller()(MountedController)
+  SetMetadata(METADATA.path, path)(MountedController)
+  // Cookies of a session belong to every version.
+  SetMetadata(METADATA.version, VERSION_NEUTRAL)(MountedController)
+
+  const prototype = MountedController.prototype as unknown as Record<string, RouteHandler>
+  for (const [name, verb, below] of SESSION_ROUTES) addRoute(prototype, name, verb, [below])
+  for (const [name, , below] of SESSION_ROUTES) {
+    const own = SESSION_ROUTES.filter(([, , path]) => path === below).map(([, verb]) => verb)
+    const allow = own.flatMap((verb) => (verb === 'GET' ? ['GET', 'HEAD'] : [verb])).join(', ')
+    for (const verb of Object.keys(VERBS) as Verb[]) {
+      const refusal = `refuse ${verb} ${below}`
+      if (own.includes(verb) || Object.hasOwn(prototype, refusal)) continue
+      // Each is a function of its own: Nest keeps the path and the method of a route at its handler.
+      prototype[refusal] = function refuse(this: MountedController, request) {
+        return this.refuse(name, allow, request)
+      }
+      addRoute(prototype, refusal, verb, [below])
+      SetMetadata(METADATA.apiExcluded, { disable: true })(prototype[refusal])
+    }
+  }
+  return MountedController
+}
+
+type RouteHandler = (this: never, request: Request) => Promise<Response>
+
+// A method that overrides another has none of its metadata.
+function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: Verb, paths: string[]): void {
+  const handler = prototype[name] as RouteHandler
+  const descriptor = { value: handler }
+  if (reflector.get<RequestMethod | undefined>(METADATA.method, handler) === undefined) {
+    VERBS[verb](paths)(prototype, name, descriptor)
+  }
+  // The routes check tokens themselves: a login has none, and a logout may have an expired one.
+  if (readAccess(handler, handler) === 'required') Public()(prototype, name, descriptor)
+  respond(prototype, name, handler)
+}
+
+function assertController(base: Type<SessionController>, path: string): void {
+  if (base !== SessionController && !(base?.prototype instanceof SessionController)) {
+    throw new TypeError('controller must be a class that extends SessionController')
+  }
+  const own = reflector.get<string | string[] | undefined>(METADATA.path, base)
+  if (own !== undefined && own !== '/' && `/${String(own)}`.replace('//', '/') !== path) {
+    throw new TypeError(
+      `@Controller('${String(own)}') of ${base.name}: set the path with SessionModule.forRoot({ path })`,
+    )
+  }
+  const prototype = base.prototype as unknown as Record<string, RouteHandler>
+  const targets = [base, ...SESSION_ROUTES.map(([name]) => prototype[name] as RouteHandler)]
+  if (targets.some((target) => reflector.get<unknown>(METADATA.version, target) !== undefined)) {
+    throw new TypeError(`${base.name} must not have a version: the session routes belong to all of them`)
+  }
 }

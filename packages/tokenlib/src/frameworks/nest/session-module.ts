@@ -6,20 +6,27 @@ import {
   type ModuleMetadata,
   type OnModuleInit,
   RequestMethod,
+  SetMetadata,
   type Type,
 } from '@nestjs/common'
-import { ApplicationConfig, ModulesContainer, Reflector } from '@nestjs/core'
-import type { AnyClaims } from '../../tokens/payload.js'
+import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import { ConfigurationError } from '../../errors.js'
 import type { TokenManager } from '../../manager.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
+import type { OpenApiOperation } from '../../routes/openapi.js'
+import { assertPath } from '../../routes/router.js'
+import { describeRoutes, type DescribedManager } from '../../routes/session-routes/openapi.js'
 import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
-import { assertPath } from '../../routes/shared/route-path.js'
-import { getTokenManagerToken } from './manager-token.js'
-import { markSessionRoutes } from './mark-session-routes.js'
-import { mountController, SESSION_ROUTES } from './mount-controller.js'
-import { SessionController, SessionRoutesSource } from './session-controller.js'
+import type { AnyClaims } from '../../tokens/payload.js'
+import { getTokenManagerToken } from './context.js'
+import { METADATA, reflector } from './metadata.js'
+import {
+  mountController,
+  SESSION_ROUTES,
+  SessionController,
+  SessionRoutesSource,
+} from './session-controller.js'
 
 /** How the session routes are registered. */
 export interface SessionModuleExtras extends Pick<ModuleMetadata, 'imports'> {
@@ -51,13 +58,8 @@ const MEANT = {
 export class SessionModule implements OnModuleInit {
   readonly #open: () => void
 
-  constructor(registration: Registration, application: ApplicationConfig, modules: ModulesContainer) {
-    const { source, tokens, options, path } = registration
-    this.#open = () => {
-      const realPath = toRealPath(path, application, modules)
-      const routes = { ...options, path: realPath } as SessionRoutesOptions<object>
-      source.open(createSessionRoutes(tokens, routes))
-    }
+  constructor(open: () => void) {
+    this.#open = open
   }
 
   /** By now the application has its prefixes; the paths of cookies are compared with the path that clients see. */
@@ -91,18 +93,9 @@ export class SessionModule implements OnModuleInit {
 }
 Module({})(SessionModule)
 
-interface Registration {
-  readonly source: SessionRoutesSource
-  readonly tokens: TokenManager<object>
-  readonly options: SessionModuleOptions
-  readonly path: string
-}
-const REGISTRATION = Symbol('SessionModule')
-Inject(REGISTRATION)(SessionModule, undefined, 0)
-Inject(ApplicationConfig)(SessionModule, undefined, 1)
-Inject(ModulesContainer)(SessionModule, undefined, 2)
-
 const OPTIONS = Symbol('SessionModuleOptions')
+const OPEN = Symbol('SessionModule')
+Inject(OPEN)(SessionModule, undefined, 0)
 
 function createModule(
   { name, path = '/auth', controller = SessionController, imports = [] }: SessionModuleExtras,
@@ -110,14 +103,20 @@ function createModule(
 ): DynamicModule {
   assertPath(path)
   const mounted = mountController(controller, path)
-  const register = (
-    ...parts: [SessionRoutesSource, TokenManager<object>, Registration['options']]
-  ): Registration => {
-    const [source, tokens, options] = parts
-    // What is no manager, such as a choice of managers, is refused when the routes are created.
+  const createOpen = (
+    source: SessionRoutesSource,
+    tokens: TokenManager<object>,
+    options: SessionModuleOptions,
+    ...places: [ApplicationConfig, ModulesContainer]
+  ) => {
+    // A choice of managers is refused later, when the routes are created.
     if ((tokens as Partial<TokenManager>).config !== undefined) markSessionRoutes(mounted, tokens)
-    return { source, tokens, options, path }
+    return () => {
+      const routes = { ...options, path: toRealPath(path, ...places) } as SessionRoutesOptions<object>
+      source.routes = createSessionRoutes(tokens, routes)
+    }
   }
+  const manager = getTokenManagerToken(name)
   return {
     module: SessionModule,
     imports,
@@ -126,23 +125,19 @@ function createModule(
       SessionRoutesSource,
       { provide: OPTIONS, ...provider },
       {
-        provide: REGISTRATION,
-        inject: [SessionRoutesSource, getTokenManagerToken(name), OPTIONS],
-        useFactory: register,
+        provide: OPEN,
+        inject: [SessionRoutesSource, manager, OPTIONS, ApplicationConfig, ModulesContainer],
+        useFactory: createOpen,
       },
     ],
   }
 }
 
-// Where `RouterModule` writes; no package exports the name.
-const MODULE_PATH = '__module_path__'
-
-const reflector = new Reflector()
-
-// What Nest makes of the path: the prefix of the application, that of the module, and the path itself.
+// What Nest makes of the path: the prefix of the application, the prefix of the module, and the path itself.
 function toRealPath(path: string, application: ApplicationConfig, modules: ModulesContainer): string {
-  const modulePath =
-    reflector.get<string | undefined>(MODULE_PATH + modules.applicationId, SessionModule) ?? ''
+  // Where `RouterModule` writes.
+  const key = METADATA.modulePath + modules.applicationId
+  const modulePath = reflector.get<string | undefined>(key, SessionModule) ?? ''
   const local = withSlash(modulePath) + path
   const prefix = withSlash(application.getGlobalPrefix() ?? '')
   if (prefix === '' || isExcluded(local, application)) return local
@@ -170,4 +165,41 @@ function isExcluded(local: string, application: ApplicationConfig): boolean {
 function withSlash(prefix: string): string {
   const trimmed = prefix.replace(/^\/+|\/+$/g, '')
   return trimmed === '' ? '' : `/${trimmed}`
+}
+
+// What was written here for another manager may be replaced: controllers of one class share their handlers.
+const written = new WeakSet<object>()
+
+// Tells @nestjs/swagger about the session routes of a controller, except what its class says itself.
+function markSessionRoutes(controller: Type<SessionController>, tokens: DescribedManager): void {
+  const prototype = controller.prototype as unknown as Record<string, () => unknown>
+  for (const [name, { operation }] of Object.entries(describeRoutes(tokens))) {
+    const handler = prototype[name] as () => unknown
+    const mark = (key: string, value: object | undefined): void => {
+      const stated = reflector.get<object | undefined>(key, handler)
+      if (stated !== undefined && !written.has(stated)) return
+      if (value !== undefined) written.add(value)
+      SetMetadata(key, value)(handler)
+    }
+    mark(METADATA.apiOperation, { summary: operation.summary })
+    mark(METADATA.apiResponses, toResponses(operation))
+    mark(METADATA.apiParameters, toParameters(operation))
+    mark(METADATA.apiSecurity, operation.security.length > 0 ? operation.security : undefined)
+  }
+}
+
+function toResponses({ responses }: OpenApiOperation): object {
+  const entries = Object.entries(responses).map(([status, { description, content }]) => [
+    status,
+    { description, ...(content !== undefined && { schema: content['application/json'].schema }) },
+  ])
+  return Object.fromEntries(entries) as object
+}
+
+function toParameters({ parameters = [], requestBody }: OpenApiOperation): readonly object[] {
+  const copies = parameters.map((parameter) => ({ ...parameter }))
+  if (requestBody === undefined) return copies
+  const { required, content } = requestBody
+  // Its `type` only keeps the package from looking for a class.
+  return [...copies, { in: 'body', required, type: String, schema: content['application/json'].schema }]
 }

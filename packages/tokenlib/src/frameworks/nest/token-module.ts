@@ -2,6 +2,7 @@ import {
   type DynamicModule,
   type FactoryProvider,
   Inject,
+  Injectable,
   Logger,
   Module,
   type ModuleMetadata,
@@ -10,16 +11,15 @@ import {
   type Type,
 } from '@nestjs/common'
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
-import type { AnyClaims } from '../../tokens/payload.js'
 import type { ManagerChoice } from '../../choose-manager.js'
-import type { JsonClaims } from '../../tokens/extra-claims.js'
+import { ConfigurationError } from '../../errors.js'
 import type { TokenManagerOptions } from '../../manager-options.js'
 import { TokenManager } from '../../manager.js'
-import { ConfigurationError } from '../../errors.js'
-import { assertOptions } from '../../options.js'
-import { assertGuarded } from './assert-guarded.js'
-import { getTokenManagerToken } from './manager-token.js'
-import { markSecurity } from './mark-security.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import type { JsonClaims } from '../../tokens/extra-claims.js'
+import type { AnyClaims } from '../../tokens/payload.js'
+import { type AnyManager, getTokenManagerToken, InjectTokenManager } from './context.js'
+import { assertGuarded, markSecurity } from './guarded-handlers.js'
 
 /** What a manager is built from, one that is built already, or a choice among several. */
 export type TokenSource<Input extends object, Output extends object, Subject> =
@@ -173,3 +173,63 @@ function createModule(
     exports: [token],
   }
 }
+
+/** What an indicator tells `@nestjs/terminus`. */
+export interface TokenHealth {
+  readonly status: 'up' | 'down'
+  /** Whether tokens can be checked. */
+  readonly canCheck: boolean
+  /** Whether logins, refreshes, logouts and revocations work. */
+  readonly canWrite: boolean
+  /** `null` for a manager without a store. */
+  readonly responseTimeMs: number | null
+  /** What does not work; the reason is in `tokens.health()`. */
+  readonly message?: string
+}
+
+/** The options of `isHealthy`. */
+export interface TokenHealthOptions {
+  /** `check`, the default: up while tokens can be checked. `write`: up only while users can log in as well. */
+  readonly need?: 'check' | 'write'
+}
+
+const HEALTH_OPTIONS: OptionNames<TokenHealthOptions> = { need: true }
+
+/** A health indicator for `@nestjs/terminus`: whether a manager can check tokens, and whether users can log in. */
+export class TokenHealthIndicator {
+  readonly #tokens: Pick<AnyManager, 'health'>
+
+  constructor(tokens: Pick<AnyManager, 'health'>) {
+    this.#tokens = tokens
+  }
+
+  /** The same indicator for the manager that was registered under a name. */
+  static for(name: string): Type<TokenHealthIndicator> {
+    const Indicator = class extends TokenHealthIndicator {}
+    InjectTokenManager(name)(Indicator, undefined, 0)
+    return Indicator
+  }
+
+  /** What works at this moment, under `key`. Rejects only if the options are invalid. */
+  async isHealthy<Key extends string = 'tokens'>(
+    key?: Key,
+    options: TokenHealthOptions = {},
+  ): Promise<Record<Key, TokenHealth>> {
+    assertOptions('isHealthy()', options, HEALTH_OPTIONS)
+    const { need = 'check' } = options
+    if (need !== 'check' && need !== 'write') throw new TypeError("need must be 'check' or 'write'")
+    const { canCheck, canWrite, responseTimeMs } = await this.#tokens.health()
+    // Not the error's own text: it may name hosts, and anybody may ask for health.
+    const message = !canCheck ? 'Tokens cannot be checked' : 'Nobody can log in, and nothing can be revoked'
+    const health: TokenHealth = {
+      status: canCheck && (canWrite || need === 'check') ? 'up' : 'down',
+      canCheck,
+      canWrite,
+      responseTimeMs,
+      ...(!(canCheck && canWrite) && { message }),
+    }
+    return { [key ?? 'tokens']: health } as Record<Key, TokenHealth>
+  }
+}
+Injectable()(TokenHealthIndicator)
+InjectTokenManager()(TokenHealthIndicator, undefined, 0)
