@@ -74,10 +74,6 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return jwt
   }
 
-  // Tokens of one key have the same header: the last one that was valid is not parsed again.
-  const readHeader = ({ last }: SourceMemo, { header: encoded }: CompactJws): JwsHeader =>
-    last?.encoded === encoded ? last.header : parseHeader(encoded, TOKEN_TYPES)
-
   // What has to be loaded before a token can be verified, or `null`.
   const findLoading = (token: string): KeyLoading | null => {
     if (!hasIssuers) return null
@@ -178,6 +174,11 @@ interface SourceMemo {
 
 function createMemo({ rules }: TokenSource): SourceMemo {
   return { lenientRules: { ...rules, allowExpired: true }, last: null }
+}
+
+// Tokens of one key have the same header: the last one that was valid is not parsed again.
+function readHeader({ last }: SourceMemo, { header: encoded }: CompactJws): JwsHeader {
+  return last?.encoded === encoded ? last.header : parseHeader(encoded, TOKEN_TYPES)
 }
 
 interface KeyLoading {
