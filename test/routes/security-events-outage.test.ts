@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/deferred-revocations.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import {
@@ -53,7 +54,13 @@ function createFailing() {
       clock,
       revocation,
       issuers: [
-        { issuer: ID.issuer, audience: API, keys: { keys: [ID.jwk] }, subjectPrefix: 'id:', leeway: 0 },
+        trustIssuer({
+          issuer: ID.issuer,
+          audience: API,
+          keys: { keys: [ID.jwk] },
+          subjectPrefix: 'id:',
+          leeway: 0,
+        }),
       ],
     })
     return { tokens, logout: createBackChannelLogout(tokens, { clientId: CLIENT }) }
