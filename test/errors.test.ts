@@ -1,7 +1,13 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import * as tokenlib from '../packages/tokenlib/src/index.js'
-import { isTokenError, TokenError, type TokenErrorCode } from '../packages/tokenlib/src/index.js'
+import { isOutage } from '../packages/tokenlib/src/errors.js'
+import {
+  isTokenError,
+  toErrorResponse,
+  TokenError,
+  type TokenErrorCode,
+} from '../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from './helpers/manager.js'
 
 type ErrorClass = new (...args: never[]) => Error
@@ -31,6 +37,10 @@ describe.each(classes.filter(([name]) => name !== 'TokenError'))('%s', (name, Er
   test('is a TokenError unless it is the configuration that is wrong', () => {
     expect(isTokenError(error)).toBe(name !== 'ConfigurationError')
     expect(error instanceof TokenError).toBe(name !== 'ConfigurationError')
+  })
+
+  test('is an outage if the store or the keys could not be asked, which is answered with 503', () => {
+    expect(isOutage(error)).toBe(isTokenError(error) && toErrorResponse(error).status === 503)
   })
 })
 

@@ -22,15 +22,13 @@ import { createIssuerKeys, type KeySource } from '../packages/tokenlib/src/issue
 import { createConsole } from '../packages/console/src/index.js'
 import {
   clientCredentials,
-  createIntrospectionRoute,
-  createMetadataRoutes,
-  createRevocationRoute,
-} from '../packages/issuers/src/oauth-routes.js'
-import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../packages/issuers/src/security-events.js'
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../packages/issuers/src/index.js'
 import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
 import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
 import { createSessionRoutes } from '../packages/tokenlib/src/routes/session-routes.js'

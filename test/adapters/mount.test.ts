@@ -11,7 +11,7 @@ import { mount as mountElysia } from '../../packages/tokenlib/src/frameworks/ely
 import { mount as mountExpress } from '../../packages/tokenlib/src/frameworks/express.js'
 import { mount as mountFastify } from '../../packages/tokenlib/src/frameworks/fastify.js'
 import { mount as mountHono } from '../../packages/tokenlib/src/frameworks/hono.js'
-import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/router.js'
 import { toRequestView } from '../../packages/tokenlib/src/http/request-source.js'
 import { MOUNTS } from './mounted.js'
 

@@ -16,7 +16,7 @@ import * as h3 from '../../packages/tokenlib/src/frameworks/h3.js'
 import * as hono from '../../packages/tokenlib/src/frameworks/hono.js'
 import * as koa from '../../packages/tokenlib/src/frameworks/koa.js'
 import * as nest from '../../packages/tokenlib/src/frameworks/nest/index.js'
-import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/router.js'
 import { setRequestIp } from '../../packages/tokenlib/src/index.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
 

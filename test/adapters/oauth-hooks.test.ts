@@ -3,7 +3,7 @@ import {
   clientCredentials,
   createRevocationRoute,
   type RevocationRouteOptions,
-} from '../../packages/issuers/src/oauth-routes.js'
+} from '../../packages/issuers/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { basic, client, type TestClient } from '../routes/oauth-fixture.js'
 import { MOUNTS } from './mounted.js'

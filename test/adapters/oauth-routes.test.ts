@@ -7,12 +7,12 @@ import { serveFetch, serveNode } from '../../examples/server.js'
 import { mount as mountElysia } from '../../packages/tokenlib/src/frameworks/elysia.js'
 import { mount as mountExpress } from '../../packages/tokenlib/src/frameworks/express.js'
 import { mount as mountFastify } from '../../packages/tokenlib/src/frameworks/fastify.js'
-import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/router.js'
 import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../../packages/issuers/src/oauth-routes.js'
+} from '../../packages/issuers/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { basic, client } from '../routes/oauth-fixture.js'
 import { MOUNTS } from './mounted.js'

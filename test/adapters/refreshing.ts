@@ -17,7 +17,7 @@ import * as hono from '../../packages/tokenlib/src/frameworks/hono.js'
 import * as koa from '../../packages/tokenlib/src/frameworks/koa.js'
 import * as nest from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import type { TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createMetadataRoutes } from '../../packages/issuers/src/oauth-routes.js'
+import { createMetadataRoutes } from '../../packages/issuers/src/index.js'
 import { PLATFORMS, serve } from '../helpers/nest.js'
 import {
   addToElysia,

@@ -8,7 +8,7 @@ import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
   accessToken,

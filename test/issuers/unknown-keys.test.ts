@@ -1,8 +1,12 @@
 import { sign as signBytes, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type KeySource, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
-import { createBackChannelLogout, createEventReceiver } from '../../packages/issuers/src/security-events.js'
+import {
+  createBackChannelLogout,
+  createEventReceiver,
+  createIntrospectionRoute,
+  createRevocationRoute,
+} from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createJwk, until } from '../helpers/key-server.js'
 import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'

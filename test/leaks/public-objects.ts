@@ -17,15 +17,13 @@ import { keycloak } from '../../packages/issuers/src/providers.js'
 import { createConsole } from '../../packages/console/src/index.js'
 import {
   clientCredentials,
-  createIntrospectionRoute,
-  createMetadataRoutes,
-  createRevocationRoute,
-} from '../../packages/issuers/src/oauth-routes.js'
-import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../packages/issuers/src/security-events.js'
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+} from '../../packages/issuers/src/index.js'
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'

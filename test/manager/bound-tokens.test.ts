@@ -3,7 +3,7 @@ import { isTokenError, TokenConfig, TokenManager } from '../../packages/tokenlib
 import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/fetch.js'
 import { createEnforcer } from '../../packages/tokenlib/src/requests/dependencies.js'
 import { nodeRequestReader } from '../../packages/tokenlib/src/http/request-source.js'
-import { createIntrospectionRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createIntrospectionRoute } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign } from '../helpers/foreign.js'
 import { createClock, NOW, openToken, PATIENT, SECRET, withBearer } from '../helpers/manager.js'

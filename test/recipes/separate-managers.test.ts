@@ -6,7 +6,7 @@ import {
   TokenIssuerError,
   TokenManager,
 } from '../../packages/tokenlib/src/index.js'
-import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { PATIENT, withBearer } from '../helpers/manager.js'

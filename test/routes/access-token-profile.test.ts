@@ -7,7 +7,7 @@ import {
   type TokenConfigOptions,
   TokenManager,
 } from '../../packages/tokenlib/src/index.js'
-import { createMetadataRoutes } from '../../packages/issuers/src/oauth-routes.js'
+import { createMetadataRoutes } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'

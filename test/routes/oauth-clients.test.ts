@@ -1,11 +1,11 @@
 import * as oauth from 'oauth4webapi'
 import { expect, test } from 'vitest'
-import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/router.js'
 import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
-} from '../../packages/issuers/src/oauth-routes.js'
+} from '../../packages/issuers/src/index.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { client } from './oauth-fixture.js'
 

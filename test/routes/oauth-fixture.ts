@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { MountableRoutes } from '../../packages/tokenlib/src/routes/mountable-routes.js'
-import { clientCredentials } from '../../packages/issuers/src/oauth-routes.js'
+import type { MountableRoutes } from '../../packages/tokenlib/src/routes/router.js'
+import { clientCredentials } from '../../packages/issuers/src/index.js'
 
 /** A client of the endpoints. */
 export interface TestClient {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createIntrospectionRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createIntrospectionRoute } from '../../packages/issuers/src/index.js'
 import { advance, createRevocable } from '../helpers/revocable.js'
 import { send } from './oauth-fixture.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createIntrospectionRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createIntrospectionRoute } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, SECRET } from '../helpers/manager.js'
 import { advance, createRevocable } from '../helpers/revocable.js'

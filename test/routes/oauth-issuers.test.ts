@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect, test } from 'vitest'
 import { type IssuerOptions, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'

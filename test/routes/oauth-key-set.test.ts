@@ -3,7 +3,7 @@ import { createRemoteJWKSet, customFetch, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
 import { mount } from '../../packages/tokenlib/src/frameworks/hono.js'
 import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createMetadataRoutes } from '../../packages/issuers/src/oauth-routes.js'
+import { createMetadataRoutes } from '../../packages/issuers/src/index.js'
 import { createKeyPair } from '../helpers/keys.js'
 import { createClock, createManager, NOW } from '../helpers/manager.js'
 

@@ -4,7 +4,7 @@ import {
   createMetadataRoutes,
   type MetadataOptions,
   type MetadataTokens,
-} from '../../packages/issuers/src/oauth-routes.js'
+} from '../../packages/issuers/src/index.js'
 import { SECRET } from '../helpers/manager.js'
 
 const ISSUER = 'https://id.example'

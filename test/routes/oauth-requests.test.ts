@@ -3,7 +3,7 @@ import {
   clientCredentials,
   createIntrospectionRoute,
   createRevocationRoute,
-} from '../../packages/issuers/src/oauth-routes.js'
+} from '../../packages/issuers/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { basic, client, createForm, send } from './oauth-fixture.js'
 

@@ -1,6 +1,6 @@
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { createRevocationRoute } from '../../packages/issuers/src/oauth-routes.js'
+import { createRevocationRoute } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'

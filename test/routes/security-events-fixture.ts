@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { MountableRoutes } from '../../packages/issuers/src/security-events.js'
+import type { MountableRoutes } from '../../packages/issuers/src/index.js'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'

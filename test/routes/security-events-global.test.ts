@@ -3,7 +3,7 @@ import {
   createGlobalTokenRevocation,
   type GlobalTokenRevocationOptions,
   type SecurityEvent,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, NOW } from '../helpers/manager.js'

@@ -3,7 +3,7 @@ import {
   type BackChannelLogoutOptions,
   createBackChannelLogout,
   type SecurityEvent,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

@@ -6,7 +6,7 @@ import {
   createGlobalTokenRevocation,
   type MountableRoutes,
   type ReceiverTokens,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { NOW, SECRET } from '../helpers/manager.js'

@@ -8,7 +8,7 @@ import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, PATIENT, SECRET, withBearer } from '../helpers/manager.js'

@@ -9,7 +9,7 @@ import {
   type EventReceiverOptions,
   type SecurityEvent,
   type UidFinder,
-} from '../../packages/issuers/src/security-events.js'
+} from '../../packages/issuers/src/index.js'
 import { NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {

@@ -3,6 +3,7 @@ import {
   createClientReader,
   createEmitter,
   createObservers,
+  isOutage,
   parseDuration,
   resolveStore,
   type StoreConnection,
@@ -10,7 +11,7 @@ import {
   systemRandom,
   type TokenEmitter,
 } from 'tokenlib/kit'
-import { type ConfigurationError, isConfigurationError, isTokenError, TokenConfig } from 'tokenlib'
+import { type ConfigurationError, isConfigurationError, TokenConfig } from 'tokenlib'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'
@@ -124,7 +125,7 @@ async function isInUse(opened: OpenedStore): Promise<boolean> {
     return client.all(`SELECT 1 FROM sqlite_master WHERE name = '${namespace}meta'`).length > 0
   }
   // Missing tables are reported by the store itself, which says how to create them.
-  const { heads } = client.tables
+  const { heads } = client.inspection.tables
   const [table] = await client.query(`SELECT to_regclass('${heads}') IS NOT NULL AS found`)
   if (table?.['found'] !== true) return true
   return (await client.query(`SELECT 1 FROM ${heads} WHERE namespace = $1`, [namespace])).length > 0
@@ -137,5 +138,5 @@ function toStoreError(url: string, error: unknown): unknown {
 }
 
 function readUnavailable(error: unknown): unknown {
-  return isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE' ? (error.cause ?? error) : null
+  return isOutage(error) ? (error.cause ?? error) : null
 }

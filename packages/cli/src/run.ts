@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import { isConfigurationError, isTokenError } from 'tokenlib'
+import { isOutage } from 'tokenlib/kit'
 import {
   assertNoTokens,
   COMMON_OPTIONS,
@@ -114,7 +115,7 @@ function report(error: unknown, isJson: boolean, terminal: Terminal): number {
 
 function toExitCode(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode
-  if (isTokenError(error)) return error.code === 'REVOCATION_UNAVAILABLE' ? EXIT.unavailable : EXIT.no
+  if (isTokenError(error)) return isOutage(error) ? EXIT.unavailable : EXIT.no
   // What a caller may not pass, such as a cursor that is none.
   return isConfigurationError(error) || error instanceof TypeError ? EXIT.usage : EXIT.unavailable
 }

@@ -7,7 +7,7 @@ import {
   TokenManager,
   type TokenPayload,
 } from 'tokenlib'
-import { systemClock } from 'tokenlib/kit'
+import { isOutage, systemClock } from 'tokenlib/kit'
 import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'
 import { EXIT } from './exit.js'
@@ -52,7 +52,7 @@ async function check(call: CommandCall, token: string, store: RevocationStore | 
     if (type === 'refresh' && payload.type !== type) throw new RefreshTokenRequiredError(payload.type)
     return { payload }
   } catch (error) {
-    if (!isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE') throw error
+    if (!isTokenError(error) || isOutage(error)) throw error
     return { error }
   }
 }

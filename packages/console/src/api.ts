@@ -1,13 +1,6 @@
-import { MAX_NOTE_LENGTH, readTimedId, toFetchErrorResponse, toRequestView } from 'tokenlib/kit'
-import {
-  isConfigurationError,
-  isTokenError,
-  type RevokeOptions,
-  type SessionInfo,
-  type TokenManager,
-} from 'tokenlib'
+import type { RevokeOptions, SessionInfo, TokenManager } from 'tokenlib'
+import { MAX_NOTE_LENGTH, readTimedId, RefusedRequest, toMediaType, toRequestView } from 'tokenlib/kit'
 import { isVisible } from './access.js'
-import { createRefusal } from './responses.js'
 import { toDevice } from './user-agent.js'
 
 /** What the console uses of a manager. */
@@ -53,17 +46,14 @@ export async function answerSessions(tokens: ConsoleTokens, request: Request): P
   const { searchParams } = new URL(request.url)
   const user = searchParams.get('user')
   const before = searchParams.get('before')
-  if (user === null || user === '') return createInvalid('user is required')
-  if (before !== null && readTimedId(before) === null)
-    return createInvalid('before must be the id of a session')
-  return answerErrors(async () => {
-    // One more than is shown: then there is a next page.
-    const limit = PAGE_SIZE + 1
-    const found = await tokens.listSessions(user, before === null ? { limit } : { limit, before })
-    const shown = found.slice(0, PAGE_SIZE)
-    const next = found.length > PAGE_SIZE ? (shown.at(-1)?.id ?? null) : null
-    return Response.json({ sessions: shown.map(toJson), next })
-  })
+  if (user === null || user === '') throw invalid('user is required')
+  if (before !== null && readTimedId(before) === null) throw invalid('before must be the id of a session')
+  // One more than is shown: then there is a next page.
+  const limit = PAGE_SIZE + 1
+  const found = await tokens.listSessions(user, before === null ? { limit } : { limit, before })
+  const shown = found.slice(0, PAGE_SIZE)
+  const next = found.length > PAGE_SIZE ? (shown.at(-1)?.id ?? null) : null
+  return Response.json({ sessions: shown.map(toJson), next })
 }
 
 /** Revokes what the body says, in the name of the actor, for the reason that the body has. */
@@ -72,19 +62,15 @@ export async function answerRevoke(
   request: Request,
   actor: string,
 ): Promise<Response> {
-  if (!/^application\/json *(?:;|$)/i.test(request.headers.get('content-type') ?? '')) {
-    return createRefusal(415, 'REQUEST_INVALID', 'The body must be application/json')
+  if (toMediaType(request.headers.get('content-type')) !== 'application/json') {
+    throw new RefusedRequest(415, 'REQUEST_INVALID', 'The body must be application/json')
   }
-  const wanted = parseRevocation(await toRequestView(request).body())
-  if (typeof wanted === 'string') return createInvalid(wanted)
-  const { kind, id, reason } = wanted
+  const { kind, id, reason } = parseRevocation(await toRequestView(request).body())
   const options: RevokeOptions = { actor, note: reason, request }
-  return answerErrors(async () => {
-    // Told to the operator: an id with a typing error is revoked without an error too.
-    const isKnown = kind === 'session' ? (await tokens.getSession(id)) !== null : null
-    await revoke(tokens, kind, id, options)
-    return Response.json({ kind, id, isKnown })
-  })
+  // Told to the operator: an id with a typing error is revoked without an error too.
+  const isKnown = kind === 'session' ? (await tokens.getSession(id)) !== null : null
+  await revoke(tokens, kind, id, options)
+  return Response.json({ kind, id, isKnown })
 }
 
 /** What is typed to confirm that everything is revoked. */
@@ -97,20 +83,23 @@ interface WantedRevocation {
   readonly reason: string
 }
 
-// A text says what is wrong.
-function parseRevocation(body: unknown): WantedRevocation | string {
-  if (typeof body !== 'object' || body === null) return 'The body must be a JSON object'
+function parseRevocation(body: unknown): WantedRevocation {
+  if (typeof body !== 'object' || body === null) throw invalid('The body must be a JSON object')
   const { kind, id, reason, confirmation } = body as Readonly<Record<string, unknown>>
   if (kind !== 'session' && kind !== 'user' && kind !== 'key' && kind !== 'all') {
-    return 'kind must be session, user, key or all'
+    throw invalid('kind must be session, user, key or all')
   }
   if (typeof id !== 'string' || (id === '') !== (kind === 'all')) {
-    return 'id must be the id of what is revoked, and empty for all'
+    throw invalid('id must be the id of what is revoked, and empty for all')
   }
-  if (typeof reason !== 'string' || !isVisible(reason)) return 'reason is required'
-  if (reason.length > MAX_NOTE_LENGTH) return `reason must have at most ${MAX_NOTE_LENGTH} characters`
+  if (typeof reason !== 'string' || !isVisible(reason)) throw invalid('reason is required')
+  if (reason.length > MAX_NOTE_LENGTH) {
+    throw invalid(`reason must have at most ${MAX_NOTE_LENGTH} characters`)
+  }
   const required = kind === 'all' ? EVERYTHING : id
-  if (confirmation !== required) return `confirmation must be ${kind === 'all' ? EVERYTHING : 'the id'}`
+  if (confirmation !== required) {
+    throw invalid(`confirmation must be ${kind === 'all' ? EVERYTHING : 'the id'}`)
+  }
   return { kind, id, reason: reason.trim() }
 }
 
@@ -135,19 +124,8 @@ async function revoke(
   }
 }
 
-// That the store is down, or that the manager keeps no sessions, is for the operator to read.
-async function answerErrors(answer: () => Promise<Response>): Promise<Response> {
-  try {
-    return await answer()
-  } catch (error) {
-    if (isTokenError(error)) return toFetchErrorResponse(error)
-    if (isConfigurationError(error)) return createRefusal(501, error.code, error.message)
-    throw error
-  }
-}
-
-function createInvalid(message: string): Response {
-  return createRefusal(400, 'REQUEST_INVALID', message)
+function invalid(message: string): RefusedRequest {
+  return new RefusedRequest(400, 'REQUEST_INVALID', message)
 }
 
 function toJson({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }: SessionInfo): object {

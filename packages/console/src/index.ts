@@ -1,13 +1,19 @@
+import { CsrfError, isConfigurationError, isTokenError, type RevocationStore, setRequestIp } from 'tokenlib'
 import {
   type Answering,
   assertOptions,
   assertPath,
+  createRoute,
+  createRouter,
+  type Methods,
   type MountableRoutes,
   type OptionNames,
+  RefusedRequest,
+  type Route,
+  toErrorAnswer,
   toRequestView,
 } from 'tokenlib/kit'
-import { type RevocationStore, setRequestIp } from 'tokenlib'
-import { createAdmit, readOriginRefusal } from './access.js'
+import { createAdmit, isFromOwnPage } from './access.js'
 import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './api.js'
 import {
   CONSOLE_LIVE,
@@ -17,7 +23,7 @@ import {
   CONSOLE_TOOLS,
 } from './assets.generated.js'
 import { createLiveLog, createLiveStream } from './live-log.js'
-import { createRefusal, createRefusalPage, createText, escapeHtml, secure } from './responses.js'
+import { createRefusalPage, createText, escapeHtml, secure } from './responses.js'
 
 export type { MountableRoutes } from 'tokenlib/kit'
 export type { ConsoleTokens } from './api.js'
@@ -73,55 +79,62 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
   const admit = createAdmit({ allow, actor })
   const log = createLiveLog(tokens, store)
   let isClosed = false
-  const page = createPage(tokens, title, store?.replica !== undefined)
+  const html = createPage(tokens, title, store?.replica !== undefined)
 
   const isStillAllowed = async (request: Request): Promise<boolean> => {
     try {
-      return 'actor' in (await admit(copyRead(request)))
+      await admit(copyRead(request))
+      return true
     } catch {
       return false
     }
   }
 
-  const routes: Readonly<Record<string, Route>> = {
-    // Relative: a proxy may have taken a part of the address away. Below it, the page finds its files.
-    '': { ...read(() => createRedirect(`${path.split('/').at(-1)}/`)), isPage: true },
-    '/': { ...read(() => createText('text/html', page)), isPage: true },
-    '/style.css': read(() => createText('text/css', CONSOLE_STYLE)),
-    '/script.js': read(() => createText('text/javascript', CONSOLE_SCRIPT)),
-    '/live.js': read(() => createText('text/javascript', CONSOLE_LIVE)),
-    '/tools.js': read(() => createText('text/javascript', CONSOLE_TOOLS)),
-    '/api/health': { ...read((_, name) => answerHealth(tokens, name)), isApi: true },
-    '/api/sessions': { ...read((request) => answerSessions(tokens, request)), isApi: true },
-    '/api/live': { ...read((request) => createLiveStream(log, () => isStillAllowed(request))), isApi: true },
-    '/api/revoke': {
-      method: 'POST',
-      answer: (request, name) => answerRevoke(tokens, request, name),
-      isApi: true,
-    },
-  }
-
-  const answer = async (route: Route, request: Request): Promise<Response> => {
-    const forged = route.isApi === true ? readOriginRefusal(request) : null
-    if (forged !== null) return secure(forged)
-    const admission = await admit(request)
-    if ('response' in admission) return admission.response
-    if ('refusal' in admission) {
-      const { refusal, message, code } = admission
-      return secure(route.isPage === true ? createRefusalPage(refusal, message, code) : refusal)
+  // Admission comes before the method: visitors who may not use the console don't learn what it answers.
+  const guard =
+    (answer: Route<[actor: string]>, { isPage = false, isApi = false } = {}): Route =>
+    async (request) => {
+      if (isClosed) return secure(toAnswer(consoleClosed()))
+      if (isApi && !isFromOwnPage(request)) {
+        return secure(toAnswer(new CsrfError('The request does not come from the page of the console')))
+      }
+      let name: string
+      try {
+        name = await admit(request)
+      } catch (error) {
+        // A response of the dependency itself: a redirect to the login, a challenge.
+        if (error instanceof Response) return error
+        const refusal = toAnswer(error)
+        return secure(isPage && isTokenError(error) ? createRefusalPage(refusal, error) : refusal)
+      }
+      return secure(await answer(request, name))
     }
-    return secure(await answerAdmitted(route, request, admission.actor))
-  }
+  const file = (mediaType: string, text: string): Route =>
+    guard(createRoute({ GET: () => createText(mediaType, text) }, toOperatorAnswer))
+  const page = (answer: () => Response): Route =>
+    guard(createRoute({ GET: answer }, toOperatorAnswer), { isPage: true })
+  const api = (methods: Methods<[actor: string]>): Route =>
+    guard(createRoute(methods, toOperatorAnswer), { isApi: true })
+
+  const router = createRouter({
+    path,
+    routes: {
+      // Relative: a proxy may have taken a part of the address away. Below it, the page finds its files.
+      '': page(() => createRedirect(`${path.split('/').at(-1)}/`)),
+      '/': page(() => createText('text/html', html)),
+      '/style.css': file('text/css', CONSOLE_STYLE),
+      '/script.js': file('text/javascript', CONSOLE_SCRIPT),
+      '/live.js': file('text/javascript', CONSOLE_LIVE),
+      '/tools.js': file('text/javascript', CONSOLE_TOOLS),
+      '/api/health': api({ GET: (_, name) => answerHealth(tokens, name) }),
+      '/api/sessions': api({ GET: (request) => answerSessions(tokens, request) }),
+      '/api/live': api({ GET: (request) => createLiveStream(log, () => isStillAllowed(request)) }),
+      '/api/revoke': api({ POST: (request, name) => answerRevoke(tokens, request, name) }),
+    },
+  })
 
   return {
-    path,
-    async handle(request) {
-      const { pathname } = new URL(request.url)
-      const name = pathname === path || pathname.startsWith(`${path}/`) ? pathname.slice(path.length) : null
-      const route = name !== null && Object.hasOwn(routes, name) ? routes[name] : undefined
-      if (route === undefined || request.method === 'OPTIONS') return null
-      return isClosed ? secure(createClosed()) : answer(route, request)
-    },
+    ...router,
     close() {
       isClosed = true
       log.close()
@@ -129,21 +142,18 @@ export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOpti
   }
 }
 
-// Not 404: another process of the application may have a console, and the page asks again.
-function createClosed(): Response {
-  return createRefusal(503, 'CONSOLE_CLOSED', 'This process of the application is shutting down')
+function toAnswer(error: unknown): Response {
+  return toErrorAnswer(error, ({ message, code }) => ({ message, code }))
 }
 
-async function answerAdmitted(route: Route, request: Request, actor: string): Promise<Response> {
-  const isHead = route.method === 'GET' && request.method === 'HEAD'
-  if (request.method !== route.method && !isHead) {
-    const methods = route.method === 'GET' ? 'GET, HEAD' : route.method
-    return createRefusal(405, 'METHOD_NOT_ALLOWED', `Use ${methods}`, { allow: methods })
-  }
-  const response = await route.answer(request, actor)
-  if (!isHead) return response
-  await response.body?.cancel()
-  return new Response(null, response)
+// That the manager keeps no sessions is for operators to read.
+function toOperatorAnswer(error: unknown): Response {
+  return toAnswer(isConfigurationError(error) ? new RefusedRequest(501, error.code, error.message) : error)
+}
+
+// Not 404: another process of the application may have a console, and the page asks again.
+function consoleClosed(): RefusedRequest {
+  return new RefusedRequest(503, 'CONSOLE_CLOSED', 'This process of the application is shutting down')
 }
 
 // What the list can show. Whatever nobody is told of is not said to be there.
@@ -151,15 +161,6 @@ const LIVE_OF_PROCESS =
   'Only what this process of the application has revoked since it started; other processes are not shown.'
 const LIVE_WITH_REPLICA =
   'What this process of the application has revoked since it started, and what has arrived from others.'
-
-interface Route {
-  readonly method: 'GET' | 'POST'
-  readonly answer: (request: Request, actor: string) => Response | Promise<Response>
-  /** Whether people see the response itself. */
-  readonly isPage?: boolean
-  /** Whether only the page asks for it. */
-  readonly isApi?: boolean
-}
 
 // Dependencies of this library do their work once per request: to ask again takes another one.
 function copyRead(request: Request): Request {
@@ -170,10 +171,6 @@ function copyRead(request: Request): Request {
 
 function createRedirect(location: string): Response {
   return new Response(null, { status: 308, headers: { location } })
-}
-
-function read(answer: Route['answer']): Route {
-  return { method: 'GET', answer }
 }
 
 // The names of the CSRF cookie and header, for an `allow` that reads an access token from a cookie.

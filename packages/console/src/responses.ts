@@ -1,3 +1,6 @@
+import type { AnyTokenError } from 'tokenlib'
+import { isOutage } from 'tokenlib/kit'
+
 /** What stands in the way of scripts, frames and caches, in every response of the console. */
 const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
@@ -23,7 +26,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 }
 
-/** A response with the headers of the console; those of a response that is given win only where the console has none. */
+/** A response with the headers of the console, which replace headers of the same name. */
 export function secure(response: Response): Response {
   const { status, statusText, body } = response
   const headers = new Headers(response.headers)
@@ -38,25 +41,15 @@ export function createText(mediaType: string, text: string, init: ResponseInit =
   return new Response(text, { ...init, headers })
 }
 
-/** The answer to a request that the console cannot do; the page shows the message. */
-export function createRefusal(
-  status: number,
-  code: string,
-  message: string,
-  headers: Record<string, string> = {},
-): Response {
-  return Response.json({ message, code }, { status, headers })
-}
-
-/** A small page in place of the console, for somebody who may not use it. */
-export function createRefusalPage(refusal: Response, message: string, code: string): Response {
-  const heading = refusal.status === 503 ? 'Not available' : 'Not allowed'
-  const advice =
-    refusal.status === 503
-      ? 'It cannot be checked who you are. Try again in a moment.'
-      : code === 'TOKEN_EXPIRED'
-        ? 'Your access has expired. Open a page of the application, which renews it, and load this page again.'
-        : 'Log in to the application as somebody who may use this console, and load this page again.'
+/** A small page in place of the console, with the status and headers of a refusal. */
+export function createRefusalPage({ status, headers }: Response, error: AnyTokenError): Response {
+  const { code, message } = error
+  const heading = isOutage(error) ? 'Not available' : 'Not allowed'
+  const advice = isOutage(error)
+    ? 'It cannot be checked who you are. Try again in a moment.'
+    : code === 'TOKEN_EXPIRED'
+      ? 'Your access has expired. Open a page of the application, which renews it, and load this page again.'
+      : 'Log in to the application as somebody who may use this console, and load this page again.'
   const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -69,7 +62,7 @@ export function createRefusalPage(refusal: Response, message: string, code: stri
 <p>${escapeHtml(message)} (<code>${escapeHtml(code)}</code>)</p>
 </html>
 `
-  return createText('text/html', html, { status: refusal.status, headers: refusal.headers })
+  return createText('text/html', html, { status, headers })
 }
 
 /** A text as the content of an element, or as the value of an attribute in quotes. */

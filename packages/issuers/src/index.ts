@@ -1,3 +1,38 @@
 export * from './providers.js'
-export * from './security-events.js'
-export * from './oauth-routes.js'
+export type { MountableRoutes } from 'tokenlib/kit'
+export { clientCredentials, type ClientCredentialsOptions } from './oauth-routes/client-credentials.js'
+export {
+  createIntrospectionRoute,
+  type IntrospectionOptions,
+  type IntrospectionTokens,
+} from './oauth-routes/introspection.js'
+export { createMetadataRoutes, type MetadataOptions, type MetadataTokens } from './oauth-routes/metadata.js'
+export type { ResourceMetadata, ServerMetadata } from './oauth-routes/metadata-members.js'
+export type { OAuthErrorCode } from './oauth-error.js'
+export {
+  createRevocationRoute,
+  type RevocationRouteOptions,
+  type RevocationRouteTokens,
+} from './oauth-routes/revocation.js'
+export type { TokenEndpointOptions } from './oauth-routes/token-endpoint.js'
+export {
+  type BackChannelLogoutOptions,
+  createBackChannelLogout,
+} from './security-events/back-channel-logout.js'
+export { createEventReceiver, type EventReceiverOptions } from './security-events/event-receiver.js'
+export {
+  createGlobalTokenRevocation,
+  type GlobalTokenRevocationOptions,
+} from './security-events/global-token-revocation.js'
+export type { ReceiverTokens } from './security-events/receiver.js'
+export type {
+  EventEffect,
+  RevocationScope,
+  SecurityEvent,
+  UidFinder,
+} from './security-events/revoke-subject.js'
+export type {
+  SubjectFinder,
+  SubjectIdentifier,
+  SubjectIssuers,
+} from './security-events/subject-identifiers.js'

@@ -326,6 +326,11 @@ export function isTokenError(value: unknown): value is AnyTokenError {
   return value instanceof Error && (value as Partial<TokenError>).isTokenError === true
 }
 
+/** Whether an error says that the store, or the keys of an issuer, could not be asked: nothing is known of the token. */
+export function isOutage(error: unknown): error is RevocationUnavailableError | KeysUnavailableError {
+  return isTokenError(error) && (error.code === 'REVOCATION_UNAVAILABLE' || error.code === 'KEYS_UNAVAILABLE')
+}
+
 /** The configuration is invalid; the message names the field and the fix. Never caused by a request. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError'

@@ -1,4 +1,4 @@
-import { type AnyTokenError, isTokenError } from './errors.js'
+import { type AnyTokenError, isOutage, isTokenError } from './errors.js'
 import type { OptionNames } from './options.js'
 import { emitWarning } from './runtime.js'
 import { isPromise } from './promises.js'
@@ -108,9 +108,7 @@ export function reportCheck(observers: readonly TokenObserver[], check: TokenChe
 /** What a check that threw is reported as. */
 export function toRefusal(error: unknown): Pick<TokenCheck, 'outcome' | 'code'> {
   if (!isTokenError(error)) return { outcome: 'failed', code: null }
-  const { code } = error
-  const isUnavailable = code === 'REVOCATION_UNAVAILABLE' || code === 'KEYS_UNAVAILABLE'
-  return { outcome: isUnavailable ? 'unavailable' : 'refused', code }
+  return { outcome: isOutage(error) ? 'unavailable' : 'refused', code: error.code }
 }
 
 /** Calls the store, with every observer around the call. */

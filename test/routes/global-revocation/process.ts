@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { type Jwk, TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
-import { createGlobalTokenRevocation } from '../../../packages/issuers/src/security-events.js'
+import { createGlobalTokenRevocation } from '../../../packages/issuers/src/index.js'
 import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
 import { replicate } from '../../../packages/tokenlib/src/stores/replica.js'

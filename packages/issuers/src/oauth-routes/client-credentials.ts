@@ -1,6 +1,6 @@
-import { assertIdentity, assertOptions, callHook } from 'tokenlib/kit'
-import { type Form, parseForm, readParameter } from './form.js'
-import { invalidRequest, OAuthError } from './oauth-error.js'
+import { assertIdentity, assertOptions, callHook, RefusedRequest } from 'tokenlib/kit'
+import { invalidRequest } from '../oauth-error.js'
+import { type Form, parseForm, readParameter } from './token-endpoint.js'
 
 /** How clients are authenticated by an id and a secret. */
 export interface ClientCredentialsOptions<Client> {
@@ -73,7 +73,7 @@ function readFormText(encoded: string): string | null {
 }
 
 // RFC 6749 §5.2: 401, with the scheme that the client should have used.
-function invalidClient(): OAuthError {
+function invalidClient(): RefusedRequest {
   const challenge = { 'www-authenticate': 'Basic realm="oauth", charset="UTF-8"' }
-  return new OAuthError(401, 'invalid_client', 'Client authentication failed', challenge)
+  return new RefusedRequest(401, 'invalid_client', 'Client authentication failed', challenge)
 }

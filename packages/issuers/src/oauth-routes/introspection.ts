@@ -1,5 +1,11 @@
-import { isTokenError, type StandardClaims, toErrorResponse, type TokenConfig } from 'tokenlib'
-import { assertOptions, type MountableRoutes, type OptionNames } from 'tokenlib/kit'
+import { isTokenError, type StandardClaims, type TokenConfig } from 'tokenlib'
+import {
+  assertOptions,
+  createJsonAnswer,
+  isOutage,
+  type MountableRoutes,
+  type OptionNames,
+} from 'tokenlib/kit'
 import {
   assertEndpointOptions,
   createTokenEndpoint,
@@ -60,7 +66,7 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
       return payload.type === 'access' || refreshTokens ? payload : null
     } catch (error) {
       // RFC 7662 §2.2: whatever is wrong with the token, no reason is given. What could not be checked is no answer.
-      if (isTokenError(error) && toErrorResponse(error).status !== 503) return null
+      if (isTokenError(error) && !isOutage(error)) return null
       throw error
     }
   }
@@ -73,7 +79,7 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
       const payload = await readPayload(token)
       // RFC 7662 §2.2: a token that this client may not know of is inactive for it.
       const isActive = payload !== null && (await parseAllowed(isAllowed, payload, caller))
-      return createAnswer(isActive ? toMembers(payload, names) : { active: false })
+      return createJsonAnswer(isActive ? toMembers(payload, names) : { active: false })
     },
   })
 }
@@ -112,8 +118,4 @@ function toMembers(
     iss,
     jti,
   }
-}
-
-function createAnswer(members: object): Response {
-  return Response.json(members, { headers: { 'cache-control': 'no-store' } })
 }

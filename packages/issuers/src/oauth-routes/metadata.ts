@@ -1,18 +1,21 @@
 import { ConfigurationError, type Duration, isConfigurationError, type TokenConfig } from 'tokenlib'
 import {
   assertOptions,
+  createRoute,
+  createRouter,
   isIdentifierUrl,
   type MountableRoutes,
   type OptionNames,
   parseDuration,
+  toErrorAnswer,
 } from 'tokenlib/kit'
+import { toOAuthBody } from '../oauth-error.js'
 import {
   assertResource,
   assertServer,
   type ResourceMetadata,
   type ServerMetadata,
 } from './metadata-members.js'
-import { OAuthError } from './oauth-error.js'
 
 /** What is published below `/.well-known`. */
 export interface MetadataOptions {
@@ -83,17 +86,12 @@ export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOp
     'access-control-allow-origin': '*',
   }
 
-  return Object.freeze({
-    path: PATH,
-    paths: Object.freeze([...documents.keys()]),
-    async handle(request: Request): Promise<Response | null> {
-      const document = documents.get(new URL(request.url).pathname)
-      if (document === undefined || request.method === 'OPTIONS') return null
-      if (request.method !== 'GET' && request.method !== 'HEAD') return methodNotAllowed()
-      const response = Response.json(document(), { headers })
-      return request.method === 'HEAD' ? new Response(null, response) : response
-    },
+  const routes = [...documents].map(([path, read]) => {
+    const answer = (): Response => Response.json(read(), { headers })
+    const route = createRoute({ GET: answer }, (error) => toErrorAnswer(error, toOAuthBody))
+    return [path.slice(PATH.length), route] as const
   })
+  return createRouter({ path: PATH, routes: Object.fromEntries(routes), isPathShared: true })
 }
 
 function assertIssuer(
@@ -146,9 +144,4 @@ function toIssuerPath(name: string, issuer: string): string {
 function addDocument(documents: Map<string, () => object>, path: string, members: object): void {
   const document = structuredClone(members)
   documents.set(path, () => document)
-}
-
-function methodNotAllowed(): Response {
-  const allow = 'GET, HEAD'
-  return new OAuthError(405, 'invalid_request', `The method must be one of ${allow}`, { allow }).toResponse()
 }

@@ -1,6 +1,12 @@
 import { ConfigurationError, type RevokeOptions, type TokenManager, type TokenPayload } from 'tokenlib'
-import { assertOptions, callHook, type MountableRoutes, type OptionNames } from 'tokenlib/kit'
-import { OAuthError } from './oauth-error.js'
+import {
+  assertOptions,
+  callHook,
+  createEmptyAnswer,
+  type MountableRoutes,
+  type OptionNames,
+  RefusedRequest,
+} from 'tokenlib/kit'
 import {
   assertEndpointOptions,
   createTokenEndpoint,
@@ -60,7 +66,7 @@ export function createRevocationRoute<Client>(
     if (endsSession) await tokens.logout(payload, origin)
     else if (payload.jti !== undefined) await tokens.revokeToken(payload, origin)
     // Not 200: the client would believe that the token is gone.
-    else throw new OAuthError(400, 'unsupported_token_type', 'The token has no id to revoke it by')
+    else throw new RefusedRequest(400, 'unsupported_token_type', 'The token has no id to revoke it by')
   }
 
   return createTokenEndpoint({
@@ -72,13 +78,13 @@ export function createRevocationRoute<Client>(
       if (payload !== null) {
         // RFC 7009 §2.1: a token of another client is refused; RFC 6749 §5.2 has the code for that.
         if (!(await parseAllowed(isAllowed, payload, caller))) {
-          throw new OAuthError(400, 'invalid_grant', 'The token was issued to another client')
+          throw new RefusedRequest(400, 'invalid_grant', 'The token was issued to another client')
         }
         const origin = actor && { actor: await callHook('actor', () => actor(caller)) }
         await revoke(payload, { request, ...origin })
       }
       // RFC 7009 §2.2: also for a token that is none, because there is nothing left to do.
-      return new Response(null, { headers: { 'cache-control': 'no-store' } })
+      return createEmptyAnswer(200)
     },
   })
 }

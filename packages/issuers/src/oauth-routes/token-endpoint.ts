@@ -5,12 +5,15 @@ import {
   assertPath,
   callDependency,
   callHook,
+  createRoute,
+  createRouter,
   type MountableRoutes,
-  toFetchErrorResponse,
+  parseBodyText,
+  RefusedRequest,
+  toErrorAnswer,
   toHookError,
 } from 'tokenlib/kit'
-import { parseForm, readParameter } from './form.js'
-import { invalidRequest, OAuthError } from './oauth-error.js'
+import { invalidRequest, toOAuthBody } from '../oauth-error.js'
 
 /** Who may use an endpoint for tokens, and where it is. */
 export interface TokenEndpointOptions<Client, Payload> {
@@ -58,7 +61,6 @@ export function createTokenEndpoint<Client>(endpoint: TokenEndpoint<Client>): Mo
   const authenticate = callDependency(endpoint.client as Dependency<Client>)
 
   const answerRequest = async (request: Request): Promise<Response> => {
-    if (request.method !== 'POST') throw methodNotAllowed()
     const form = await parseForm(request)
     const client = await callClient(() => authenticate(request))
     assertIdentity('client', client)
@@ -66,24 +68,12 @@ export function createTokenEndpoint<Client>(endpoint: TokenEndpoint<Client>): Mo
     if (token === null) throw invalidRequest('The parameter "token" is missing')
     return answer(token, client, request)
   }
+  // A response is a challenge of the application's own, for its clients.
+  const toAnswer = (error: unknown): Response =>
+    error instanceof Response ? error : toErrorAnswer(error, toOAuthBody, { config })
 
-  return Object.freeze({
-    path,
-    paths: Object.freeze([path]),
-    async handle(request: Request): Promise<Response | null> {
-      // The application answers pre-flights: it alone knows who may call it.
-      if (new URL(request.url).pathname !== path || request.method === 'OPTIONS') return null
-      try {
-        return await answerRequest(request)
-      } catch (error) {
-        if (error instanceof OAuthError) return error.toResponse()
-        if (isTokenError(error)) return toFetchErrorResponse(error, { config })
-        // A challenge of the application's own, for its clients.
-        if (error instanceof Response) return error
-        throw error
-      }
-    },
-  })
+  const routes = { '': createRoute({ POST: answerRequest }, toAnswer) }
+  return createRouter({ path, routes, isPathShared: true })
 }
 
 /** Whether a client may use an endpoint for a token; `TypeError` for an answer that is neither `true` nor `false`. */
@@ -103,11 +93,40 @@ async function callClient<Client>(authenticate: () => Promise<Client>): Promise<
   try {
     return await authenticate()
   } catch (error) {
-    if (error instanceof OAuthError || error instanceof Response || isTokenError(error)) throw error
+    if (error instanceof RefusedRequest || error instanceof Response || isTokenError(error)) throw error
     throw toHookError('client', error)
   }
 }
 
-function methodNotAllowed(): OAuthError {
-  return new OAuthError(405, 'invalid_request', 'The method must be POST', { allow: 'POST' })
+/** The parameters of a form, by name. */
+export type Form = ReadonlyMap<string, string>
+
+const forms = new WeakMap<Request, Promise<Form>>()
+
+/** The parameters in the body of a request, or `RefusedRequest`; read once per request. */
+export function parseForm(request: Request): Promise<Form> {
+  const known = forms.get(request)
+  if (known !== undefined) return known
+  const form = parse(request)
+  forms.set(request, form)
+  return form
+}
+
+async function parse(request: Request): Promise<Form> {
+  // RFC 7009 §2.1 and RFC 7662 §2.1: only this type. No script of another site needs a permission to send it, so nothing
+  // here may rely on cookies alone.
+  const text = await parseBodyText(request, 'application/x-www-form-urlencoded')
+  const form = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    // RFC 6749 §3.2: parameters must not be included more than once. Another parser on the way may have kept the first.
+    if (form.has(name)) throw invalidRequest('A parameter occurs more than once')
+    // The same section: parameters without a value are treated as if they were omitted.
+    form.set(name, value)
+  }
+  return form
+}
+
+/** The value of a parameter, or `null` if it is omitted or empty. */
+export function readParameter(form: Form, name: string): string | null {
+  return form.get(name) || null
 }

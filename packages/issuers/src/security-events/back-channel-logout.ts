@@ -1,13 +1,19 @@
-import { assertOptions, callHook, isJsonObject, type MountableRoutes, type OptionNames } from 'tokenlib/kit'
 import type { Duration } from 'tokenlib'
-import { BACKCHANNEL_LOGOUT } from './event-types.js'
-import { JWT_LIMITS, parseFormField } from './read-body.js'
+import {
+  assertOptions,
+  callHook,
+  createEmptyAnswer,
+  isJsonObject,
+  type MountableRoutes,
+  type OptionNames,
+} from 'tokenlib/kit'
+import { invalidRequest, toOAuthBody } from '../oauth-error.js'
 import {
   assertReceiver,
-  createAccepted,
   createReceiver,
+  JWT_LIMITS,
+  parseFormField,
   type ReceiverTokens,
-  RefusedEvent,
 } from './receiver.js'
 import {
   assertScope,
@@ -60,6 +66,9 @@ const OPTIONS: OptionNames<BackChannelLogoutOptions> = {
 const MEANT = { audience: 'clientId', client_id: 'clientId', onEvent: 'onLogout', uid: 'toUid' }
 const OWNER = 'createBackChannelLogout()'
 
+// The event of a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4).
+const BACKCHANNEL_LOGOUT = 'http://schemas.openid.net/event/backchannel-logout'
+
 /**
  * Receives the logout tokens of OpenID providers (OpenID Connect Back-Channel Logout 1.0) and revokes in the store.
  *
@@ -100,17 +109,17 @@ export function createBackChannelLogout(
       const { details, found } = parseLogout(verified)
       const used = parseUsedJwt(verified, maxAge)
       // §2.6: a logout token that is sent again. The session is over; a user who has signed in since stays signed in.
-      if (verified.isRevoked === true) return createAccepted(200)
+      if (verified.isRevoked === true) return createEmptyAnswer(200)
       const { issuer: sentBy, claims } = verified
       const facts = { issuer: sentBy, type: BACKCHANNEL_LOGOUT, subject: null, details, claims }
       const prepared = await prepareEvent(parts, facts, found, 'session')
       const event = await revokeSubject(parts, prepared, verified, request)
       if (onLogout !== undefined) await callHook('onLogout', () => onLogout(event, request))
       await rememberJwt(tokens, used, verified)
-      return createAccepted(200)
+      return createEmptyAnswer(200)
     },
-    toRefusal: ({ message }) => new RefusedEvent(400, 'invalid_request', message),
-    toBody: ({ code, message }) => ({ error: code, error_description: message }),
+    toRefusal: ({ message }) => invalidRequest(message),
+    toBody: toOAuthBody,
   })
 }
 
@@ -122,9 +131,9 @@ function parseLogout({ issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'
   const { events, sub, sid } = claims
   const details =
     isJsonObject(events) && Object.hasOwn(events, BACKCHANNEL_LOGOUT) ? events[BACKCHANNEL_LOGOUT] : null
-  if (!isJsonObject(details)) throw invalid('The JWT is no logout token: it has no logout event')
-  if (Object.hasOwn(claims, 'nonce')) throw invalid('The JWT is no logout token: it has a nonce')
-  if (sub === undefined && sid === undefined) throw invalid('The logout token has neither sub nor sid')
+  if (!isJsonObject(details)) throw invalidRequest('The JWT is not a logout token: it has no logout event')
+  if (Object.hasOwn(claims, 'nonce')) throw invalidRequest('The JWT is not a logout token: it has a nonce')
+  if (sub === undefined && sid === undefined) throw invalidRequest('The logout token has neither sub nor sid')
   return {
     details,
     found: {
@@ -137,9 +146,5 @@ function parseLogout({ issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'
 
 function parseId(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value
-  throw invalid(`${name} must be a non-empty string`)
-}
-
-function invalid(message: string): RefusedEvent {
-  return new RefusedEvent(400, 'invalid_request', message)
+  throw invalidRequest(`${name} must be a non-empty string`)
 }

@@ -5,22 +5,19 @@ import {
   assertOptions,
   callDependency,
   callHook,
+  createEmptyAnswer,
   isJsonObject,
+  isOutage,
   type MountableRoutes,
   type OptionNames,
+  RefusedRequest,
   toHookError,
 } from 'tokenlib/kit'
-import { type EventEffect, readEffect } from './event-types.js'
-import { JWT_LIMITS, parseText } from './read-body.js'
-import {
-  assertReceiver,
-  createAccepted,
-  createReceiver,
-  type ReceiverTokens,
-  RefusedEvent,
-} from './receiver.js'
+import { invalidRequest, toOAuthCode } from '../oauth-error.js'
+import { assertReceiver, createReceiver, JWT_LIMITS, parseText, type ReceiverTokens } from './receiver.js'
 import {
   assertScope,
+  type EventEffect,
   parseUsedJwt,
   type PreparedEvent,
   prepareEvent,
@@ -30,8 +27,14 @@ import {
   type SecurityEvent,
   type UidFinder,
 } from './revoke-subject.js'
-import { assertSubjectIssuers, readSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
-import { findSubject, parseIdentifier, type SubjectFinder } from './subject-identifiers.js'
+import {
+  assertSubjectIssuers,
+  findSubject,
+  parseIdentifier,
+  readSubjectIssuers,
+  type SubjectFinder,
+  type SubjectIssuers,
+} from './subject-identifiers.js'
 
 /** How security events are received. */
 export interface EventReceiverOptions<Value> {
@@ -43,9 +46,9 @@ export interface EventReceiverOptions<Value> {
   readonly issuer?: string | readonly string[]
   /** Checks the `Authorization` header that was agreed with the transmitter; throws to refuse. Every event is signed too. */
   readonly authorization?: ((request: Request) => Value | Promise<Value>) & Answering<Value>
-  /** What events revoke, by their URI, in place of the default or beside it. */
+  /** What events revoke, by their URI: overrides the defaults, or adds to them. */
   readonly events?: Readonly<Record<string, EventEffect>>
-  /** For a transmitter, the issuers whose users it may name beside its own. */
+  /** For a transmitter, the issuers whose users it may name in addition to its own. */
   readonly subjectIssuers?: SubjectIssuers
   /** Finds the `sub` of a user by an email address and the like. */
   readonly toSubject?: SubjectFinder
@@ -79,7 +82,7 @@ const MEANT = { clientId: 'audience', allow: 'authorization', uid: 'toUid' }
 const OWNER = 'createEventReceiver()'
 
 /**
- * Receives security events by push (RFC 8935), those of CAEP and RISC among them, and revokes in the store.
+ * Receives security events by push (RFC 8935), including CAEP and RISC events, and revokes in the store.
  *
  * @example
  * const events = createEventReceiver(tokens, { audience: 'https://api.example/security-events' })
@@ -127,7 +130,7 @@ export function createEventReceiver<Value = unknown>(
     const facts = { ...sender, type, subject, details }
     const effect = readEffect(type, details, events)
     if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY, effect)
-    if (subject === null) throw new RefusedEvent(400, 'invalid_request', 'The event has no subject')
+    if (subject === null) throw invalidRequest('The event has no subject')
     const found = await findSubject(subject, {
       issuer: sender.issuer,
       issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
@@ -135,12 +138,12 @@ export function createEventReceiver<Value = unknown>(
       toSubject,
     })
     if (found.status === 'forbidden') {
-      throw new RefusedEvent(400, 'access_denied', 'The transmitter may not name users of that issuer')
+      throw new RefusedRequest(400, 'access_denied', 'The transmitter may not name users of that issuer')
     }
     const prepared = await prepareEvent(parts, facts, found, effect)
     // 202 would tell the transmitter that all is well, and nobody would ever know that it is not.
     if (found.status === 'unsupported' && prepared.uids.length === 0 && onEvent === undefined) {
-      throw new RefusedEvent(400, 'invalid_request', 'Subject identifiers of that format are not supported')
+      throw invalidRequest('Subject identifiers of that format are not supported')
     }
     return prepared
   }
@@ -151,14 +154,14 @@ export function createEventReceiver<Value = unknown>(
       const refusal = (await admit?.(request)) ?? null
       if (refusal !== null) return refusal
       const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
-      if (!COMPACT.test(jwt)) throw new RefusedEvent(400, 'invalid_request', 'The body is no JWT')
+      if (!COMPACT.test(jwt)) throw invalidRequest('The body is not a JWT')
       const verified = await tokens.verifyIssuedJwt(jwt, expected)
       const { issuer: sentBy, claims } = verified
       const sender = { issuer: sentBy, claims }
       const used = parseUsedJwt(sender, maxAge)
       const received = parseEvents(claims)
       // RFC 8935 §2: a transmitter sends again what it has no answer to.
-      if (verified.isRevoked === true) return createAccepted(202)
+      if (verified.isRevoked === true) return createEmptyAnswer(202)
       // All of them before the first revocation: a refused JWT revokes nothing.
       const prepared = await Promise.all(received.map((event) => prepare(sender, event)))
       for (const each of prepared) {
@@ -166,10 +169,10 @@ export function createEventReceiver<Value = unknown>(
         if (onEvent !== undefined) await callHook('onEvent', () => onEvent(event, request))
       }
       await rememberJwt(tokens, used, verified)
-      return createAccepted(202)
+      return createEmptyAnswer(202)
     },
-    toRefusal: ({ code, message }) => new RefusedEvent(400, ERRORS[code] ?? 'invalid_request', message),
-    toBody: ({ code, message }) => ({ err: code, description: message }),
+    toRefusal: ({ code, message }) => new RefusedRequest(400, ERRORS[code] ?? 'invalid_request', message),
+    toBody: (refusal) => ({ err: toOAuthCode(refusal), description: refusal.message }),
   })
 }
 
@@ -184,17 +187,42 @@ const ERRORS: Readonly<Record<string, string | undefined>> = {
   TOKEN_AUDIENCE_INVALID: 'invalid_audience',
 }
 
+const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/'
+const RISC = 'https://schemas.openid.net/secevent/risc/event-type/'
+
+// The events that revoke something unless the application says otherwise; all others revoke nothing.
+const EVENT_EFFECTS: Readonly<Record<string, EventEffect>> = {
+  [`${CAEP}session-revoked`]: 'session',
+  [`${CAEP}credential-change`]: 'user',
+  [`${RISC}account-disabled`]: 'user',
+  [`${RISC}account-purged`]: 'user',
+  [`${RISC}credential-compromise`]: 'user',
+  [`${RISC}sessions-revoked`]: 'user',
+}
+
+// What one event revokes. A credential that is added does not make those in use less safe; a changed, revoked or deleted
+// one may have been stolen (CAEP 1.0 §3.3). A `change_type` that is missing or unknown counts as the latter.
+function readEffect(
+  type: string,
+  details: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, EventEffect>>,
+): EventEffect {
+  if (Object.hasOwn(given, type)) return given[type] as EventEffect
+  if (!Object.hasOwn(EVENT_EFFECTS, type)) return 'none'
+  if (type === `${CAEP}credential-change` && details['change_type'] === 'create') return 'none'
+  return EVENT_EFFECTS[type] as EventEffect
+}
+
 // RFC 8417 §2.2: an object with one member or more, each an object.
 function parseEvents(
   claims: Readonly<Record<string, unknown>>,
 ): readonly (readonly [string, Readonly<Record<string, unknown>>])[] {
   const events: unknown = claims['events']
   const list = isJsonObject(events) ? Object.entries(events) : []
-  if (list.length === 0)
-    throw new RefusedEvent(400, 'invalid_request', 'events must be an object with an event')
+  if (list.length === 0) throw invalidRequest('events must be an object with an event')
   return list.map(([type, details]) => {
     if (isJsonObject(details)) return [type, details]
-    throw new RefusedEvent(400, 'invalid_request', 'Every event must be an object')
+    throw invalidRequest('Every event must be an object')
   })
 }
 
@@ -207,12 +235,12 @@ function createAdmit<Value>(authorization: (request: Request) => Value | Promise
     try {
       value = await call(request)
     } catch (error) {
-      // A challenge of the application's own. One that is no refusal would acknowledge an event that was not read.
+      // A challenge of the application's own. A success would acknowledge an event that was not read.
       if (error instanceof Response && error.status >= 400) return error
       if (!isTokenError(error)) throw toHookError('authorization', error)
-      if (error.code.endsWith('_UNAVAILABLE')) throw error
+      if (isOutage(error)) throw error
       const code = error.code === 'INSUFFICIENT_SCOPE' ? 'access_denied' : 'authentication_failed'
-      throw new RefusedEvent(400, code, error.message)
+      throw new RefusedRequest(400, code, error.message)
     }
     assertIdentity('authorization', value)
     return null

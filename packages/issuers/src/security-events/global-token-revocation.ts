@@ -1,23 +1,34 @@
-import { assertOptions, callHook, type MountableRoutes, type OptionNames, readBearer } from 'tokenlib/kit'
+import { createHash } from 'node:crypto'
 import type { Duration, IssuedJwt } from 'tokenlib'
-import { claimJwt } from './claim-jwt.js'
-import { JWT_LIMITS, parseJsonBody } from './read-body.js'
 import {
-  assertReceiver,
-  createAccepted,
-  createReceiver,
-  type ReceiverTokens,
-  RefusedEvent,
-} from './receiver.js'
+  assertOptions,
+  callHook,
+  createEmptyAnswer,
+  isJsonObject,
+  type MountableRoutes,
+  type OptionNames,
+  readBearer,
+  RefusedRequest,
+} from 'tokenlib/kit'
+import { invalidRequest, toOAuthBody } from '../oauth-error.js'
+import { assertReceiver, createReceiver, JWT_LIMITS, parseJsonBody, type ReceiverTokens } from './receiver.js'
 import {
   parseUsedJwt,
   prepareEvent,
   revokeSubject,
   type SecurityEvent,
   type UidFinder,
+  type UsedJwt,
 } from './revoke-subject.js'
-import { assertSubjectIssuers, readSubjectIssuers, type SubjectIssuers } from './subject-issuers.js'
-import { findSubject, parseIdentifier, type SubjectFinder } from './subject-identifiers.js'
+import {
+  assertSubjectIssuers,
+  findSubject,
+  parseIdentifier,
+  readSubjectIssuers,
+  type SubjectFinder,
+  type SubjectIdentifier,
+  type SubjectIssuers,
+} from './subject-identifiers.js'
 
 /** How Global Token Revocation requests are received. */
 export interface GlobalTokenRevocationOptions {
@@ -27,7 +38,7 @@ export interface GlobalTokenRevocationOptions {
   readonly path?: string
   /** The issuers that may send requests. Default: every issuer of the manager. */
   readonly issuer?: string | readonly string[]
-  /** For a sender, the issuers whose users it may name beside its own. */
+  /** For a sender, the issuers whose users it may name in addition to its own. */
   readonly subjectIssuers?: SubjectIssuers
   /** Finds the `sub` of a user by an email address and the like; `null` answers 404. */
   readonly toSubject?: SubjectFinder
@@ -108,7 +119,7 @@ export function createGlobalTokenRevocation(
       // Whom to revoke is in the body, which the JWT does not cover: with a JWT used before, anybody could be signed out.
       const claim = await claimJwt(verified, used, subject)
       if (claim.status === 'other') throw unauthorized('The JWT was used before, for another subject')
-      if (claim.status === 'done') return createAccepted(204)
+      if (claim.status === 'done') return createEmptyAnswer(204)
       const found = await findSubject(subject, {
         issuer: sender.issuer,
         issuers: readSubjectIssuers(subjectIssuers, sender.issuer),
@@ -116,7 +127,7 @@ export function createGlobalTokenRevocation(
         toSubject,
       })
       if (found.status === 'forbidden') {
-        throw new RefusedEvent(403, 'access_denied', 'The sender may not name users of that issuer')
+        throw new RefusedRequest(403, 'access_denied', 'The sender may not name users of that issuer')
       }
       const facts = { ...sender, type: TYPE, subject, details: {} }
       const prepared = await prepareEvent(parts, facts, found, 'user')
@@ -125,22 +136,60 @@ export function createGlobalTokenRevocation(
       const event = await revokeSubject(parts, prepared, null, request)
       if (onRevocation !== undefined) await callHook('onRevocation', () => onRevocation(event, request))
       await claim.finish()
-      return createAccepted(204)
+      return createEmptyAnswer(204)
     },
     toRefusal: ({ message }) => unauthorized(message),
-    toBody: ({ code, message }) => ({ error: code, error_description: message }),
+    toBody: toOAuthBody,
   })
 }
 
-function toNotFound(status: 'unknown' | 'unsupported'): RefusedEvent {
+function toNotFound(status: 'unknown' | 'unsupported'): RefusedRequest {
   return status === 'unknown'
-    ? new RefusedEvent(404, 'not_found', 'The user was not found')
-    : new RefusedEvent(400, 'invalid_request', 'Subject identifiers of that format are not supported')
+    ? new RefusedRequest(404, 'not_found', 'The user was not found')
+    : invalidRequest('Subject identifiers of that format are not supported')
 }
 
 // RFC 6750 §3.
-function unauthorized(message: string): RefusedEvent {
-  return new RefusedEvent(401, 'invalid_token', message, {
+function unauthorized(message: string): RefusedRequest {
+  return new RefusedRequest(401, 'invalid_token', message, {
     'www-authenticate': 'Bearer error="invalid_token"',
   })
+}
+
+/** What a JWT may do for a subject that it does not name itself. */
+interface Claim {
+  /** `other`: the JWT was used for another subject. `done`: for this one, and everything was done. */
+  readonly status: 'ours' | 'other' | 'done'
+  /** Remembers that everything was done. */
+  finish(): Promise<void>
+}
+
+// Binds a JWT to the one subject that it is used for, before anything is done for it: with another subject, the JWT is
+// refused from then on, in every process and also if the request fails. With the same subject it can be repeated until
+// everything was done.
+async function claimJwt(
+  { claimIds, isIdRevoked }: IssuedJwt,
+  { jti, until }: UsedJwt,
+  subject: SubjectIdentifier,
+): Promise<Claim> {
+  // Together with the `jti`, so that a process that finds the one finds the other.
+  const bound = `${jti} ${toDigest(subject)}`
+  const done = `${bound} done`
+  const finish = async (): Promise<void> => void (await claimIds([done], until))
+  const { isFirst, position } = await claimIds([jti, bound], until)
+  if (isFirst) return { status: 'ours', finish }
+  if (!(await isIdRevoked(bound, { atLeast: position }))) return { status: 'other', finish }
+  return { status: (await isIdRevoked(done, { atLeast: position })) ? 'done' : 'ours', finish }
+}
+
+function toDigest(subject: SubjectIdentifier): string {
+  return createHash('sha256').update(toCanonicalJson(subject)).digest('base64url')
+}
+
+// Members in one order: a sender that repeats a request may write them in another one.
+function toCanonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(toCanonicalJson).join(',')}]`
+  if (!isJsonObject(value)) return JSON.stringify(value)
+  const names = Object.keys(value).toSorted()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${toCanonicalJson(value[name])}`).join(',')}}`
 }

@@ -1,5 +1,19 @@
 import { ConfigurationError, type Duration, isTokenError, type TokenManager } from 'tokenlib'
-import { assertPath, type MountableRoutes, parseDuration } from 'tokenlib/kit'
+import {
+  assertPath,
+  createRoute,
+  createRouter,
+  hasNestedDuplicates,
+  isOutage,
+  MAX_BODY_BYTES,
+  type MountableRoutes,
+  parseBodyText,
+  parseDuration,
+  readJsonObject,
+  RefusedRequest,
+  toErrorAnswer,
+} from 'tokenlib/kit'
+import { invalidRequest } from '../oauth-error.js'
 
 /** What receivers use of a manager. */
 export type ReceiverTokens = Pick<
@@ -14,71 +28,68 @@ export type ReceiverTokens = Pick<
   | 'revokeUser'
 >
 
-/** Thrown inside of receivers for a request that is refused; never leaves them. */
-export class RefusedEvent extends Error {
-  readonly status: number
-  /** The error code of the receiver's specification. */
-  readonly code: string
-  readonly headers: Readonly<Record<string, string>>
-
-  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message)
-    this.status = status
-    this.code = code
-    this.headers = headers
-  }
-}
-
 /** How a receiver answers. */
 export interface ReceiverParts {
   readonly path: string
-  /** The response to a request that is accepted. Throws `RefusedEvent` or an error of a token for others. */
+  /** The response to a request that is accepted. Throws `RefusedRequest` or an error of a token for others. */
   readonly answer: (request: Request) => Promise<Response>
-  /** The same error as a refusal: what the receiver's specification calls it. */
-  readonly toRefusal: (error: { readonly code: string; readonly message: string }) => RefusedEvent
+  /** A token error as a refusal: what the receiver's specification calls it. */
+  readonly toRefusal: (error: { readonly code: string; readonly message: string }) => RefusedRequest
   /** The body of a refusal. */
-  readonly toBody: (refusal: RefusedEvent) => object
+  readonly toBody: (refusal: RefusedRequest) => object
 }
 
 /** A route for `POST` at one path, which answers refusals itself. What an application's function throws is thrown on. */
 export function createReceiver({ path, answer, toRefusal, toBody }: ReceiverParts): MountableRoutes {
-  const refuse = (refusal: RefusedEvent): Response =>
-    Response.json(toBody(refusal), {
-      status: refusal.status,
-      headers: { 'cache-control': 'no-store', ...refusal.headers },
-    })
-  return Object.freeze({
-    path,
-    paths: Object.freeze([path]),
-    async handle(request: Request): Promise<Response | null> {
-      // No browser sends these requests: pre-flights are not answered here.
-      if (new URL(request.url).pathname !== path || request.method === 'OPTIONS') return null
-      if (request.method !== 'POST') {
-        return refuse(new RefusedEvent(405, 'invalid_request', 'The method must be POST', { allow: 'POST' }))
-      }
-      try {
-        return await answer(request)
-      } catch (error) {
-        if (error instanceof RefusedEvent) return refuse(error)
-        if (!isTokenError(error)) throw error
-        return refuse(readUnavailable(error) ?? toRefusal(error))
-      }
-    },
-  })
+  const refuse = (error: unknown): unknown => {
+    if (isOutage(error)) return toUnavailable(error)
+    return isTokenError(error) ? toRefusal(error) : error
+  }
+  const routes = { '': createRoute({ POST: answer }, (error) => toErrorAnswer(refuse(error), toBody)) }
+  return createRouter({ path, routes, isPathShared: true })
 }
-
-const UNAVAILABLE: ReadonlySet<string> = new Set(['KEYS_UNAVAILABLE', 'REVOCATION_UNAVAILABLE'])
 
 // Whether the request is valid, or whether its revocation was stored, is not known: the sender has to repeat it
 // (RFC 9110 §15.6.4). A 400 would tell it not to.
-function readUnavailable({ code, message }: { code: string; message: string }): RefusedEvent | null {
-  if (!UNAVAILABLE.has(code)) return null
-  return new RefusedEvent(503, 'temporarily_unavailable', message, { 'retry-after': '5' })
+function toUnavailable({ message }: Error): RefusedRequest {
+  return new RefusedRequest(503, 'temporarily_unavailable', message, { 'retry-after': '5' })
 }
 
-/** An empty response that is not cached. */
-export function createAccepted(status: 200 | 202 | 204): Response {
-  return new Response(null, { status, headers: { 'cache-control': 'no-store' } })
+/** What is expected of every JWT that a receiver accepts, besides what its own specification says. */
+export const JWT_LIMITS: { readonly maxLength: number; readonly leeway: number } = {
+  maxLength: MAX_BODY_BYTES,
+  // A sender whose clock is a little ahead gets a 400 otherwise, and does not repeat the logout.
+  leeway: 60,
+}
+
+/** The body of a request as text, or `RefusedRequest`. */
+export async function parseText(request: Request, mediaType: string): Promise<string> {
+  try {
+    return await parseBodyText(request, mediaType)
+  } catch (error) {
+    // The specifications of these endpoints do not tell this from other malformed requests.
+    if (error instanceof RefusedRequest && error.status === 415) throw invalidRequest(error.message)
+    throw error
+  }
+}
+
+/** The one value of a field of a URL-encoded form, or `RefusedRequest`. Other fields are ignored. */
+export async function parseFormField(request: Request, name: string): Promise<string> {
+  const text = await parseText(request, 'application/x-www-form-urlencoded')
+  const [value = '', ...others] = new URLSearchParams(text).getAll(name)
+  if (others.length > 0) throw invalidRequest(`${name} occurs more than once`)
+  if (value === '') throw invalidRequest(`${name} is missing`)
+  return value
+}
+
+/** The JSON object of a body, or `RefusedRequest`, also for a member that occurs twice. */
+export async function parseJsonBody(request: Request): Promise<Readonly<Record<string, unknown>>> {
+  const text = await parseText(request, 'application/json')
+  const value = readJsonObject(text)
+  if (value === null) throw invalidRequest('The body must be a JSON object')
+  // Another parser on the way may have kept the first of the two.
+  if (hasNestedDuplicates(text)) throw invalidRequest('The body has a member twice')
+  return value
 }
 
 /** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */

@@ -1,7 +1,7 @@
 import { type Duration, type IssuedJwt, RevocationUnavailableError, type RevokeOptions } from 'tokenlib'
-import { callHook, isUnavailable, parseDuration, USED_ONCE } from 'tokenlib/kit'
-import type { EventEffect } from './event-types.js'
-import { type ReceiverTokens, RefusedEvent } from './receiver.js'
+import { callHook, isOutage, parseDuration, USED_ONCE } from 'tokenlib/kit'
+import { invalidRequest } from '../oauth-error.js'
+import type { ReceiverTokens } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
 /** What a sender has reported; its signature, issuer and audience are verified. */
@@ -16,7 +16,7 @@ export interface SecurityEvent {
   readonly sub: string | null
   /** The session, as that issuer writes `sid`; `null` where the event names none. */
   readonly sid: string | null
-  /** The subject identifier as it was sent; `null` where there is none. */
+  /** The subject identifier as it was sent, or `null`. */
   readonly subject: SubjectIdentifier | null
   /** The members of the event itself. */
   readonly details: Readonly<Record<string, unknown>>
@@ -35,10 +35,13 @@ export type UidFinder = (
   event: Omit<SecurityEvent, 'revoked'>,
 ) => string | null | undefined | Promise<string | null | undefined>
 
+/** What an event revokes: sessions and users, users only, or nothing. */
+export type EventEffect = 'session' | 'user' | 'none'
+
 /** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
 
-/** Throws `TypeError` for what is no scope of a revocation. */
+/** Throws `TypeError` for an invalid scope. */
 export function assertScope(revoke: unknown): void {
   if (revoke === 'session' || revoke === 'user' || revoke === 'both') return
   throw new TypeError("revoke must be 'session', 'user' or 'both'")
@@ -90,7 +93,7 @@ async function findUid(toUid: UidFinder, event: PreparedEvent['event']): Promise
 /**
  * Revokes whom an event is about, and resolves once the store has it.
  *
- * While the store does not answer, this process refuses the tokens at once and writes the revocation later: most senders do
+ * While the store does not answer, this process refuses the tokens immediately and writes the revocation later: most senders do
  * not repeat what they were told to. Rejects with `RevocationUnavailableError` if it cannot be kept, and without `verified`.
  */
 export async function revokeSubject(
@@ -147,7 +150,7 @@ async function orDefer<Answer>(
   try {
     if (isRevoked !== null) return await act()
   } catch (error) {
-    if (!isUnavailable(error)) throw error
+    if (!isOutage(error)) throw error
   }
   // Where it is known that the JWT was not used, nothing has to be found out any more.
   const answer = await defer(isRevoked === null ? revocationKeys : [])
@@ -164,14 +167,14 @@ export interface UsedJwt {
   readonly until: number
 }
 
-/** The `jti` of a verified JWT and how long it has to be remembered, or `RefusedEvent` for one that has no `jti` or `iat`. */
+/** The `jti` of a verified JWT and how long it has to be remembered, or `RefusedRequest` for one that has no `jti` or `iat`. */
 export function parseUsedJwt(
   { issuer, claims }: Pick<SecurityEvent, 'issuer' | 'claims'>,
   maxAge: Duration,
 ): UsedJwt {
   const { jti, iat, exp } = claims
-  if (typeof jti !== 'string' || jti === '') throw invalid('The JWT has no jti')
-  if (typeof iat !== 'number') throw invalid('The JWT has no iat')
+  if (typeof jti !== 'string' || jti === '') throw invalidRequest('The JWT has no jti')
+  if (typeof iat !== 'number') throw invalidRequest('The JWT has no iat')
   const oldest = iat + parseDuration(maxAge)
   return { issuer, jti, until: Math.ceil(typeof exp === 'number' ? Math.min(exp, oldest) : oldest) }
 }
@@ -192,8 +195,4 @@ export async function rememberJwt(
     () => tokens.revokeToken(payload, origin),
     (deferUnless) => tokens.revokeToken(payload, { ...origin, deferUnless }),
   )
-}
-
-function invalid(message: string): RefusedEvent {
-  return new RefusedEvent(400, 'invalid_request', message)
 }

@@ -1,5 +1,6 @@
 import { callHook, isJsonObject } from 'tokenlib/kit'
-import { RefusedEvent } from './receiver.js'
+import { invalidRequest } from '../oauth-error.js'
+import type { ReceiverTokens } from './receiver.js'
 
 /** A subject identifier (RFC 9493 §3) as it was sent: an object with a `format` and what that format needs. */
 export type SubjectIdentifier = Readonly<Record<string, unknown>>
@@ -43,8 +44,8 @@ const FORBIDDEN = createNothing('forbidden')
 const MAX_ALIASES = 16
 
 /**
- * The users and sessions that an identifier means: never those of an issuer that the sender does not speak for, because
- * one issuer could sign out the users of another. Throws `RefusedEvent` for a malformed identifier.
+ * The users and sessions that an identifier means: never users of an issuer that the sender does not speak for, because
+ * one issuer could sign out the users of another. Throws `RefusedRequest` for a malformed identifier.
  */
 export async function findSubject(
   identifier: SubjectIdentifier,
@@ -62,7 +63,7 @@ export async function findSubject(
   // The session is one of that user.
   if (users.status === 'forbidden') return FORBIDDEN
   const found = merge([users, sessions])
-  // A session that is known says nothing about a user who is not.
+  // A known session does not make its user known.
   return context.effect === 'user' ? { ...found, status: users.status } : found
 }
 
@@ -74,7 +75,7 @@ async function findSimple(identifier: SubjectIdentifier, context: SubjectContext
       const sub = parseMember(identifier, 'sub')
       if (!issuers.includes(iss)) return FORBIDDEN
       // A sender with an issuer of its own, such as an organisation of Okta, names its users by that one, and the tokens
-      // of these users are those of the issuers that it speaks for.
+      // of these users come from the issuers that it speaks for.
       const meant = iss === issuer ? issuers : [iss]
       return { users: meant.map((each) => ({ issuer: each, sub })), sessions: [], status: 'found' }
     }
@@ -87,7 +88,7 @@ async function findSimple(identifier: SubjectIdentifier, context: SubjectContext
     case 'aliases': {
       const { identifiers } = identifier
       if (!Array.isArray(identifiers) || identifiers.length > MAX_ALIASES) {
-        throw malformed(`identifiers must be a list of at most ${MAX_ALIASES} subject identifiers`)
+        throw invalidRequest(`identifiers must be a list of at most ${MAX_ALIASES} subject identifiers`)
       }
       return merge(await Promise.all(identifiers.map((each) => findAlias(parseIdentifier(each), context))))
     }
@@ -103,14 +104,35 @@ async function findSimple(identifier: SubjectIdentifier, context: SubjectContext
 
 // RFC 9493 §3.2.8: aliases are not nested.
 async function findAlias(identifier: SubjectIdentifier, context: SubjectContext): Promise<FoundSubject> {
-  if (readFormat(identifier) === 'aliases') throw malformed('Aliases must not be nested')
+  if (readFormat(identifier) === 'aliases') throw invalidRequest('Aliases must not be nested')
   return findSimple(identifier, context)
 }
 
-/** The subject identifier in a value, or `RefusedEvent`. */
+/** The subject identifier in a value, or `RefusedRequest`. */
 export function parseIdentifier(value: unknown): SubjectIdentifier {
-  if (!isJsonObject(value)) throw malformed('A subject identifier must be an object')
+  if (!isJsonObject(value)) throw invalidRequest('A subject identifier must be an object')
   return value
+}
+
+/** For a sender, by its issuer: the issuers whose users it may name in addition to its own. */
+export type SubjectIssuers = Readonly<Record<string, readonly string[]>>
+
+/** The issuers whose users a sender may name, itself included. */
+export function readSubjectIssuers(given: SubjectIssuers, sender: string): readonly string[] {
+  const others = Object.hasOwn(given, sender) ? (given[sender] ?? []) : []
+  return [...new Set([sender, ...others])]
+}
+
+/** Throws unless all issuers in it are issuers of the manager. */
+export function assertSubjectIssuers(tokens: Pick<ReceiverTokens, 'toSubject'>, given: SubjectIssuers): void {
+  if (!isJsonObject(given))
+    throw new TypeError('subjectIssuers must be an object with a list for each sender')
+  for (const [sender, issuers] of Object.entries(given)) {
+    if (!Array.isArray(issuers))
+      throw new TypeError(`subjectIssuers: the issuers of ${sender} must be a list`)
+    // Throws for an issuer that the manager does not have: a spelling mistake would leave its users signed in.
+    for (const issuer of [sender, ...(issuers as readonly string[])]) tokens.toSubject(issuer, 'sub')
+  }
 }
 
 // Drafts before RFC 9493, which senders still use: `subject_type` with `iss-sub` or `id_token_claims`, and complex
@@ -120,7 +142,7 @@ function readFormat(identifier: SubjectIdentifier): string {
   if (format === undefined && (isJsonObject(identifier['user']) || isJsonObject(identifier['session']))) {
     return 'complex'
   }
-  if (typeof format !== 'string') throw malformed('A subject identifier must have a format')
+  if (typeof format !== 'string') throw invalidRequest('A subject identifier must have a format')
   return format === 'id_token_claims' ? 'iss_sub' : format.replaceAll('-', '_')
 }
 
@@ -131,7 +153,7 @@ function readMember(identifier: SubjectIdentifier, name: string): SubjectIdentif
 function parseMember(identifier: SubjectIdentifier, name: string): string {
   const value = identifier[name]
   if (typeof value === 'string' && value !== '') return value
-  throw malformed(`The subject identifier must have a "${name}" that is a non-empty string`)
+  throw invalidRequest(`The subject identifier must have a "${name}" that is a non-empty string`)
 }
 
 function merge(found: readonly FoundSubject[]): FoundSubject {
@@ -147,8 +169,4 @@ const BEST_FIRST = ['found', 'forbidden', 'unknown'] as const
 
 function createNothing(status: FoundSubject['status']): FoundSubject {
   return { users: [], sessions: [], status }
-}
-
-function malformed(message: string): RefusedEvent {
-  return new RefusedEvent(400, 'invalid_request', message)
 }

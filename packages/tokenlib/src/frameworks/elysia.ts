@@ -1,16 +1,11 @@
 import type { AnyElysia, Context } from 'elysia'
-import { parseSetCookie } from '../http/cookies.js'
-import { FetchView } from '../http/fetch-view.js'
+import { FetchView } from '../http/request-source.js'
 import { type ImplicitRefresh, selectCookies, toRefreshedResponse } from '../http/refreshed-response.js'
 import { attach, readAttached, rememberView, type RequestReader } from '../http/view.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
+import { parseSetCookie } from '../requests/set-cookies.js'
 import { createErrorResponses, type ErrorResponseOptions } from '../requests/error-response.js'
-import {
-  createMount,
-  type MountableRoutes,
-  MOUNTED_METHODS,
-  toRouterPaths,
-} from '../routes/mountable-routes.js'
+import { createMount, type MountableRoutes, MOUNTED_METHODS, toRouterPaths } from '../routes/router.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
 
 /** The part of Elysia's context that the adapter reads. In `onRequest` the context has no `body`: don't use `enforce` there. */

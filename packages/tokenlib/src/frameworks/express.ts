@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { nodeRequestReader } from '../http/request-source.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
-import type { MountableRoutes } from '../routes/mountable-routes.js'
+import type { MountableRoutes } from '../routes/router.js'
 import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import { createMiddleware, mountMiddleware, type NodeMiddleware } from './node-bridge.js'
 import { refreshMiddleware } from './node-refresh.js'

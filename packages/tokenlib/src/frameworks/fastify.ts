@@ -26,7 +26,7 @@ import {
   requiredTokenType,
 } from '../requests/dependencies.js'
 import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
-import { type MountableRoutes, MOUNTED_METHODS, toRouterPaths } from '../routes/mountable-routes.js'
+import { type MountableRoutes, MOUNTED_METHODS, toRouterPaths } from '../routes/router.js'
 import { securityRequirements } from '../routes/openapi.js'
 import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import type { TokenType } from '../tokens/payload.js'

@@ -2,7 +2,7 @@ import { toRefreshedResponse } from '../http/refreshed-response.js'
 import { fetchRequestReader, toRequestView } from '../http/request-source.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { createErrorResponses, type ErrorResponseOptions } from '../requests/error-response.js'
-import { createMount, type MountableRoutes } from '../routes/mountable-routes.js'
+import { createMount, type MountableRoutes } from '../routes/router.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
 
 /**

@@ -3,7 +3,7 @@ import { type NodeRequest, NodeView, readSingleHeader } from '../http/node-view.
 import { rememberView, type RequestReader } from '../http/view.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
-import type { MountableRoutes } from '../routes/mountable-routes.js'
+import type { MountableRoutes } from '../routes/router.js'
 import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import { createNodeMount, toNodeBody } from './node-bridge.js'
 import { createNodeRefresh } from './node-refresh.js'

@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
-import { setRequestIp } from '../http/request-ip.js'
+import { setRequestIp } from '../http/view.js'
 import { toRequestView } from '../http/request-source.js'
-import { assertMount, isBelow, type MountableRoutes, MOUNTED_METHODS } from '../routes/mountable-routes.js'
+import { assertMount, isBelow, type MountableRoutes, MOUNTED_METHODS } from '../routes/router.js'
 
 /** What a framework knows of a Node request beyond the request itself. */
 export interface NodeRequestFacts {

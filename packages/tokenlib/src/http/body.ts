@@ -52,20 +52,42 @@ export function toFields(entries: Iterable<[string, unknown]>): Record<string, u
   return fields
 }
 
-/** Gathers the chunks of a body; `add` is false once there are more bytes than a body with a token can have. */
-export function createChunks(): { add(chunk: Uint8Array): boolean; concat(): Uint8Array } {
+/** Gathers the chunks of a body; `add` is false once there are more bytes than `maxBytes`. */
+export function createChunks(maxBytes: number = MAX_BODY_BYTES): {
+  add(chunk: Uint8Array): boolean
+  concat(): Uint8Array
+} {
   const chunks: Uint8Array[] = []
   let size = 0
   return {
     add(chunk) {
       size += chunk.byteLength
       chunks.push(chunk)
-      return size <= MAX_BODY_BYTES
+      return size <= maxBytes
     },
     concat: () => Buffer.concat(chunks),
   }
 }
 
-function toMediaType(contentType: string | null): string {
+/** The bytes of a stream, or `null` if there are more than `maxBytes`. They are counted as they arrive. */
+export async function readBytes(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number = MAX_BODY_BYTES,
+): Promise<Uint8Array | null> {
+  const reader = stream.getReader()
+  const chunks = createChunks(maxBytes)
+  // Not a for...of loop: leaving one waits until a clone is cancelled, which waits for the original to be read.
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return chunks.concat()
+    if (!chunks.add(value)) {
+      reader.cancel().catch(() => {})
+      return null
+    }
+  }
+}
+
+/** The media type of a content type, in lower case and without parameters; empty if there is none. */
+export function toMediaType(contentType: string | null): string {
   return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }

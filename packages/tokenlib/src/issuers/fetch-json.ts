@@ -1,3 +1,4 @@
+import { readBytes } from '../http/body.js'
 import { readJsonObject } from '../json.js'
 import { withDeadline } from '../promises.js'
 import { IS_WORKERD } from '../runtime.js'
@@ -139,28 +140,11 @@ async function readBody(url: URL, response: Response, maxBytes: number): Promise
   const tooLarge = (): Error => new Error(`The answer of ${show(url)} is larger than ${maxBytes} bytes`)
   if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   if (response.body === null) return new Uint8Array()
-  const reader = response.body.getReader()
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for (;;) {
-    const { done, value } = await readChunk(url, reader)
-    if (done || value === undefined) return Buffer.concat(chunks)
-    size += value.byteLength
-    if (size > maxBytes) throw tooLarge()
-    chunks.push(value)
-  }
-}
-
-interface ChunkReader {
-  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
-}
-
-async function readChunk(url: URL, reader: ChunkReader): ReturnType<ChunkReader['read']> {
-  try {
-    return await reader.read()
-  } catch (cause) {
+  const bytes = await readBytes(response.body, maxBytes).catch((cause: unknown) => {
     throw new Error(`The answer of ${show(url)} ended early`, { cause })
-  }
+  })
+  if (bytes === null) throw tooLarge()
+  return bytes
 }
 
 function parseDocument(url: URL, body: Uint8Array): Readonly<Record<string, unknown>> {

@@ -7,7 +7,7 @@ import {
 } from '../tokens/payload.js'
 import {
   ConfigurationError,
-  isTokenError,
+  isOutage,
   TokenAudienceError,
   TokenDecodeError,
   TokenIssuerError,
@@ -154,7 +154,7 @@ async function checkIssuedJwt(
     throw new TokenSignatureError('Token was signed with a revoked key')
   }
   const failed = [revokedKey, usedId].find((answer) => answer.status === 'rejected')
-  if (failed !== undefined && (options.allowUnknown !== true || !isUnavailable(failed.reason))) {
+  if (failed !== undefined && (options.allowUnknown !== true || !isOutage(failed.reason))) {
     throw failed.reason as Error
   }
   const isUsed = usedId.status === 'fulfilled' && usedId.value
@@ -170,11 +170,6 @@ async function checkIssuedJwt(
 
 /** The note of events about JWTs that were received. */
 export const USED_ONCE = 'Received, used once'
-
-/** Whether an error says that the store did not answer. */
-export function isUnavailable(error: unknown): boolean {
-  return isTokenError(error) && error.code === 'REVOCATION_UNAVAILABLE'
-}
 
 const NO_CLIENT = { ip: null, userAgent: null }
 

@@ -42,7 +42,7 @@ export function securityRequirements(
 
 type Schemes = Readonly<Record<string, SecurityScheme>>
 
-/** One way to send a token, and what must come beside it where the method needs a CSRF value. */
+/** One way to send a token, and what must come with it if the method needs a CSRF value. */
 interface Alternative {
   readonly scheme: Schemes
   readonly csrf?: Schemes
@@ -63,14 +63,12 @@ function alternativesOf(config: TokenConfig, type: TokenType): Alternative[] {
 function cookieAlternative(config: TokenConfig, type: TokenType): Alternative {
   const isAccess = type === 'access'
   const cookie = isAccess ? config.JWT_ACCESS_COOKIE_NAME : config.JWT_REFRESH_COOKIE_NAME
-  const header = isAccess ? config.JWT_ACCESS_CSRF_HEADER_NAME : config.JWT_REFRESH_CSRF_HEADER_NAME
-  const isShared = header.toLowerCase() === config.JWT_ACCESS_CSRF_HEADER_NAME.toLowerCase()
   const scheme: Schemes = {
     [isAccess ? 'cookieAuth' : 'refreshCookieAuth']: { type: 'apiKey', in: 'cookie', name: cookie },
   }
   if (!config.JWT_COOKIE_CSRF_PROTECT) return { scheme }
   const csrf: Schemes = {
-    [isShared ? 'csrfToken' : 'refreshCsrfToken']: { type: 'apiKey', in: 'header', name: header },
+    csrfToken: { type: 'apiKey', in: 'header', name: config.JWT_ACCESS_CSRF_HEADER_NAME },
   }
   return { scheme, csrf }
 }
@@ -80,4 +78,45 @@ function headerScheme(config: TokenConfig): SecurityScheme {
   return name.toLowerCase() === 'authorization' && scheme !== ''
     ? { type: 'http', scheme: scheme.toLowerCase(), bearerFormat: 'JWT' }
     : { type: 'apiKey', in: 'header', name }
+}
+
+/** A schema object of OpenAPI 3.0. */
+export type OpenApiSchema = Readonly<Record<string, unknown>>
+
+/** A parameter in the path or the query. */
+export interface OpenApiParameter {
+  readonly name: string
+  readonly in: 'path' | 'query'
+  readonly required: boolean
+  readonly description: string
+  readonly schema: OpenApiSchema
+}
+
+/** A body in JSON. */
+export interface OpenApiContent {
+  readonly 'application/json': { readonly schema: OpenApiSchema }
+}
+
+/** An operation object of OpenAPI 3. */
+export interface OpenApiOperation {
+  readonly operationId: string
+  readonly summary: string
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly parameters?: readonly OpenApiParameter[]
+  readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: OpenApiContent }>
+  >
+}
+
+/** A text. */
+export const text: OpenApiSchema = { type: 'string' }
+
+/** An object with these members; those that are not `optional` are required. */
+export function object(
+  properties: Record<string, OpenApiSchema>,
+  optional: readonly string[] = [],
+): OpenApiSchema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name))
+  return { type: 'object', properties, ...(required.length > 0 && { required }) }
 }

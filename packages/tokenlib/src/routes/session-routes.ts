@@ -1,12 +1,15 @@
-import type { MountableRoutes } from './mountable-routes.js'
 import type { AnyClaims } from '../tokens/payload.js'
 import type { DescribeUser } from '../sessions/describe-user.js'
 import type { TokenManager } from '../manager.js'
-import { answerLogin } from './session-routes/login.js'
-import { assertManager, assertRouteOptions, type SessionRoutesOptions } from './session-routes/options.js'
-import { type RouteParts, toErrorAnswer } from './session-routes/parts.js'
-import { answerRefresh, answerStepUp } from './session-routes/refresh.js'
-import { RefusedRequest } from './session-routes/refused-request.js'
+import { createRoute, createRouter, type Methods, type MountableRoutes, type Route } from './router.js'
+import { createErrorAnswer } from './session-routes/answers.js'
+import { answerLogin, answerRefresh, answerStepUp } from './session-routes/login.js'
+import {
+  assertManager,
+  assertRouteOptions,
+  type RouteParts,
+  type SessionRoutesOptions,
+} from './session-routes/options.js'
 import {
   answerEndOtherSessions,
   answerEndSession,
@@ -16,8 +19,14 @@ import {
   answerSessions,
 } from './session-routes/sessions.js'
 
-export type { MountableRoutes } from './mountable-routes.js'
-export type { SessionAnswer } from './session-routes/answers.js'
+export type { OpenApiContent, OpenApiOperation, OpenApiParameter, OpenApiSchema } from './openapi.js'
+export type { MountableRoutes } from './router.js'
+export type { SessionAnswer, SessionRouteErrorCode } from './session-routes/answers.js'
+export {
+  describeSessionRoutes,
+  type DescribedManager,
+  type SessionRoutesDescription,
+} from './session-routes/openapi.js'
 export type {
   Credentials,
   LoginAttempt,
@@ -27,19 +36,9 @@ export type {
   RememberLifetimes,
   SessionRoutesOptions,
 } from './session-routes/options.js'
-export {
-  describeSessionRoutes,
-  type DescribedManager,
-  type OpenApiContent,
-  type OpenApiOperation,
-  type OpenApiParameter,
-  type OpenApiSchema,
-  type SessionRoutesDescription,
-} from './session-routes/openapi.js'
-export type { SessionRouteErrorCode } from './session-routes/refused-request.js'
 
-/** A route on its own; it answers token errors itself, and another method than its own with 405. */
-export type SessionRoute = (request: Request) => Promise<Response>
+/** A route on its own; it answers token errors itself, and other methods than its own with 405. */
+export type SessionRoute = Route
 
 /** The routes of sessions, together and one by one. All of them are bound functions. */
 export interface SessionRoutes extends MountableRoutes {
@@ -64,7 +63,7 @@ export interface SessionRoutes extends MountableRoutes {
 }
 
 /**
- * Routes for log-in, refresh, log-out and the list of sessions; mount them with the `mount` of an adapter.
+ * Routes for login, refresh, logout and the list of sessions. Mount them with the `mount` of an adapter.
  *
  * @example
  * const routes = createSessionRoutes(tokens, {
@@ -82,85 +81,64 @@ export function createSessionRoutes<Input extends object, Output extends object,
     tokens.setDescribeUser(options.describeUser as DescribeUser<Input, AnyClaims>)
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
-  const bind = createBinder(parts)
+  const bind =
+    <Rest extends readonly unknown[]>(answer: Answer<Rest>) =>
+    (request: Request, ...rest: Rest): Promise<Response> =>
+      answer(parts, request, ...rest)
+  const createSessionRoute = <Rest extends readonly unknown[]>(methods: Methods<Rest>): Route<Rest> =>
+    createRoute(methods, (error) => createErrorAnswer(parts, error))
+  const endSession = createSessionRoute({ DELETE: bind(answerEndSession) })
 
+  // Each route checks its method itself: mounted by an application for GET, it would need no CSRF value.
   const routes = {
-    login: bind('POST', answerLogin),
-    refresh: bind('POST', answerRefresh),
-    logout: bind('POST', answerLogout),
-    logoutEverywhere: bind('POST', answerLogoutEverywhere),
-    session: bind('GET', answerSession),
-    sessions: bind('GET', answerSessions),
+    login: createSessionRoute({ POST: bind(answerLogin) }),
+    refresh: createSessionRoute({ POST: bind(answerRefresh) }),
+    logout: createSessionRoute({ POST: bind(answerLogout) }),
+    logoutEverywhere: createSessionRoute({ POST: bind(answerLogoutEverywhere) }),
+    session: createSessionRoute({ GET: bind(answerSession) }),
+    sessions: createSessionRoute({ GET: bind(answerSessions) }),
     endSession: async (request: Request, id: string): Promise<Response> => {
       if (typeof id !== 'string') throw new TypeError('endSession() takes a request and the id of a session')
-      return bind('DELETE', () => answerEndSession(parts, request, id))(request)
+      return endSession(request, id)
     },
-    endOtherSessions: bind('DELETE', answerEndOtherSessions),
-    stepUp: bind('POST', answerStepUp),
+    endOtherSessions: createSessionRoute({ DELETE: bind(answerEndOtherSessions) }),
+    stepUp: createSessionRoute({ POST: bind(answerStepUp) }),
   } satisfies Omit<SessionRoutes, keyof MountableRoutes>
 
-  const table: Readonly<Record<string, MethodTable>> = {
-    login: { POST: routes.login },
-    refresh: { POST: routes.refresh },
-    logout: { POST: routes.logout },
-    'logout-everywhere': { POST: routes.logoutEverywhere },
-    session: { GET: routes.session },
-    sessions: { GET: routes.sessions, DELETE: routes.endOtherSessions },
-    'step-up': { POST: routes.stepUp },
-  }
-
-  const findRoute = (name: string): MethodTable | null => {
-    if (Object.hasOwn(table, name)) return table[name] as MethodTable
-    const id = SESSION_PATH.exec(name)?.[1]
-    return id === undefined ? null : { DELETE: (request) => routes.endSession(request, decode(id)) }
-  }
-
-  return Object.freeze({
-    ...routes,
+  const router = createRouter({
     path,
-    async handle(request: Request): Promise<Response | null> {
-      const { pathname } = new URL(request.url)
-      // The application answers pre-flights: it alone knows who may call it.
-      if (!pathname.startsWith(`${path}/`) || request.method === 'OPTIONS') return null
-      const methods = findRoute(pathname.slice(path.length + 1))
-      if (methods === null) return null
-      const route = methods[request.method === 'HEAD' ? 'GET' : request.method]
-      return route === undefined ? methodNotAllowed(Object.keys(methods)).toResponse(tokens) : route(request)
+    routes: {
+      '/login': routes.login,
+      '/refresh': routes.refresh,
+      '/logout': routes.logout,
+      '/logout-everywhere': routes.logoutEverywhere,
+      '/session': routes.session,
+      '/sessions': createSessionRoute({ GET: bind(answerSessions), DELETE: bind(answerEndOtherSessions) }),
+      '/step-up': routes.stepUp,
+    },
+    find(rest) {
+      const id = SESSION_PATH.exec(rest)?.[1]
+      return id === undefined ? null : (request) => endSession(request, decode(id))
     },
   })
+
+  return Object.freeze({ ...routes, ...router })
 }
 
-type MethodTable = { readonly [method: string]: SessionRoute | undefined }
+type Answer<Rest extends readonly unknown[]> = (
+  parts: RouteParts,
+  request: Request,
+  ...rest: Rest
+) => Promise<Response>
 
-// With a slash at its end, `sessions/` is no route: it must not be taken for `DELETE sessions`.
-const SESSION_PATH = /^sessions\/([^/]+)$/
+// At least one character: `DELETE sessions/` must not be taken for `DELETE sessions`.
+const SESSION_PATH = /^\/sessions\/([^/]+)$/
 
-// What is no percent-encoding is no id either; as it is, no session has it.
+// An id that is not valid percent-encoding stays as it is: no session has it.
 function decode(segment: string): string {
   try {
     return decodeURIComponent(segment)
   } catch {
     return segment
   }
-}
-
-type Answer = (parts: RouteParts, request: Request) => Promise<Response>
-
-// The method is checked here too: a route that an application mounts itself, for GET, would need no CSRF value.
-function createBinder(parts: RouteParts): (method: string, answer: Answer) => SessionRoute {
-  return (method, answer) => async (request) => {
-    const isHead = method === 'GET' && request.method === 'HEAD'
-    try {
-      if (request.method !== method && !isHead) throw methodNotAllowed([method])
-      const response = await answer(parts, request)
-      return isHead ? new Response(null, response) : response
-    } catch (error) {
-      return toErrorAnswer(parts, error)
-    }
-  }
-}
-
-function methodNotAllowed(methods: readonly string[]): RefusedRequest {
-  const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
-  return new RefusedRequest(405, 'METHOD_NOT_ALLOWED', `The method must be one of ${allow}`, { allow })
 }

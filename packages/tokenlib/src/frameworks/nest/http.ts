@@ -7,7 +7,7 @@ import {
   type ErrorResponseOptions,
   toErrorResponse,
 } from '../../requests/error-response.js'
-import type { MountableRoutes } from '../../routes/mountable-routes.js'
+import type { MountableRoutes } from '../../routes/router.js'
 import type { RefreshingManager } from '../../sessions/implicit-refresh.js'
 import { mountMiddleware, type NodeMiddleware } from '../node-bridge.js'
 import { refreshMiddleware } from '../node-refresh.js'

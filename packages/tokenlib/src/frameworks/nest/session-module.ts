@@ -14,13 +14,10 @@ import { ConfigurationError } from '../../errors.js'
 import type { TokenManager } from '../../manager.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
-import {
-  describeRoutes,
-  type DescribedManager,
-  type OpenApiOperation,
-} from '../../routes/session-routes/openapi.js'
+import type { OpenApiOperation } from '../../routes/openapi.js'
+import { assertPath } from '../../routes/router.js'
+import { describeRoutes, type DescribedManager } from '../../routes/session-routes/openapi.js'
 import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
-import { assertPath } from '../../routes/shared/route-path.js'
 import type { AnyClaims } from '../../tokens/payload.js'
 import { getTokenManagerToken } from './context.js'
 import { METADATA, reflector } from './metadata.js'

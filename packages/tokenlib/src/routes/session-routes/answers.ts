@@ -4,12 +4,29 @@ import {
   setAccessCookies,
   setRefreshCookies,
   unsetAccessCookies,
+  unsetCookies,
   unsetRefreshCookies,
+  withoutRepetition,
 } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { RefreshedTokens } from '../../revocation/session-options.js'
 import { parseDuration } from '../../time.js'
-import type { Transport } from './credentials.js'
+import { formatBody } from '../../requests/error-response.js'
+import { createEmptyAnswer, createJsonAnswer, type RefusedRequest, toErrorAnswer } from '../router.js'
+import type { RouteParts } from './options.js'
+
+/** The `code` of every answer of these routes that is not about a token. */
+export type SessionRouteErrorCode =
+  | 'CREDENTIALS_INVALID'
+  | 'MEDIA_TYPE_UNSUPPORTED'
+  | 'METHOD_NOT_ALLOWED'
+  | 'RATE_LIMITED'
+  | 'REQUEST_INVALID'
+  | 'REQUEST_TOO_LARGE'
+  | 'SESSION_NOT_FOUND'
+
+/** How a client gets its tokens: in cookies, or in the body of the answer. */
+export type Transport = 'cookies' | 'bearer'
 
 /** A session as its own client sees it. Times are seconds from now, because clocks of clients are wrong. */
 export interface SessionAnswer {
@@ -57,7 +74,7 @@ export function toSessionAnswer(
   }
 }
 
-/** When a session ends that is not used again: at its end, or after the longest pause. Epoch seconds; `null` for never. */
+/** When an unused session ends: when it expires or is idle for too long. Epoch seconds; `null` for never. */
 export function toSessionEnd(config: TokenConfig, endsAt: number | null, usedAt: number): number | null {
   const idle = config.JWT_REFRESH_IDLE_EXPIRES
   const end = Math.min(endsAt ?? Infinity, idle === false ? Infinity : usedAt + parseDuration(idle))
@@ -93,20 +110,8 @@ export function createTokenAnswer(
   } else if (refreshToken !== null) {
     members.refreshToken = refreshToken
   }
-  return withCookies(createJsonAnswer({ session, ...members }), cookies)
+  return withCookies(createJsonAnswer({ session, ...members }), withoutRepetition(cookies))
 }
-
-/** A 200 with a body that nobody may keep. */
-export function createJsonAnswer(body: object): Response {
-  return Response.json(body, { headers: NO_STORE })
-}
-
-/** A 204 that nobody may keep. */
-export function createEmptyAnswer(): Response {
-  return new Response(null, { status: 204, headers: NO_STORE })
-}
-
-const NO_STORE = { 'cache-control': 'no-store' }
 
 /** The response with `Set-Cookie` values added, which no shared cache keeps then. */
 export function withCookies(response: Response, cookies: readonly string[]): Response {
@@ -117,8 +122,29 @@ export function withCookies(response: Response, cookies: readonly string[]): Res
 
 /** The `Set-Cookie` values that delete every cookie that these routes set. */
 export function createDeletions(config: TokenConfig): string[] {
-  return [
-    ...(config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []),
-    ...(config.hasLocation('cookies', 'refresh') ? unsetRefreshCookies({ config }) : []),
-  ]
+  if (!config.hasLocation('cookies', 'refresh')) {
+    return config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []
+  }
+  return config.hasLocation('cookies', 'access') ? unsetCookies({ config }) : unsetRefreshCookies({ config })
+}
+
+/** The answer to the end of the request's own session. */
+export function createEnd({ tokens }: RouteParts): Response {
+  return withCookies(createEmptyAnswer(204), createDeletions(tokens.config))
+}
+
+/** The answer to a refusal or a token error, with the same members in the body. Any other error is thrown on. */
+export function createErrorAnswer(
+  { tokens: { config, formatError } }: Pick<RouteParts, 'tokens'>,
+  error: unknown,
+): Response {
+  const toBody = ({ status, code, message }: RefusedRequest): object =>
+    formatBody(formatError, {
+      status,
+      code,
+      message,
+      body: { [config.JWT_ERROR_MESSAGE_KEY]: message, code },
+      error: null,
+    })
+  return toErrorAnswer(error, toBody, { config, formatError })
 }

@@ -1,22 +1,29 @@
 import type { TokenPayload, TokenType } from '../../tokens/payload.js'
-import { CsrfError, isTokenError } from '../../errors.js'
+import { CsrfError, isTokenError, RevocationUnavailableError } from '../../errors.js'
 import { readOwnClaims } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import { isFromOrigin } from '../../http/csrf.js'
 import { toRequestView } from '../../http/request-source.js'
-import type { CreateTokenPairOptions, RefreshedTokens, TokenPair } from '../../revocation/session-options.js'
+import type {
+  CreateTokenPairOptions,
+  RefreshedTokens,
+  RefreshOptions,
+  TokenPair,
+} from '../../revocation/session-options.js'
+import { isTooLate } from '../../sessions/refresh.js'
 import {
   createDeletions,
+  createErrorAnswer,
   createTokenAnswer,
   isReadElsewhere,
   toSessionAnswer,
   toSessionEnd,
+  type Transport,
   withCookies,
 } from './answers.js'
-import { type LoginBody, parseLoginBody, type Transport } from './credentials.js'
-import { checkCredentials, type UserClaims } from './check-credentials.js'
-import { type RouteParts, toErrorAnswer } from './parts.js'
-import { RefusedRequest } from './refused-request.js'
+import { RefusedRequest } from '../router.js'
+import { checkCredentials, type LoginBody, parseLoginBody, type UserClaims } from './credentials.js'
+import type { RouteParts } from './options.js'
 
 /** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
 export async function answerLogin(parts: RouteParts, request: Request): Promise<Response> {
@@ -49,11 +56,31 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
     })
   } catch (error) {
     if (!hasEndedCookies) throw error
-    return withCookies(toErrorAnswer(parts, error), createDeletions(config))
+    return withCookies(createErrorAnswer(parts, error), createDeletions(config))
   }
 }
 
-// If there is no answer, nobody has the tokens of the new session, and it is ended.
+/** The next pair of a session, for its refresh token. */
+export async function answerRefresh(parts: RouteParts, request: Request): Promise<Response> {
+  return withRefreshToken(parts, request, () => refresh(parts, request, {}))
+}
+
+/** The next pair of a session, its access token fresh, for its refresh token and the credentials of its user. */
+export async function answerStepUp(parts: RouteParts, request: Request): Promise<Response> {
+  return withRefreshToken(parts, request, async () => {
+    // First: nobody without a token of the session can try passwords here.
+    const { sub } = await parts.tokens.refreshTokenRequired(request)
+    const { credentials } = await parseLoginBody(request, parts.tokens.config)
+    const given = { route: 'step-up', credentials, request, sub } as const
+    return checkCredentials(parts, given, async (_claims, settle) => {
+      // First: a limiter that fails must not use the refresh token up.
+      await settle('success')
+      return refresh(parts, request, { access: { fresh: true } })
+    })
+  })
+}
+
+// Ends the new session if the answer fails: nobody has its tokens.
 async function openSession(
   { tokens }: RouteParts,
   claims: UserClaims,
@@ -72,8 +99,7 @@ async function openSession(
   }
 }
 
-// A token that is refused as soon as it was made is a mistake of the application. As 401 it would be taken for one of the
-// user, at every log-in.
+// A new token that is refused is a mistake of the application. A 401 would blame the user, at every login.
 function createLoginAnswer(parts: RouteParts, pair: TokenPair, transport: Transport): Response {
   try {
     return createAnswer(parts, pair, transport, pair.refreshToken)
@@ -117,8 +143,8 @@ function readPairOptions(
   }
 }
 
-/** The answer with tokens that were just made; any refresh token of the session tells when it ends. */
-export function createAnswer(
+// The answer with tokens that were just made; any refresh token of the session tells when it ends.
+function createAnswer(
   { tokens }: RouteParts,
   made: RefreshedTokens,
   transport: Transport,
@@ -150,7 +176,7 @@ async function endSessions(
   for (const payload of sessions) await parts.tokens.logout(payload, { request })
 }
 
-// A genuine token, expired or not. What is none has no session to end.
+// A genuine token, expired or not. Others have no session to end.
 async function readCookieToken(
   { tokens }: RouteParts,
   request: Request,
@@ -163,5 +189,35 @@ async function readCookieToken(
   } catch (error) {
     if (isTokenError(error)) return null
     throw error
+  }
+}
+
+async function refresh(parts: RouteParts, request: Request, options: RefreshOptions): Promise<Response> {
+  const { tokens } = parts
+  const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
+  // As it came: what was in a cookie is never put where a script can read it.
+  const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
+  const made = await tokens.refresh(request, options)
+  if (isTooLate(made)) throw new RevocationUnavailableError(new Error('The refresh took too long'))
+  return createAnswer(parts, made, transport, made.refreshToken ?? (found?.token as string))
+}
+
+// With these, the request itself has ended its session. Where the session was over before, the user may have logged in
+// again in another tab: a deletion would take the cookies of the new session. All other refusals leave open
+// whether the token is good: for an instance with another key, for a request with a CSRF value, once a clock is right.
+const ENDS_SESSION: ReadonlySet<string> = new Set(['REFRESH_TOKEN_REUSED', 'SUBJECT_NOT_FOUND'])
+
+// Runs a route for the refresh token of a request, and deletes the cookies if that ends the session.
+async function withRefreshToken(
+  parts: RouteParts,
+  request: Request,
+  run: () => Promise<Response>,
+): Promise<Response> {
+  const found = await parts.tokens.getTokenFromRequest(request, { type: 'refresh' })
+  try {
+    return await run()
+  } catch (error) {
+    if (found?.location !== 'cookies' || !isTokenError(error) || !ENDS_SESSION.has(error.code)) throw error
+    return withCookies(createErrorAnswer(parts, error), createDeletions(parts.tokens.config))
   }
 }

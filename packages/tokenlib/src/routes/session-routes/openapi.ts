@@ -1,44 +1,22 @@
 import type { TokenType } from '../../tokens/payload.js'
 import type { TokenErrorCode } from '../../errors.js'
 import { statusOf } from '../../requests/error-response.js'
-import { securityRequirements, type SecurityScheme, securitySchemes } from '../openapi.js'
-import type { TokenManager } from '../../manager.js'
-import { assertOptions } from '../../options.js'
-import { assertPath } from '../shared/route-path.js'
 import {
-  CREDENTIALS,
-  ID,
-  LISTED,
   object,
+  type OpenApiOperation,
   type OpenApiParameter,
   type OpenApiSchema,
-  PAGE,
-  SESSION,
+  securityRequirements,
+  type SecurityScheme,
+  securitySchemes,
   text,
-  TOKENS,
-} from './openapi-schemas.js'
+} from '../openapi.js'
+import type { TokenManager } from '../../manager.js'
+import { assertOptions } from '../../options.js'
+import { assertPath } from '../router.js'
 
 /** As much of a manager as the description of its routes depends on. */
 export type DescribedManager = Pick<TokenManager, 'config' | 'formatError'>
-
-export type { OpenApiParameter, OpenApiSchema } from './openapi-schemas.js'
-
-/** A body in JSON. */
-export interface OpenApiContent {
-  readonly 'application/json': { readonly schema: OpenApiSchema }
-}
-
-/** An operation object of OpenAPI 3. */
-export interface OpenApiOperation {
-  readonly operationId: string
-  readonly summary: string
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly parameters?: readonly OpenApiParameter[]
-  readonly requestBody?: { readonly required: boolean; readonly content: OpenApiContent }
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: OpenApiContent }>
-  >
-}
 
 /** What is merged into a document. */
 export interface SessionRoutesDescription {
@@ -74,10 +52,51 @@ export function describeSessionRoutes(
   return { paths, components: { securitySchemes: securitySchemes(tokens.config) } }
 }
 
-/** Every route by its name. */
-export function describeRoutes(tokens: DescribedManager): Readonly<Record<RouteName, DescribedRoute>> {
-  const routes = Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)])
-  return Object.fromEntries(routes) as Record<RouteName, DescribedRoute>
+/** Every route, by the name that it has in `SessionRoutes`. */
+export function describeRoutes(tokens: DescribedManager): Readonly<Record<string, DescribedRoute>> {
+  return Object.fromEntries(
+    Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)]),
+  )
+}
+
+const seconds: OpenApiSchema = { type: 'integer', minimum: 0, nullable: true }
+const moment: OpenApiSchema = { type: 'string', format: 'date-time' }
+
+// `SessionAnswer`, as it is sent.
+const SESSION: OpenApiSchema = object({
+  id: { ...text, nullable: true },
+  sub: text,
+  claims: { type: 'object', additionalProperties: true },
+  scopes: { type: 'array', items: text },
+  fresh: { type: 'boolean' },
+  accessExpiresIn: seconds,
+  expiresIn: seconds,
+})
+
+// The answer with new tokens: without those in cookies, and without a refresh token if the one sent stays valid.
+const TOKENS: OpenApiSchema = object({ session: SESSION, accessToken: text, refreshToken: text }, [
+  'accessToken',
+  'refreshToken',
+])
+
+// A session in the list of a user.
+const LISTED: OpenApiSchema = object({
+  id: text,
+  createdAt: moment,
+  lastUsedAt: moment,
+  expiresAt: { ...moment, nullable: true },
+  ip: { ...text, nullable: true },
+  userAgent: { ...text, nullable: true },
+  isCurrent: { type: 'boolean' },
+})
+
+// What a client sends to log in; the application decides on the other members.
+const CREDENTIALS: OpenApiSchema = {
+  ...object({ remember: { type: 'boolean' }, transport: { type: 'string', pattern: '^(cookies|bearer)$' } }, [
+    'remember',
+    'transport',
+  ]),
+  additionalProperties: true,
 }
 
 interface Route {
@@ -145,7 +164,22 @@ export const ROUTES: Readonly<Record<RouteName, Route>> = {
     path: 'sessions',
     summary: 'The sessions of the user, newest first',
     token: 'access',
-    parameters: PAGE,
+    parameters: [
+      {
+        name: 'limit',
+        in: 'query',
+        required: false,
+        description: 'How many sessions at most',
+        schema: { type: 'integer', minimum: 1, maximum: 100, default: 100 },
+      },
+      {
+        name: 'before',
+        in: 'query',
+        required: false,
+        description: 'The id of the last session of the page before',
+        schema: text,
+      },
+    ],
     answer: object({ sessions: { type: 'array', items: LISTED }, next: { ...text, nullable: true } }),
     refusals: { 400: 'limit or before is invalid' },
   },
@@ -154,7 +188,9 @@ export const ROUTES: Readonly<Record<RouteName, Route>> = {
     path: 'sessions/{id}',
     summary: 'End a session of the user',
     token: 'access',
-    parameters: [ID],
+    parameters: [
+      { name: 'id', in: 'path', required: true, description: 'The id of the session', schema: text },
+    ],
     refusals: { 404: 'The user has no such session' },
   },
   endOtherSessions: {

@@ -4,7 +4,9 @@ import type { TokenConfig } from '../../config/config.js'
 import type { DescribeUser } from '../../sessions/describe-user.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import { type Duration, parseDuration } from '../../time.js'
-import { assertPath } from '../shared/route-path.js'
+import type { TokenManager } from '../../manager.js'
+import type { JsonClaims } from '../../tokens/extra-claims.js'
+import { assertPath } from '../router.js'
 
 /** What a client sends to log in, as it came: the application checks every type. */
 export type Credentials = Readonly<Record<string, unknown>>
@@ -17,7 +19,7 @@ export interface LoginAttempt {
   readonly route: 'login' | 'step-up'
   /** The client's address as `clientIp` of the manager reads it; `null` where it is not known. */
   readonly ip: string | null
-  /** The user of a step-up, by the refresh token: whatever name the credentials have. `null` for a log-in. */
+  /** The user of a step-up, by the refresh token: whatever name the credentials have. `null` for a login. */
   readonly sub: string | null
   readonly credentials: Credentials
   readonly request: Request
@@ -48,13 +50,21 @@ export interface SessionRoutesOptions<Input extends object, Known = Input> {
   readonly rateLimit?: LoginRateLimit
   /** How long sessions last that are remembered, and those that are not, instead of `JWT_REFRESH_TOKEN_EXPIRES`. */
   readonly remember?: RememberLifetimes
-  /** The most sessions that a user may have at once, the new one included. */
+  /** How many sessions a user may have, the new one included. */
   readonly maxSessions?: number
-  /** What becomes of a log-in that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
+  /** What happens to a login that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
   readonly whenFull?: 'endOldest' | 'refuse'
 }
 
-/** How long sessions last, by what the user chose at the log-in. */
+/** What every route works with; the types of claims end at `createSessionRoutes`. */
+export interface RouteParts {
+  readonly tokens: TokenManager
+  /** The access token of a session in our store: users of other issuers are not ours, whatever their `sub`. */
+  readonly accessTokenRequired: TokenManager['accessTokenRequired']
+  readonly options: SessionRoutesOptions<JsonClaims>
+}
+
+/** How long sessions last, by what the user chose at the login. */
 export interface RememberLifetimes {
   /** With "remember me". */
   readonly remembered?: Duration

@@ -2,16 +2,9 @@ import { readTimedId } from '../../tokens/ids.js'
 import type { TokenPayload } from '../../tokens/payload.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { SessionInfo } from '../../revocation/session-info.js'
-import {
-  createDeletions,
-  createEmptyAnswer,
-  createJsonAnswer,
-  toSessionAnswer,
-  toSessionEnd,
-  withCookies,
-} from './answers.js'
-import type { RouteParts } from './parts.js'
-import { RefusedRequest } from './refused-request.js'
+import { createEmptyAnswer, createJsonAnswer, RefusedRequest } from '../router.js'
+import { createEnd, toSessionAnswer, toSessionEnd } from './answers.js'
+import type { RouteParts } from './options.js'
 
 /** Ends the session of every token in the request, and deletes the cookies. */
 export async function answerLogout(parts: RouteParts, request: Request): Promise<Response> {
@@ -59,19 +52,15 @@ export async function answerEndSession(parts: RouteParts, request: Request, id: 
   if (session === null) throw sessionNotFound('The user has no such session')
   const ended = { sid: session.id, sub: payload.sub }
   await tokens.revokeSession(ended, { request, issuer: 'own' })
-  return session.id === payload.sid ? createEnd(parts) : createEmptyAnswer()
+  return session.id === payload.sid ? createEnd(parts) : createEmptyAnswer(204)
 }
 
-/** Ends every session of the user but that of the request. */
+/** Ends every session of the user except the one of the request. */
 export async function answerEndOtherSessions(parts: RouteParts, request: Request): Promise<Response> {
   const payload: TokenPayload = await parts.accessTokenRequired(request)
   if (payload.sid === undefined) throw sessionNotFound('The token belongs to no session')
   const ended = await parts.tokens.revokeOtherSessions(payload, { request })
   return createJsonAnswer({ ended })
-}
-
-function createEnd({ tokens }: RouteParts): Response {
-  return withCookies(createEmptyAnswer(), createDeletions(tokens.config))
 }
 
 function sessionNotFound(message: string): RefusedRequest {
