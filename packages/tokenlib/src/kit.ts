@@ -24,11 +24,10 @@ export {
 } from './http/request-source.js'
 export { attach, readAttached, rememberView, type RequestReader, type RequestView } from './http/view.js'
 export { type ManagerInspection, readInspection } from './inspection.js'
-export { REMOTE_OPTIONS } from './issuers/key-source.js'
 export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
 export { createObservers } from './observer.js'
 export { assertOptions, type OptionNames, unknownName } from './options.js'
-export { isPromise, withDeadline } from './promises.js'
+export { isPromise, settleQuietly, withDeadline } from './promises.js'
 export {
   type Answering,
   callDependency,
@@ -148,7 +147,7 @@ export {
   toHookError,
 } from './routes/router.js'
 export type { SessionRoutesOptions } from './routes/session-routes.js'
-export { sleep, startTimer, type Timer } from './runtime.js'
+export { IS_WORKERD, sleep, startTimer, type Timer } from './runtime.js'
 export { createMemoryStore } from './stores/memory.js'
 export { createPostgresStore } from './stores/postgres.js'
 export { type Database, type PostgresClient, toDatabase } from './stores/postgres/client.js'
@@ -175,7 +174,9 @@ export { SCHEMA_VERSION, toTables as toSqliteTables } from './stores/sqlite/sche
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
+export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
+  type CompactJws,
   DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
   MAX_HEADER_LENGTH,
@@ -183,8 +184,27 @@ export {
   toShortType,
   UNSUPPORTED_MEMBERS,
 } from './tokens/compact.js'
-export { createId, readTimedId, systemRandom, toTimedId } from './tokens/ids.js'
-export { deriveKid, MAX_KID_LENGTH, parseJwkText } from './tokens/jwk.js'
-
-export { isNonEmptyString, readMissingClaim, readMistypedClaim } from './tokens/payload.js'
-export { importSecret } from './tokens/secret.js'
+export { createId, readTimedId, readTokenStart, systemRandom, toTimedId } from './tokens/ids.js'
+export { isJwk } from './tokens/jose.js'
+export { assertJwkUse, deriveKid, MAX_KID_LENGTH, parseJwkText, toKid } from './tokens/jwk.js'
+export {
+  type ClaimRules,
+  invalidClaim,
+  isNonEmptyString,
+  readEnd,
+  readMissingClaim,
+  readMistypedClaim,
+  toTokenPayload,
+} from './tokens/payload.js'
+export { importSecret, readSecretWeakness } from './tokens/secret.js'
+export type {
+  IssuerSource,
+  KeyLoader,
+  OpenedToken,
+  SignedJwt,
+  SourceContext,
+  SourceKeys,
+  TokenLife,
+  TokenSource,
+  TrustedIssuer,
+} from './tokens/token-source.js'

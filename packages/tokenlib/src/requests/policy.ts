@@ -13,6 +13,7 @@ import {
   TokenIssuerError,
 } from '../errors.js'
 import type { JwsHeader } from '../tokens/jose.js'
+import { OWN } from '../tokens/token-sources.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import {
   type PerType,
@@ -215,9 +216,6 @@ const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown
 export function satisfies(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
   return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
 }
-
-/** The name of our own tokens among the issuers of a policy. */
-export const OWN = 'own'
 
 /** Whether a token of this issuer, `null` for our own, is accepted by the policy. */
 export function isFrom(issuer: string | null, policy: ParsedPolicy): boolean {
