@@ -1,6 +1,6 @@
 // What a refresh costs in two builds of this package: CPU time of the process, and of Redis or PostgreSQL.
 // node benchmarks/rotation-cost.js <folder before> <folder after> [--rounds 20] [memory] [sqlite] [redis] [postgres]
-// Each folder is a checkout with a build in its `dist`; this one needs a build too.
+// Each folder is a checkout with a build; this one needs a build too.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startChild } from './child.js'

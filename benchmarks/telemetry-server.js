@@ -10,8 +10,8 @@ const TOKENS = 1000
 
 serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, collector }) => {
   const { TokenConfig, TokenManager } = await import(`${build}index.js`)
-  const { createMemoryStore } = await import(`${build}stores/memory.js`)
-  const { enforce, handleErrors } = await import(`${build}adapters/fastify.js`)
+  const { createMemoryStore } = await import(`${build}memory.js`)
+  const { enforce, handleErrors } = await import(`${build}fastify.js`)
   const config = new TokenConfig({ JWT_SECRET_KEY: randomBytes(32), JWT_ACCESS_TOKEN_EXPIRES: '1d' })
   const memory = createMemoryStore({ allowInProduction: true })
   const revocation = isAwaited ? { ...memory, lookup: (keys) => memory.lookup(keys) } : memory
@@ -36,7 +36,7 @@ serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, collect
 
 // The check alone, as `enforce` of an adapter does it for a token that is known; returns the CPU time of each.
 async function createLoop(build, tokens, list) {
-  const { createEnforcer, rememberView } = await import(`${build}adapter-kit.js`)
+  const { createEnforcer, rememberView } = await import(`${build}kit.js`)
   const createView = ({ authorization }) => ({
     method: 'GET',
     url: '/',

@@ -25,7 +25,7 @@ const [WARM_UP, REQUESTS, TURNS, CHECKS] = values.quick
   ? [4000, 3000, 2, 200_000]
   : [10_000, 5000, 5, 300_000]
 const SERVER = new URL('telemetry-server.js', import.meta.url)
-const NOW = toUrl('dist')
+const NOW = toUrl('packages/tokenlib/dist')
 const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']
 
 const CHECKED = { build: NOW, hasCheck: true, hasSdk: false, isInstrumented: false }

@@ -10,7 +10,7 @@ import { listPackages, root } from './packages.js'
 // What entries share, in a few chunks instead of one for every set of entries. A group takes what its modules import along,
 // and those above come first.
 const GROUPS = [
-  // Runs without Node's modules: the client and edge runtimes may import `errors`.
+  // Runs without Node's modules: browsers and edge runtimes may import `errors`.
   { name: 'base', test: /\/src\/errors\.ts$/ },
   { name: 'core', test: /^(?!.*\/src\/(?:stores|frameworks)\/).*(?<!\.d)\.ts$/, minShareCount: 2 },
   { name: 'stores', test: /\/src\/stores\/.*(?<!\.d)\.ts$/, minShareCount: 2 },
@@ -43,7 +43,7 @@ for (const { name, folder, entries } of listPackages()) {
     // Without the type checker: the sources satisfy `isolatedDeclarations`.
     dts: !isProgram && { oxc: true, sourcemap: false },
     outputOptions: {
-      codeSplitting: { groups: GROUPS },
+      ...(name === 'tokenlib' && { codeSplitting: { groups: GROUPS } }),
       // The declarations have them.
       comments: { jsdoc: false },
       postBanner: ({ moduleIds }) =>
@@ -81,7 +81,7 @@ function bundle(options) {
   return build({
     config: false,
     target: 'es2023',
-    tsconfig: join(root, 'tsconfig.build.json'),
+    tsconfig: join(root, 'tsconfig.packages.json'),
     fixedExtension: false,
     hash: false,
     deps: { onlyBundle: [BUNDLED], alwaysBundle: [BUNDLED] },

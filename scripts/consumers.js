@@ -1,4 +1,4 @@
-// Installs the packed package in the projects of test/consumers and runs their tests: exit 1 if one fails.
+// Installs the packed packages in the projects of test/consumers and runs their tests: exit 1 if one fails.
 // npm run test:consumers [-- <name>...] [-- --keep] [-- --json <file>]
 //
 // A consumer is a complete project without tokenlib in its package.json. It is copied into a folder of its own, with
@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { writeConsumers } from './runtimes/report.js'
-import { pack, root } from './pack.js'
+import { packAll, root, toDependencies } from './pack.js'
 import { run } from './run.js'
 import { installRuntime } from './runtime-binaries.js'
 
@@ -44,11 +44,11 @@ async function runConsumers() {
   mkdirSync(LOGS, { recursive: true })
   try {
     await run('npm', ['run', '--silent', 'build'], root)
-    const { tarball } = await pack(base)
+    const packages = await packAll(base)
 
     const results = []
     for (const name of names) {
-      const result = await runConsumer(name, join(base, name), tarball)
+      const result = await runConsumer(name, join(base, name), packages)
       if (!keep) rmSync(join(base, name), { recursive: true, force: true })
       results.push(result)
       console.log(toLine(result))
@@ -100,7 +100,7 @@ function parseArguments(known) {
 }
 
 /** Installs and tests one consumer; the log has everything that its commands print. */
-async function runConsumer(name, folder, tarball) {
+async function runConsumer(name, folder, packages) {
   const start = performance.now()
   const logFile = join(LOGS, `${name}.log`)
   const log = createWriteStream(logFile)
@@ -108,7 +108,7 @@ async function runConsumer(name, folder, tarball) {
   let node = null
   let description = null
   try {
-    const manifest = copyConsumer(name, folder, tarball)
+    const manifest = copyConsumer(name, folder, packages)
     description = manifest.description
     node = readNodeName(manifest)
     const path = `${dirname(await installRuntime(node))}${delimiter}${process.env.PATH}`
@@ -128,14 +128,14 @@ async function runConsumer(name, folder, tarball) {
   return { name, description, works: error === null, seconds, node, error, logFile }
 }
 
-function copyConsumer(name, folder, tarball) {
+function copyConsumer(name, folder, packages) {
   const source = join(CONSUMERS, name)
   const isInstalled = (path) => /[\\/]node_modules$/.test(path)
   cpSync(source, folder, { recursive: true, filter: (path) => !isInstalled(path) })
   cpSync(join(CONSUMERS, 'shared'), join(folder, 'shared'), { recursive: true })
 
   const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
-  manifest.dependencies = { ...manifest.dependencies, tokenlib: `file:${tarball}` }
+  manifest.dependencies = { ...manifest.dependencies, ...toDependencies(packages) }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   return manifest
 }

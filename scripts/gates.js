@@ -1,4 +1,4 @@
-// Builds and packs the package, then holds it against every release gate: one line each, exit 1 if any failed.
+// Builds and packs every package, then checks each release gate: one line each, exit 1 if any failed.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { checkExports } from './gates/exports.js'
 import { checkPacked } from './gates/packed.js'
 import { checkPortable } from './gates/portable.js'
 import { checkPublint } from './gates/publint.js'
-import { pack, readManifest, root } from './pack.js'
+import { packAll, readManifest, root } from './pack.js'
 import { run } from './run.js'
 import { checkSize } from './gates/size.js'
 import { checkTypes } from './gates/types.js'
 import { checkVersionNames } from './gates/version.js'
 
-// A gate gets the package and returns its figure, or throws an error whose message says what is wrong.
+// A gate gets the packages and returns its figure, or throws an error whose message says what is wrong.
 const GATES = {
   publint: checkPublint,
   types: checkTypes,
@@ -35,17 +35,17 @@ const folder = mkdtempSync(join(tmpdir(), 'tokenlib-gates-'))
 try {
   await pass('build', () => run('npm', ['run', 'build', '--silent'], root))
   if (process.exitCode !== 1) {
-    const packed = await createPackage()
-    for (const [name, check] of Object.entries(GATES)) await pass(name, () => check(packed))
+    const context = await createContext()
+    for (const [name, check] of Object.entries(GATES)) await pass(name, () => check(context))
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The packed package, as every gate receives it; `folder` is temporary and shared. */
-async function createPackage() {
+/** What every gate receives: the packed packages, and `folder`, which is temporary and shared. */
+async function createContext() {
   const recordSize = process.argv.includes('--record-size')
-  return { root, folder, recordSize, manifest: readManifest(), ...(await pack(folder)) }
+  return { root, folder, recordSize, manifest: readManifest(), packages: await packAll(folder) }
 }
 
 async function pass(name, check) {

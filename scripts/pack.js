@@ -1,26 +1,36 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { listPackages, root } from './packages.js'
 import { run } from './run.js'
 
-/** The root of this repository. */
-export const root = fileURLToPath(new URL('..', import.meta.url))
+export { root } from './packages.js'
 
-/** What package.json says. */
+/** What the package.json of this repository says: its version, and the versions of what it is tested with. */
 export function readManifest() {
   return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 }
 
-/** Packs the built package into a folder, as `npm publish` would; `paths` are the files in it. */
-export async function pack(folder) {
+/** Packs a built package, one of `listPackages`, into a folder as `npm publish` would; `paths` are the files in it. */
+export async function pack(one, folder) {
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
-  const [{ filename, size, unpackedSize, files }] = JSON.parse(await run('npm', args, root))
+  const [{ filename, size, unpackedSize, files }] = JSON.parse(await run('npm', args, join(root, one.folder)))
   return {
+    ...one,
     tarball: join(folder, filename),
     size,
     unpackedSize,
     paths: new Set(files.map(({ path }) => path)),
   }
+}
+
+/** Packs every package. */
+export function packAll(folder) {
+  return Promise.all(listPackages().map((one) => pack(one, folder)))
+}
+
+/** Packed packages as `dependencies` of a package.json. */
+export function toDependencies(packages) {
+  return Object.fromEntries(packages.map(({ manifest, tarball }) => [manifest.name, `file:${tarball}`]))
 }
 
 /** Makes a folder into a project with this package.json, and installs what it names. */

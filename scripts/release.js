@@ -11,7 +11,7 @@ import { checkCloneTests, checkStart } from './release/fresh-clone.js'
 import { checkTree, checkVersion, readLastTag } from './release/repository.js'
 import { printNextSteps, printSummary } from './release/summary.js'
 import { createTag } from './release/tag.js'
-import { checkTarball } from './release/tarball.js'
+import { checkTarballs } from './release/tarball.js'
 import { checkVersionsAgree } from './release/versions-agree.js'
 
 // A step gets the release and returns what it found, or throws an error that says what to do. Quick steps are first.
@@ -22,12 +22,12 @@ const STEPS = {
   versions: { run: checkVersionsAgree },
   changelog: { run: checkChangelog },
   'api changes': { run: checkApiChanges },
-  build: { run: () => runScript('build').then(() => 'dist') },
+  build: { run: () => runScript('build').then(() => 'every package') },
   lint: { run: () => runScript('lint').then(() => 'no findings'), needs: 'build' },
   typecheck: { run: () => runScript('typecheck').then(() => 'no errors'), needs: 'build' },
   // They include the check of the API reports.
   gates: { run: () => runScript('gates').then(countGates), needs: 'build' },
-  tarball: { run: checkTarball, needs: 'build' },
+  tarball: { run: checkTarballs, needs: 'build' },
   components: { run: writeComponents, needs: 'build' },
   start: { run: checkStart },
   tests: { run: () => runScript('test:all').then(countTests), needs: 'build', skip: 'skip-tests' },

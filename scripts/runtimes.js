@@ -1,4 +1,4 @@
-// Runs the packed package in every runtime: exit 1 if a cell fails.
+// Runs the packed packages in every runtime: exit 1 if a cell fails.
 // npm run test:runtimes [-- --quick] [-- --only bun,deno] [-- --cells smoke,store,application,guide] [-- --json FILE]
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

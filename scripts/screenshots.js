@@ -249,7 +249,7 @@ async function startDoctor() {
     JWT_COOKIE_DOMAIN: 'example.com',
     JWT_DECODE_AUDIENCE: 'shop',
   }
-  const main = new URL('../dist/cli/main.js', import.meta.url).pathname
+  const main = new URL('../packages/cli/dist/main.js', import.meta.url).pathname
   const { stdout } = spawnSync(process.execPath, [main, 'doctor'], { env, encoding: 'utf8' })
   // The port is another one every time.
   const page = createTerminalPage('npx tokenlib doctor', stdout.replaceAll(String(redis.port), '6379'))

@@ -1,21 +1,19 @@
-// The API reference: one page for each entry point of the package, from the exported types and their comments.
-import { mkdirSync, readFileSync } from 'node:fs'
+// The API reference: one page for each entry point of the packages, from the exported types and their comments.
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { listPackages } from '../scripts/packages.js'
 import { ROOT, SOURCE_FOLDER } from './sources.js'
 
-/** The entry points that have types: the name to import, the page and the source file of each. */
+/** The entry points: the name to import, the page and the source file of each. */
 export function listEntryPoints() {
-  const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  return (
-    Object.entries(exports)
-      // Others are files to serve or to read.
-      .filter(([, conditions]) => typeof conditions === 'object')
-      .map(([subpath, conditions]) => ({
-        name: subpath === '.' ? 'tokenlib' : `tokenlib/${subpath.slice(2)}`,
-        page: subpath === '.' ? 'tokenlib' : subpath.slice(2),
-        source: conditions.default.types.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'),
-      }))
-  )
+  return listPackages()
+    .filter(({ manifest }) => manifest.types !== undefined)
+    .flatMap(({ manifest, entries }) =>
+      Object.entries(entries).map(([entry, source]) => {
+        const name = entry === 'index' ? manifest.name : `${manifest.name}/${entry}`
+        return { name, page: name.replace(/^@?tokenlib\/(?=.)/, ''), source }
+      }),
+    )
 }
 
 /** The reference in the side bar. */
@@ -34,8 +32,8 @@ export async function writeReference() {
   const { Application } = await import('typedoc')
   const application = await Application.bootstrapWithPlugins({
     entryPoints: entryPoints.map(({ source }) => join(ROOT, source)),
-    tsconfig: join(ROOT, 'tsconfig.build.json'),
-    basePath: join(ROOT, 'src'),
+    tsconfig: join(ROOT, 'tsconfig.packages.json'),
+    basePath: join(ROOT, 'packages'),
     plugin: ['typedoc-plugin-markdown'],
     // `npm run typecheck` checks them, with the TypeScript of the repository.
     skipErrorChecking: true,
@@ -58,7 +56,10 @@ export async function writeReference() {
     typeAliasPropertiesFormat: 'table',
     typeDeclarationFormat: 'table',
     tableColumnSettings: { hideModifiers: true, hideInherited: true, hideOverrides: true, hideSources: true },
-    pageTitleTemplates: { module: ({ name }) => toImportName(name), index: () => 'API reference' },
+    pageTitleTemplates: {
+      module: ({ name }) => toImportName(name, entryPoints),
+      index: () => 'API reference',
+    },
     logLevel: 'Error',
   })
   const project = await application.convert()
@@ -75,11 +76,11 @@ export async function writeReference() {
 
 function toModuleName(source) {
   return source
-    .replace(/^src\//, '')
+    .replace(/^packages\//, '')
     .replace(/\.ts$/, '')
     .replace(/(.)\/index$/, '$1')
 }
 
-function toImportName(page) {
-  return page === 'tokenlib' ? page : `tokenlib/${page}`
+function toImportName(page, entryPoints) {
+  return entryPoints.find((entryPoint) => entryPoint.page === page)?.name ?? page
 }

@@ -1,5 +1,21 @@
-import { expect, test } from 'vitest'
-import { assertOptions, unknownName } from '../packages/tokenlib/src/options.js'
+import { describe, expect, test } from 'vitest'
+import {
+  assertOptions,
+  callable,
+  choice,
+  count,
+  duration,
+  flag,
+  type Kind,
+  listOf,
+  oneOrMore,
+  type OptionKinds,
+  orNull,
+  parseOptions,
+  required,
+  text,
+  unknownName,
+} from '../packages/tokenlib/src/options.js'
 
 const NAMES = { revocation: true, config: true, clock: true } as const
 
@@ -48,4 +64,56 @@ test('options may be made by a class, or without a prototype', () => {
 
 test('a name without limit is compared only as far as needed', () => {
   expect(unknownName('option', 'x'.repeat(1_000_000), ['config'])).toContain('"config"')
+})
+
+describe('a table of kinds', () => {
+  interface ListOptions {
+    readonly uid: string
+    readonly names?: string | readonly string[]
+    readonly isOpen?: boolean | undefined
+  }
+  const KINDS: OptionKinds<ListOptions> = { uid: required(text), names: oneOrMore(text), isOpen: flag }
+  const parse = (given: object) => parseOptions('list()', given as ListOptions, KINDS)
+
+  test('gives a copy of options that fit it, without those that are undefined', () => {
+    const names = ['a']
+    const parsed = parse({ uid: 'ada', names, isOpen: undefined })
+    expect(parsed).toEqual({ uid: 'ada', names: ['a'] })
+    expect(Object.keys(parsed)).toEqual(['uid', 'names'])
+    names.push('b')
+    expect(parsed.names).toEqual(['a'])
+  })
+
+  test.each<[given: object, message: string]>([
+    [{ uid: 'ada', isOpn: true }, 'Unknown option "isOpn" of list(); did you mean "isOpen"?'],
+    [{}, 'uid must be a non-empty string'],
+    [{ uid: 'ada', isOpen: 1 }, 'isOpen must be true or false'],
+    [{ uid: 'ada', names: [] }, 'names must be a non-empty list, each a non-empty string'],
+  ])('refuses %o', (given, message) => {
+    expect(() => parse(given)).toThrow(new TypeError(message))
+  })
+
+  test('must have the kind of every option', () => {
+    // @ts-expect-error `isOpen` is missing
+    const missing: OptionKinds<ListOptions> = { uid: text, names: oneOrMore(text) }
+    // @ts-expect-error `isOpen` is no text
+    const wrong: OptionKinds<ListOptions> = { ...KINDS, isOpen: text }
+    expect([missing, wrong]).toHaveLength(2)
+  })
+})
+
+test.each<[name: string, kind: Kind<unknown>, valid: unknown[], invalid: unknown[]]>([
+  ['text', text, ['a'], ['', 1, null, undefined, ['a']]],
+  ['choice', choice(['a', 'b']), ['a', 'b'], ['c', 'toString', '', ['a']]],
+  ['flag', flag, [true, false], [0, 'true', null]],
+  ['count', count(1), [1, 2 ** 31], [0, -1, 1.5, '1', Number.NaN, Infinity]],
+  ['duration', duration(), [0, '15m', 'PT1M'], [-1, '', '15', 'soon', null]],
+  ['callable', callable(), [() => 1], [{}, null]],
+  ['orNull', orNull(text), [null, 'a'], ['', 1]],
+  ['listOf', listOf(text), [['a']], ['a', [], ['']]],
+  ['listOf, empty too', listOf(text, 0), [[], ['a']], ['a', ['']]],
+  ['oneOrMore', oneOrMore(text), ['a', ['a', 'b']], ['', [], [''], [['a']]]],
+])('%s', (_name, kind, valid, invalid) => {
+  for (const value of valid) expect(kind.isValid(value)).toBe(true)
+  for (const value of invalid) expect(kind.isValid(value)).toBe(false)
 })

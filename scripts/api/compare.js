@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../pack.js'
+import { root } from '../packages.js'
 import { readDeclarations } from './reports.js'
 
 const FOLDER = join(root, 'api')

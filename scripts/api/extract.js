@@ -2,21 +2,24 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
 import { listSubpaths } from '../gates/entries.js'
-import { readManifest, root } from '../pack.js'
+import { listPackages, root } from '../packages.js'
 import { toReports } from './reports.js'
 
 /**
- * The API reports of the built package: a map from the name of a file in `api` to its text.
+ * The API reports of the built packages: a map from the name of a file in `api` to its text.
  *
  * API Extractor reads the declarations in `dist`. All entry points share one program of its compiler, so that no file
  * is parsed twice.
  */
 export function extractReports() {
-  const entries = listSubpaths(readManifest()).map(({ subpath, types }) => ({
-    subpath,
-    name: toName(subpath),
-    file: join(root, types),
-  }))
+  const entries = listPackages().flatMap(({ folder, manifest }) =>
+    listSubpaths(manifest).map(({ specifier, types }) => ({
+      specifier,
+      name: toName(specifier),
+      packageJson: join(root, folder, 'package.json'),
+      file: join(root, folder, types),
+    })),
+  )
   mkdirSync(join(root, 'build'), { recursive: true })
   const folder = mkdtempSync(join(root, 'build/api-'))
   try {
@@ -25,9 +28,9 @@ export function extractReports() {
       additionalEntryPoints: entries.map(({ file }) => file),
     })
     for (const config of configs) extractOne(config, compilerState)
-    const texts = entries.map(({ name, subpath }) => ({
+    const texts = entries.map(({ name, specifier }) => ({
       name,
-      title: subpath.replace('.', 'tokenlib'),
+      title: specifier,
       text: readFileSync(join(folder, `${name}.api.md`), 'utf8'),
     }))
     return toReports(texts)
@@ -36,15 +39,15 @@ export function extractReports() {
   }
 }
 
-/** `index` for `.`, `stores-redis` for `./stores/redis`. */
-function toName(subpath) {
-  return subpath === '.' ? 'index' : subpath.slice(2).replaceAll('/', '-')
+/** `tokenlib` for the root, `tokenlib.redis` for `tokenlib/redis`, `client` for `@tokenlib/client`. */
+function toName(specifier) {
+  return specifier.replace('@tokenlib/', '').replaceAll('/', '.')
 }
 
-function createConfig({ name, file }, folder) {
+function createConfig({ name, file, packageJson }, folder) {
   return ExtractorConfig.prepare({
     configObjectFullPath: undefined,
-    packageJsonFullPath: join(root, 'package.json'),
+    packageJsonFullPath: packageJson,
     configObject: {
       projectFolder: root,
       mainEntryPointFilePath: file,

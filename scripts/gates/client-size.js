@@ -6,10 +6,10 @@ import { build } from 'esbuild'
 // Promised in docs/client.md. Unlike the size of the server's bundle, every visitor of a page pays for it.
 const MAX_BYTES = 4000
 
-/** What a page pays for `tokenlib/client`, bundled, minified and gzipped: at its start, and for its first socket. */
+/** What a page pays for `@tokenlib/client`, bundled, minified and gzipped: at its start, and for its first socket. */
 export async function checkClientSize({ root }) {
   const { metafile, outputFiles } = await build({
-    stdin: { contents: `export * from 'tokenlib/client'`, resolveDir: root, sourcefile: 'start.js' },
+    stdin: { contents: `export * from '@tokenlib/client'`, resolveDir: root, sourcefile: 'start.js' },
     bundle: true,
     splitting: true,
     minify: true,
@@ -20,7 +20,7 @@ export async function checkClientSize({ root }) {
     outdir: root,
     absWorkingDir: root,
     logLevel: 'silent',
-    tsconfigRaw: {}, // the repository's own maps tokenlib to src, and what counts is what is published
+    tsconfigRaw: {}, // the repository's own maps tokenlib to its sources, and what counts is what is published
   })
   let [start, later] = [0, 0]
   for (const [index, { entryPoint = 'start.js' }] of Object.values(metafile.outputs).entries()) {
@@ -29,7 +29,7 @@ export async function checkClientSize({ root }) {
     if (entryPoint.endsWith('socket.js')) later += bytes
     else start += bytes
   }
-  const bundle = gzipSync(readFileSync(join(root, 'dist/client/bundle.js')), { level: 9 }).length
+  const bundle = gzipSync(readFileSync(join(root, 'packages/client/dist/bundle.js')), { level: 9 }).length
   const figure = `${start} of at most ${MAX_BYTES} bytes at the start and ${later} for the first socket, minified and gzipped; ${bundle} in one file`
   if (start > MAX_BYTES || later === 0) throw new Error(figure)
   return figure

@@ -7,13 +7,15 @@ const EXPORT =
 // A block comment that ends where the declaration, or the decorators on it, begin.
 const JSDOC = /\/\*\*((?:(?!\*\/)[^])*)\*\/\n(?:@[\w.]+(?:\((?:[^()]|\([^()]*\))*\))?\s*)*$/
 
-/** Every exported declaration under src has a JSDoc sentence directly above it. */
-export function checkDocumented({ root }) {
-  const src = join(root, 'src')
-  const files = readdirSync(src, { recursive: true }).filter((file) => file.endsWith('.ts'))
-  const exports = files.flatMap((file) =>
-    listExports(readFileSync(join(src, file), 'utf8'), join('src', file)),
-  )
+/** Every exported declaration in the sources of the packages has a JSDoc sentence directly above it. */
+export function checkDocumented({ root, packages }) {
+  const files = packages.flatMap(({ folder }) => {
+    const source = join(folder, 'src')
+    return readdirSync(join(root, source), { recursive: true })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => join(source, file))
+  })
+  const exports = files.flatMap((file) => listExports(readFileSync(join(root, file), 'utf8'), file))
 
   assertNone(
     exports.filter(({ hasSentence }) => !hasSentence).map(({ at, name }) => `${at} ${name} has no sentence`),

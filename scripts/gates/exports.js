@@ -2,22 +2,31 @@ import { isDeepStrictEqual } from 'node:util'
 import { assertNone } from '../run.js'
 import { ENTRY_FIELDS, listSubpaths, toEntryFields } from './entries.js'
 
-/** The fields of package.json that name entries are what the table of public names says, and every file is published. */
-export function checkExports(packed) {
-  const { manifest, paths } = packed
-  const expected = toEntryFields(packed)
-  const subpaths = listSubpaths(manifest)
-  assertNone([
-    ...ENTRY_FIELDS.filter((field) => !isDeepStrictEqual(manifest[field], expected[field])).map(
-      (field) => `"${field}" must be ${JSON.stringify(expected[field])}: npm run manifests`,
+/** What every package.json says of its entries is what the table of public names says, and each file is published. */
+export function checkExports({ packages }) {
+  assertNone(packages.flatMap(listProblems))
+  const counts = packages.map(({ manifest }) => `${manifest.name} ${listSubpaths(manifest).length}`)
+  return `subpaths: ${counts.join(', ')}`
+}
+
+function listProblems(one) {
+  const { manifest, paths } = one
+  const expected = toEntryFields(one)
+  const files = [
+    ...listSubpaths(manifest).flatMap((subpath) => subpath.files),
+    ...Object.values(manifest.bin ?? {}),
+  ]
+  return [
+    ...ENTRY_FIELDS.filter((field) => !isSame(manifest[field], expected[field])).map(
+      (field) => `${manifest.name}: "${field}" is not what the names in tsconfig.json say: npm run manifests`,
     ),
-    // The order of conditions counts.
-    ...(JSON.stringify(manifest.exports) === JSON.stringify(expected.exports)
-      ? []
-      : ['"exports" is not in the order of npm run manifests']),
-    ...[...subpaths.flatMap(({ files }) => files), ...Object.values(manifest.bin ?? {})]
+    ...files
       .filter((file) => !paths.has(file.replace('./', '')))
-      .map((file) => `${file} is not published`),
-  ])
-  return `${subpaths.length} subpaths`
+      .map((file) => `${manifest.name}: ${file} is not published`),
+  ]
+}
+
+// The order of conditions counts.
+function isSame(value, expected) {
+  return isDeepStrictEqual(value, expected) && JSON.stringify(value) === JSON.stringify(expected)
 }

@@ -1,9 +1,13 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { toDependencies } from '../pack.js'
 import { listSubpaths } from './entries.js'
 import { run } from '../run.js'
 
 const MOST_DEPENDENCIES = 3
+// Of `tokenlib`, with its source maps.
+const MOST_BYTES = 300_000
+const MOST_FILES = 150
 
 const PROGRAM = `
 import { TokenConfig, TokenManager } from 'tokenlib'
@@ -40,26 +44,48 @@ for (const name of names) {
 `
 
 // The others import nothing but types from an optional package.
-const NEEDS_A_PACKAGE = ['./nest', './opentelemetry']
+const NEEDS_A_PACKAGE = ['tokenlib/nest', 'tokenlib/opentelemetry']
 
 /**
  * The tarball, installed with no framework beside it, type-checks strictly and runs, as an ES module and as CommonJS,
- * and brings few packages.
+ * and brings few packages. So do the other packages beside it.
  *
  * `require` finds the copy that `import` finds. Where Node must not load ES modules with `require`, it finds the
  * CommonJS copy, which has the same names.
  */
-export async function checkPacked({ folder, manifest, tarball, size, unpackedSize }) {
+export async function checkPacked({ folder, manifest, packages }) {
+  const [core, ...others] = packages
   const app = join(folder, 'app')
+  await installPackages(app, [core], manifest.devDependencies)
+  await run('npx', ['--no', 'tsc'], app)
+  for (const options of [[], ['--no-experimental-require-module']]) {
+    for (const program of ['main.mjs', 'main.cjs']) await run(process.execPath, [...options, program], app)
+  }
+  await compareCopies(app, [core])
+  const dependencies = listDependencies(app)
+
+  const whole = join(folder, 'whole')
+  await installPackages(whole, packages, manifest.devDependencies)
+  await compareCopies(whole, others)
+  await run('npx', ['--no', 'tokenlib', 'version'], whole)
+
+  const found = `${dependencies.length} dependencies (${dependencies.join(', ')})`
+  if (dependencies.length > MOST_DEPENDENCIES)
+    throw new Error(`${found}, at most ${MOST_DEPENDENCIES} allowed`)
+  const { size, unpackedSize, paths } = core
+  const figure = `${size} bytes and ${paths.size} files packed, ${unpackedSize} bytes unpacked`
+  if (size > MOST_BYTES || paths.size > MOST_FILES)
+    throw new Error(`${figure}, at most ${MOST_BYTES} and ${MOST_FILES} allowed`)
+  return `${found}, ${figure}`
+}
+
+async function installPackages(app, packages, versions) {
   mkdirSync(app)
   writeJson(join(app, 'package.json'), {
     private: true,
     type: 'module',
-    dependencies: { tokenlib: `file:${tarball}` },
-    devDependencies: {
-      typescript: manifest.devDependencies.typescript,
-      '@types/node': manifest.devDependencies['@types/node'],
-    },
+    dependencies: toDependencies(packages),
+    devDependencies: { typescript: versions.typescript, '@types/node': versions['@types/node'] },
   })
   writeJson(join(app, 'tsconfig.json'), {
     compilerOptions: {
@@ -73,27 +99,16 @@ export async function checkPacked({ folder, manifest, tarball, size, unpackedSiz
   writeFileSync(join(app, 'main.mts'), PROGRAM)
   writeFileSync(join(app, 'main.cts'), PROGRAM)
   writeFileSync(join(app, 'compare.js'), COMPARE)
-
   await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline'], app)
-  await run('npx', ['--no', 'tsc'], app)
-  const names = listSubpaths(manifest)
-    .filter(({ subpath }) => !NEEDS_A_PACKAGE.includes(subpath))
-    .map(({ subpath }) => subpath.replace('.', 'tokenlib'))
-  for (const program of [
-    ['main.mjs'],
-    ['main.cjs'],
-    ['compare.js', 'shared', ...names],
-    ['--no-experimental-require-module', 'main.cjs'],
-    ['--no-experimental-require-module', 'compare.js', 'separate', ...names],
-  ]) {
-    await run(process.execPath, program, app)
-  }
+}
 
-  const dependencies = listDependencies(app)
-  const found = `${dependencies.length} dependencies (${dependencies.join(', ')})`
-  if (dependencies.length > MOST_DEPENDENCIES)
-    throw new Error(`${found}, at most ${MOST_DEPENDENCIES} allowed`)
-  return `${found}, ${size} bytes packed, ${unpackedSize} unpacked`
+async function compareCopies(app, packages) {
+  const names = packages
+    .flatMap(({ manifest }) => listSubpaths(manifest))
+    .map(({ specifier }) => specifier)
+    .filter((specifier) => !NEEDS_A_PACKAGE.includes(specifier))
+  await run(process.execPath, ['compare.js', 'shared', ...names], app)
+  await run(process.execPath, ['--no-experimental-require-module', 'compare.js', 'separate', ...names], app)
 }
 
 // Transitively: whatever npm installed that is neither the package itself nor for the type check.

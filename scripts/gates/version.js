@@ -1,6 +1,6 @@
 import { checkVersionsAgree } from '../release/versions-agree.js'
 
-/** Every file that names the version of this package names the same. */
+/** Every file that names the version of the packages names the same. */
 export function checkVersionNames({ manifest }) {
   return checkVersionsAgree(manifest)
 }

@@ -1,29 +1,29 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { install, pack, readManifest, root } from '../pack.js'
+import { install, packAll, readManifest, root, toDependencies } from '../pack.js'
 import { run } from '../run.js'
 import { OUTPUT } from './commands.js'
 
-/** Packs the built package into `build/release`, where the other steps find it. */
-export async function packTarball() {
+/** Packs the built packages into `build/release`, where the other steps find them. */
+export async function packTarballs() {
   mkdirSync(OUTPUT, { recursive: true })
-  return pack(OUTPUT)
+  return packAll(OUTPUT)
 }
 
 /**
- * The tarball in a clean folder, with the framework of the README beside it: the code of the README type-checks and
+ * The tarballs in a clean folder, with the framework of the README beside it: the code of the README type-checks and
  * runs, with its assertions.
  */
-export async function checkTarball() {
-  const { tarball, size, paths } = await packTarball()
+export async function checkTarballs() {
+  const packages = await packTarballs()
   const { devDependencies } = readManifest()
   // Outside of the repository, so that nothing is found in its node_modules.
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-release-'))
   try {
     await run(process.execPath, ['scripts/extract-docs.js'], root)
     await install(folder, {
-      dependencies: { tokenlib: `file:${tarball}`, hono: devDependencies.hono },
+      dependencies: { ...toDependencies(packages), hono: devDependencies.hono },
       devDependencies: {
         typescript: devDependencies.typescript,
         '@types/node': devDependencies['@types/node'],
@@ -37,5 +37,6 @@ export async function checkTarball() {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-  return `${size} bytes, ${paths.size} files; the code of the README runs`
+  const sizes = packages.map(({ manifest, size }) => `${manifest.name} ${size}`)
+  return `bytes: ${sizes.join(', ')}; the code of the README runs`
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../pack.js'
+import { listPackages, root } from '../packages.js'
 import { assertNone } from '../run.js'
 import { readSections } from './changelog.js'
 
@@ -14,14 +14,20 @@ const PLACES = [
 ]
 
 /**
- * README, documentation, lock file, site and the newest section of the changelog name the version of package.json, and so
- * does every command with a tarball.
+ * README, documentation, lock file, site, every package and the newest section of the changelog name the version of
+ * package.json, and so does every command with a tarball.
  */
 export function checkVersionsAgree({ version }) {
   const named = PLACES.flatMap(({ file, pattern, isOptional = false }) => {
     if (!existsSync(join(root, file))) return isOptional ? [] : [{ file, found: 'nothing: it is missing' }]
     return [{ file, found: pattern.exec(readText(file))?.[1] ?? 'no version' }]
   })
+  for (const { folder, manifest } of listPackages()) {
+    const file = `${folder}/package.json`
+    named.push({ file, found: manifest.version })
+    const needed = manifest.peerDependencies?.tokenlib
+    if (needed !== undefined) named.push({ file, found: needed })
+  }
   const newest = readSections().find((section) => section.version !== 'Unreleased')?.version
   named.push({ file: 'CHANGELOG.md', found: newest ?? 'no version' })
   for (const file of ['README.md', ...listPages()]) {

@@ -115,7 +115,7 @@ function runStore(name, runtime, context) {
 // The application runs in the runtime, and the client of the contract in this process.
 async function runApplication(framework, runtime, { project, binaries }) {
   const { folder } = project
-  const entry = pathToFileURL(join(folder, 'node_modules/tokenlib/dist/testing/index.js'))
+  const entry = pathToFileURL(join(folder, 'node_modules/@tokenlib/contracts/dist/index.js'))
   const { applicationContract } = await import(entry.href)
   const start = ({ profile, handleErrors, withoutGrace = false }) => {
     if (runtime !== 'workerd') {

@@ -3,7 +3,7 @@ import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { install, pack, readManifest, root } from '../pack.js'
+import { install, packAll, readManifest, root, toDependencies } from '../pack.js'
 import { run } from '../run.js'
 
 // What the example applications and the stores need, in the versions that this repository is tested with.
@@ -30,7 +30,7 @@ const PACKAGES = [
 ]
 
 /**
- * A temporary project with the packed package, the bundles of the cells and, unless `isQuick`, the example applications
+ * A temporary project with the packed packages, the bundles of the cells and, unless `isQuick`, the example applications
  * with everything they need.
  */
 export async function createProject({ isQuick }) {
@@ -38,10 +38,10 @@ export async function createProject({ isQuick }) {
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-runtimes-'))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   process.once('exit', remove)
-  const { tarball } = await pack(folder)
+  const packages = await packAll(folder)
   const { devDependencies } = readManifest()
   const others = Object.fromEntries(PACKAGES.map((name) => [name, devDependencies[name]]))
-  await install(folder, { dependencies: { tokenlib: `file:${tarball}`, ...(isQuick ? {} : others) } })
+  await install(folder, { dependencies: { ...toDependencies(packages), ...(isQuick ? {} : others) } })
 
   await bundleCell('main.js', folder)
   for (const name of ['worker.js', 'durable-worker.js']) {

@@ -219,7 +219,7 @@ describe('HTTP/2', () => {
     clock.seconds += 301
     const stream = session.request({ ':path': '/', ...jar.headers() })
     const headers = await new Promise<IncomingHttpHeaders>((resolve) => stream.once('response', resolve))
-    expect([headers['cache-control'], headers['set-cookie']?.length]).toEqual(['private, no-store', 4])
+    expect([headers['cache-control'], headers['set-cookie']?.length]).toEqual(['private, no-store', 3])
     expect(headers).not.toHaveProperty('cdn-cache-control')
   })
 })

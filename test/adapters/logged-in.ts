@@ -42,9 +42,4 @@ export async function logIn(
 }
 
 /** The cookies that a refresh sets. */
-export const TOKEN_COOKIES = [
-  'access_token_cookie',
-  'csrf_access_token',
-  'refresh_token_cookie',
-  'csrf_refresh_token',
-]
+export const TOKEN_COOKIES = ['access_token_cookie', 'csrf_access_token', 'refresh_token_cookie']

@@ -88,7 +88,6 @@ test('routes for refresh tokens are marked with the schemes of refresh tokens', 
   const { tokens } = createManager({
     JWT_TOKEN_LOCATION: ['headers', 'cookies'],
     JWT_REFRESH_TOKEN_LOCATION: ['cookies'],
-    JWT_REFRESH_CSRF_HEADER_NAME: 'X-Refresh',
   })
   @Controller()
   class Routes {
@@ -114,7 +113,7 @@ test('routes for refresh tokens are marked with the schemes of refresh tokens', 
   const imports = [TokenModule.forRoot({ tokens })]
   const providers = [{ provide: APP_GUARD, useClass: TokenGuard }]
   await expect(describeRoutes(Routes, { imports, providers })).resolves.toEqual({
-    'post /refresh': [{ refreshCookieAuth: [], refreshCsrfToken: [] }],
+    'post /refresh': [{ refreshCookieAuth: [], csrfToken: [] }],
     'get /own': [{ refreshCookieAuth: [] }],
     'get /enforced': [{ refreshCookieAuth: [] }],
     'get /either': [{ bearerAuth: [] }, { cookieAuth: [] }, { refreshCookieAuth: [] }],

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { SessionClient, TokenEventName } from '../../packages/tokenlib/src/index.js'
-import { run } from '../../scripts/run.js'
 import { createGuardedFolder } from '../helpers/servers/guarded-folder.js'
 import { type RunningServer, startServerProcess } from '../helpers/servers/server-process.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
@@ -67,7 +66,7 @@ export interface Site {
   close(): Promise<void>
 }
 
-/** The parts of a site that all scenarios share: the bundled application and the built package. */
+/** The parts of a site that all scenarios share: the bundled application and client. */
 export interface SiteParts {
   readonly application: string
   readonly package: string
@@ -77,16 +76,22 @@ export interface SiteParts {
 // Also from the bundle that scripts/browsers.js runs, two folders below it.
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Compiles the package as `npm run build` does, and bundles the application. */
+/** Bundles the client for the pages, and the application. */
 export async function buildParts(): Promise<SiteParts> {
   // Inside of the repository, so that packages are found.
   mkdirSync(join(ROOT, 'build'), { recursive: true })
   const folder = mkdtempSync(join(ROOT, 'build', 'browser-evidence-'))
   const built = join(folder, 'package')
   const application = join(folder, 'application.mjs')
-  const compiler = join(ROOT, 'node_modules', '.bin', 'tsc')
-  const options = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', built]
-  await run(compiler, options, ROOT)
+  await build({
+    entryPoints: [join(ROOT, 'packages/client/src/index.ts')],
+    outdir: built,
+    bundle: true,
+    splitting: true,
+    platform: 'browser',
+    format: 'esm',
+    logLevel: 'error',
+  })
   await build({
     entryPoints: [join(ROOT, 'test/browser-evidence/application.ts')],
     outfile: application,

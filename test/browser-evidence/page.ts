@@ -20,7 +20,7 @@ export interface TabCounts {
 
 /** The script of the page; it imports the client as it was built. */
 export const PAGE_SCRIPT = `
-import { createTokenClient } from '/package/client/index.js'
+import { createTokenClient } from '/package/index.js'
 
 const client = createTokenClient()
 const counts = { requests: 0, refused: 0, unavailable: 0, loggedOut: 0, offline: 0, refreshed: 0, reasons: {} }

@@ -19,7 +19,7 @@ export function describeTwoTabs(browser: () => Browser): void {
     const [refreshes, posts] = (await Promise.all([
       visitor.run(`(async () => {
         ${SEND}
-        for (let at = 0; at < ${REFRESHES}; at++) await send('/refresh', readCookie('csrf_refresh_token'))
+        for (let at = 0; at < ${REFRESHES}; at++) await send('/refresh', readCookie('csrf_access_token'))
         localStorage.setItem('isDone', 'true')
         return outcomes
       })()`),

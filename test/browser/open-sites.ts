@@ -26,8 +26,7 @@ export interface Sites extends Application {
 export const HOST_NAMES = {
   JWT_ACCESS_COOKIE_NAME: '__Host-access',
   JWT_REFRESH_COOKIE_NAME: '__Host-refresh',
-  JWT_ACCESS_CSRF_COOKIE_NAME: '__Host-csrf-access',
-  JWT_REFRESH_CSRF_COOKIE_NAME: '__Host-csrf-refresh',
+  JWT_ACCESS_CSRF_COOKIE_NAME: '__Host-csrf',
 } as const satisfies TokenConfigOptions
 
 /** Serves all sites over HTTPS on one port, under the names that the browser uses for them. */

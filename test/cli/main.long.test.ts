@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
+import { buildSync } from 'esbuild'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -161,7 +162,15 @@ test('piped output has no colours', async () => {
 })
 
 test('a command goes on when the reader of its output has left', async () => {
-  const terminal = JSON.stringify(join(ROOT, 'dist/cli/terminal.js'))
+  const file = join(newFolder(), 'terminal.mjs')
+  buildSync({
+    entryPoints: [join(ROOT, 'packages/cli/src/terminal.ts')],
+    outfile: file,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+  })
+  const terminal = JSON.stringify(file)
   // The failure of a write is told in a later turn of the event loop.
   const program = `import { createTerminal } from ${terminal}
     createTerminal(process.env).write('x')

@@ -7,7 +7,7 @@ const EXPIRED = 16 * 60
 describe('a log-in after which the CSRF cookie cannot be read', () => {
   test.each([
     { JWT_COOKIE_SECURE: true },
-    { JWT_REFRESH_CSRF_COOKIE_NAME: 'other' },
+    { JWT_ACCESS_CSRF_COOKIE_NAME: 'other' },
     { JWT_CSRF_IN_COOKIES: false },
   ])('%o', async (config) => {
     const { createCookieClient } = await openServer({ JWT_TOKEN_LOCATION: 'cookies', ...config })

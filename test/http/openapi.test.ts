@@ -71,18 +71,6 @@ test('a refresh token has its own cookie, and shares what is sent the same way',
   ])
 })
 
-test('a CSRF header of its own is a scheme of its own', () => {
-  const config = new TokenConfig({ JWT_TOKEN_LOCATION: 'cookies', JWT_REFRESH_CSRF_HEADER_NAME: 'X-Refresh' })
-  expect(securitySchemes(config)).toMatchObject({
-    csrfToken: { name: 'X-CSRF-TOKEN' },
-    refreshCsrfToken: { type: 'apiKey', in: 'header', name: 'X-Refresh' },
-  })
-  expect(securityRequirements(config, 'POST', 'refresh')).toEqual([
-    { refreshCookieAuth: [], refreshCsrfToken: [] },
-  ])
-  expect(securityRequirements(config, 'POST')).toEqual([{ cookieAuth: [], csrfToken: [] }])
-})
-
 test('each type has the schemes of its own locations', () => {
   const config = new TokenConfig({
     JWT_TOKEN_LOCATION: 'headers',

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   ConfigurationError,
   setAccessCookies,
+  setCookies,
   setRefreshCookies,
   type TokenConfigOptions,
   TokenManager,
@@ -17,9 +18,9 @@ function setAccess(options: TokenConfigOptions = {}) {
   return { tokens, token, cookies: setAccessCookies(tokens, token).map(parseSetCookie) }
 }
 
-function setRefresh(options: TokenConfigOptions = {}) {
+async function setRefresh(options: TokenConfigOptions = {}) {
   const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options })
-  const token = tokens.createRefreshToken({ uid: 'ada' })
+  const { refreshToken: token } = await tokens.createTokenPair({ uid: 'ada' })
   return { tokens, token, cookies: setRefreshCookies(tokens, token).map(parseSetCookie) }
 }
 
@@ -33,22 +34,24 @@ describe('by default', () => {
     ])
   })
 
-  test('SET-01 SET-02 so does a refresh token', () => {
-    const { token, cookies } = setRefresh()
+  test('SET-01 SET-02 so does a refresh token: the CSRF cookie is the same', async () => {
+    const { token, cookies } = await setRefresh()
     const shared = { path: '/', secure: true, samesite: 'Lax' }
     expect(cookies).toEqual([
       { name: 'refresh_token_cookie', value: token, attributes: { ...shared, httponly: true } },
-      { name: 'csrf_refresh_token', value: csrfOf(token), attributes: shared },
+      { name: 'csrf_access_token', value: csrfOf(token), attributes: shared },
     ])
   })
 })
 
 describe('each attribute is on both cookies', () => {
-  const attributesOf = (options: TokenConfigOptions) =>
-    [...setAccess(options).cookies, ...setRefresh(options).cookies].map(({ attributes }) => attributes)
+  const attributesOf = async (options: TokenConfigOptions) =>
+    [...setAccess(options).cookies, ...(await setRefresh(options)).cookies].map(
+      ({ attributes }) => attributes,
+    )
 
-  test('SET-03 JWT_COOKIE_DOMAIN', () => {
-    for (const attributes of attributesOf({ JWT_COOKIE_DOMAIN: 'example.com' }))
+  test('SET-03 JWT_COOKIE_DOMAIN', async () => {
+    for (const attributes of await attributesOf({ JWT_COOKIE_DOMAIN: 'example.com' }))
       expect(attributes['domain']).toBe('example.com')
   })
 
@@ -56,24 +59,24 @@ describe('each attribute is on both cookies', () => {
     ['lax', 'Lax'],
     ['strict', 'Strict'],
     ['none', 'None'],
-  ] as const)('SET-03 JWT_COOKIE_SAMESITE %s', (option, value) => {
-    for (const attributes of attributesOf({ JWT_COOKIE_SAMESITE: option }))
+  ] as const)('SET-03 JWT_COOKIE_SAMESITE %s', async (option, value) => {
+    for (const attributes of await attributesOf({ JWT_COOKIE_SAMESITE: option }))
       expect(attributes['samesite']).toBe(value)
   })
 
-  test('SET-03 JWT_COOKIE_SECURE off', () => {
-    for (const attributes of attributesOf({ JWT_COOKIE_SECURE: false }))
+  test('SET-03 JWT_COOKIE_SECURE off', async () => {
+    for (const attributes of await attributesOf({ JWT_COOKIE_SECURE: false }))
       expect(attributes).not.toHaveProperty('secure')
   })
 
-  test('SET-03 JWT_COOKIE_HTTP_ONLY off', () => {
-    for (const attributes of attributesOf({ JWT_COOKIE_HTTP_ONLY: false }))
+  test('SET-03 JWT_COOKIE_HTTP_ONLY off', async () => {
+    for (const attributes of await attributesOf({ JWT_COOKIE_HTTP_ONLY: false }))
       expect(attributes).not.toHaveProperty('httponly')
   })
 
-  test('SET-03 all at once', () => {
+  test('SET-03 all at once', async () => {
     const options = { JWT_COOKIE_DOMAIN: '.example.com', JWT_COOKIE_SAMESITE: 'strict' } as const
-    for (const attributes of attributesOf({ ...options, JWT_ACCESS_COOKIE_PATH: '/a' }))
+    for (const attributes of await attributesOf({ ...options, JWT_ACCESS_COOKIE_PATH: '/a' }))
       expect(attributes).toMatchObject({ domain: '.example.com', samesite: 'Strict', secure: true })
   })
 })
@@ -82,21 +85,19 @@ describe('names and paths', () => {
   const FIELDS = {
     JWT_ACCESS_COOKIE_NAME: 'a',
     JWT_ACCESS_COOKIE_PATH: '/a',
-    JWT_ACCESS_CSRF_COOKIE_NAME: 'ac',
-    JWT_ACCESS_CSRF_COOKIE_PATH: '/ac',
+    JWT_ACCESS_CSRF_COOKIE_NAME: 'c',
+    JWT_ACCESS_CSRF_COOKIE_PATH: '/c',
     JWT_REFRESH_COOKIE_NAME: 'r',
     JWT_REFRESH_COOKIE_PATH: '/r',
-    JWT_REFRESH_CSRF_COOKIE_NAME: 'rc',
-    JWT_REFRESH_CSRF_COOKIE_PATH: '/rc',
   }
 
-  test('SET-03 every JWT_…_COOKIE_NAME and JWT_…_COOKIE_PATH names its own cookie', () => {
-    const cookies = [...setAccess(FIELDS).cookies, ...setRefresh(FIELDS).cookies]
+  test('SET-03 every JWT_…_COOKIE_NAME and JWT_…_COOKIE_PATH names its own cookie', async () => {
+    const cookies = [...setAccess(FIELDS).cookies, ...(await setRefresh(FIELDS)).cookies]
     expect(cookies.map(({ name, attributes }) => [name, attributes['path']])).toEqual([
       ['a', '/a'],
-      ['ac', '/ac'],
+      ['c', '/c'],
       ['r', '/r'],
-      ['rc', '/rc'],
+      ['c', '/c'],
     ])
   })
 
@@ -110,9 +111,10 @@ describe('names and paths', () => {
 describe('the CSRF cookie', () => {
   test.each(['JWT_CSRF_IN_COOKIES', 'JWT_COOKIE_CSRF_PROTECT'])(
     'SET-04 CKI-09 %s off: it is left out',
-    (field) => {
+    async (field) => {
       expect(setAccess({ [field]: false }).cookies.map(({ name }) => name)).toEqual(['access_token_cookie'])
-      expect(setRefresh({ [field]: false }).cookies.map(({ name }) => name)).toEqual(['refresh_token_cookie'])
+      const { cookies } = await setRefresh({ [field]: false })
+      expect(cookies.map(({ name }) => name)).toEqual(['refresh_token_cookie'])
     },
   )
 
@@ -132,11 +134,11 @@ describe('how long a browser keeps them', () => {
     }
   })
 
-  test('SET-03 JWT_SESSION_COOKIE off: as long as the token lives', () => {
+  test('SET-03 JWT_SESSION_COOKIE off: as long as the token lives', async () => {
     expect(agesOf({ JWT_SESSION_COOKIE: false })).toEqual(['900', '900'])
     expect(agesOf({ JWT_SESSION_COOKIE: false, JWT_ACCESS_TOKEN_EXPIRES: '1h' })).toEqual(['3600', '3600'])
-    const refresh = setRefresh({ JWT_SESSION_COOKIE: false }).cookies
-    expect(refresh.map(({ attributes }) => attributes['max-age'])).toEqual(['1728000', '1728000'])
+    const { cookies } = await setRefresh({ JWT_SESSION_COOKIE: false })
+    expect(cookies.map(({ attributes }) => attributes['max-age'])).toEqual(['1728000', '1728000'])
   })
 
   test('SET-03 JWT_SESSION_COOKIE off: a token that never expires has the 400 days a browser allows', () => {
@@ -153,6 +155,54 @@ describe('how long a browser keeps them', () => {
   ])('SET-03 JWT_COOKIE_MAX_AGE %s', (age, seconds) => {
     const options = { JWT_SESSION_COOKIE: false, JWT_COOKIE_MAX_AGE: age }
     expect(agesOf(options)).toEqual([seconds, seconds])
+  })
+})
+
+describe('the cookies of a pair', () => {
+  const openPair = async (options: TokenConfigOptions = {}) => {
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options })
+    const pair = await tokens.createTokenPair({ uid: 'ada' })
+    const agesOf = (cookies: readonly string[]) =>
+      cookies.map(parseSetCookie).map(({ name, attributes }) => [name, attributes['max-age']])
+    return { tokens, pair, agesOf }
+  }
+
+  test('SET-01 are three: the tokens share one CSRF cookie, which lasts as long as the session', async () => {
+    const { tokens, pair, agesOf } = await openPair({ JWT_SESSION_COOKIE: false })
+    expect(agesOf(setCookies(tokens, pair))).toEqual([
+      ['access_token_cookie', '900'],
+      ['csrf_access_token', '1728000'],
+      ['refresh_token_cookie', '1728000'],
+    ])
+  })
+
+  test('SET-01 a new access token alone does not shorten the life of the CSRF cookie', async () => {
+    const { tokens, pair, agesOf } = await openPair({ JWT_SESSION_COOKIE: false })
+    const expected = [
+      ['access_token_cookie', '900'],
+      ['csrf_access_token', '1728000'],
+    ]
+    expect(agesOf(setCookies(tokens, { ...pair, refreshToken: null }))).toEqual(expected)
+    expect(agesOf(setAccessCookies(tokens, pair.accessToken))).toEqual(expected)
+  })
+
+  test('SET-01 where only access tokens are in cookies, the CSRF cookie lasts as long as they', async () => {
+    const { tokens, pair, agesOf } = await openPair({
+      JWT_SESSION_COOKIE: false,
+      JWT_REFRESH_TOKEN_LOCATION: 'json',
+    })
+    expect(agesOf(setCookies(tokens, pair))).toEqual([
+      ['access_token_cookie', '900'],
+      ['csrf_access_token', '900'],
+    ])
+  })
+
+  test('SET-01 a refresh token of its own would need a second CSRF cookie, and is refused', () => {
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+    const token = tokens.createRefreshToken({ uid: 'ada' })
+    expect(() => setRefreshCookies(tokens, token)).toThrow('createTokenPair()')
+    const { tokens: alone } = createManager({ JWT_REFRESH_TOKEN_LOCATION: 'cookies' })
+    expect(setRefreshCookies(alone, alone.createRefreshToken({ uid: 'ada' }))).toHaveLength(2)
   })
 })
 

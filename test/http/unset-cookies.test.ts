@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   setAccessCookies,
-  setRefreshCookies,
+  setCookies,
   type TokenConfigOptions,
   unsetAccessCookies,
   unsetCookies,
@@ -16,24 +16,29 @@ const namesOf = (headers: readonly string[]): string[] => headers.map((header) =
 
 describe('which cookies are deleted', () => {
   const { tokens } = createManager(COOKIES)
-  const ACCESS = ['access_token_cookie', 'csrf_access_token']
-  const REFRESH = ['refresh_token_cookie', 'csrf_refresh_token']
+  const [ACCESS, REFRESH, CSRF] = ['access_token_cookie', 'refresh_token_cookie', 'csrf_access_token']
 
-  test('SET-08 those of one type, or all four', () => {
-    expect(namesOf(unsetAccessCookies(tokens))).toEqual(ACCESS)
-    expect(namesOf(unsetRefreshCookies(tokens))).toEqual(REFRESH)
-    expect(namesOf(unsetCookies(tokens)).toSorted()).toEqual([...ACCESS, ...REFRESH].toSorted())
+  test('SET-08 that of one type, or all three', () => {
+    expect(namesOf(unsetAccessCookies(tokens))).toEqual([ACCESS])
+    expect(namesOf(unsetRefreshCookies(tokens))).toEqual([REFRESH])
+    expect(namesOf(unsetCookies(tokens))).toEqual([ACCESS, REFRESH, CSRF])
+  })
+
+  test('SET-08 the CSRF cookie goes with the last token that needs it', () => {
+    const access = createManager({ ...COOKIES, JWT_REFRESH_TOKEN_LOCATION: 'json' }).tokens
+    expect(namesOf(unsetAccessCookies(access))).toEqual([ACCESS, CSRF])
+    const refresh = createManager({ JWT_REFRESH_TOKEN_LOCATION: 'cookies' }).tokens
+    expect(namesOf(unsetRefreshCookies(refresh))).toEqual([REFRESH, CSRF])
   })
 
   test('SET-08 under their configured names', () => {
     const { tokens } = createManager({
       ...COOKIES,
       JWT_ACCESS_COOKIE_NAME: 'a',
-      JWT_ACCESS_CSRF_COOKIE_NAME: 'ac',
+      JWT_ACCESS_CSRF_COOKIE_NAME: 'c',
       JWT_REFRESH_COOKIE_NAME: 'r',
-      JWT_REFRESH_CSRF_COOKIE_NAME: 'rc',
     })
-    expect(namesOf(unsetCookies(tokens)).toSorted()).toEqual(['a', 'ac', 'r', 'rc'])
+    expect(namesOf(unsetCookies(tokens))).toEqual(['a', 'r', 'c'])
   })
 })
 
@@ -55,12 +60,9 @@ describe('how they are deleted', () => {
     ['a lifetime', { JWT_SESSION_COOKIE: false, JWT_COOKIE_MAX_AGE: '30d' }],
   ]
 
-  test.each(VARIANTS)('SET-09 with %s: every attribute of the cookie is repeated', (_, options) => {
+  test.each(VARIANTS)('SET-09 with %s: every attribute of the cookie is repeated', async (_, options) => {
     const { tokens } = createManager({ ...COOKIES, ...options })
-    const set = parseSetCookies([
-      ...setAccessCookies(tokens, tokens.createAccessToken({ uid: 'ada' })),
-      ...setRefreshCookies(tokens, tokens.createRefreshToken({ uid: 'ada' })),
-    ])
+    const set = parseSetCookies(setCookies(tokens, await tokens.createTokenPair({ uid: 'ada' })))
     const deleted = parseSetCookies(unsetCookies(tokens))
     expect(Object.keys(deleted).toSorted()).toEqual(Object.keys(set).toSorted())
     for (const [name, cookie] of Object.entries(deleted)) {
@@ -85,25 +87,22 @@ describe('round trip through a browser', () => {
   test.each(OPTIONS)('SET-01 SET-10 with %s: set, sent back, passes; unset, missing', async (_, options) => {
     const { tokens } = createManager({ ...COOKIES, ...options })
     const jar = createCookieJar()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    jar.store([...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)])
+    jar.store(setCookies(tokens, await tokens.createTokenPair({ uid: 'ada' })))
 
     const get = () => createRequest({ path: '/refresh', headers: jar.headers('/refresh') })
-    const post = (csrf: string) =>
+    const post = () =>
       createRequest({
         method: 'POST',
         path: '/refresh',
-        headers: { ...jar.headers('/refresh'), 'x-csrf-token': jar.read(csrf) ?? '' },
+        headers: { ...jar.headers('/refresh'), 'x-csrf-token': jar.read('csrf_access_token') ?? '' },
       })
     await expect(tokens.accessTokenRequired(get())).resolves.toMatchObject({ sub: 'ada', type: 'access' })
-    await expect(tokens.accessTokenRequired(post('csrf_access_token'))).resolves.toMatchObject({ sub: 'ada' })
-    await expect(tokens.refreshTokenRequired(post('csrf_refresh_token'))).resolves.toMatchObject({
-      type: 'refresh',
-    })
+    await expect(tokens.accessTokenRequired(post())).resolves.toMatchObject({ sub: 'ada' })
+    await expect(tokens.refreshTokenRequired(post())).resolves.toMatchObject({ type: 'refresh' })
 
     jar.store(unsetAccessCookies(tokens))
     await expect(tokens.accessTokenRequired(get())).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
-    await expect(tokens.refreshTokenRequired(get())).resolves.toMatchObject({ type: 'refresh' })
+    await expect(tokens.refreshTokenRequired(post())).resolves.toMatchObject({ type: 'refresh' })
 
     jar.store(unsetCookies(tokens))
     await expect(tokens.refreshTokenRequired(get())).rejects.toMatchObject({ code: 'TOKEN_MISSING' })

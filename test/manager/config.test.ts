@@ -21,6 +21,14 @@ describe('building', () => {
     }).toThrow(TypeError)
   })
 
+  test.each(['COOKIE_NAME', 'COOKIE_PATH', 'HEADER_NAME', 'FIELD_NAME'])(
+    'a CSRF %s for refresh tokens leads to the one of both types',
+    (name) => {
+      const build = () => new TokenConfig({ [`JWT_REFRESH_CSRF_${name}`]: 'x' })
+      expect(build).toThrow(`did you mean "JWT_ACCESS_CSRF_${name}"?`)
+    },
+  )
+
   test('an unknown field is refused, in the constructor and by assignment', () => {
     expect(() => new TokenConfig({ JWT_SECRT_KEY: SECRET } as never)).toThrow(ConfigurationError)
     expect(() => Object.assign(new TokenConfig(), { JWT_SECRT_KEY: SECRET })).toThrow(TypeError)

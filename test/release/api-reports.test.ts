@@ -144,11 +144,11 @@ describe('the check of the reports in the repository', () => {
   test('names the report, the lines and the command otherwise', () => {
     const changed = new Map(recorded)
     changed.set(
-      'hono.api.md',
-      recorded.get('hono.api.md')?.replace('sendCookies(c: ', 'sendCookies(context: ') ?? '',
+      'tokenlib.hono.api.md',
+      recorded.get('tokenlib.hono.api.md')?.replace('sendCookies(c: ', 'sendCookies(context: ') ?? '',
     )
     const check = () => assertRecorded(changed)
-    expect(check).toThrow('hono.api.md: sendCookies')
+    expect(check).toThrow('tokenlib.hono.api.md: sendCookies')
     expect(check).toThrow('- export function sendCookies(c: ')
     expect(check).toThrow('npm run api')
   })

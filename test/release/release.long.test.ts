@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +14,8 @@ const FILES = [
   'CHANGELOG.md',
   'package.json',
   'package-lock.json',
+  'tsconfig.json',
+  ...readdirSync(join(ROOT, 'packages')).map((name) => `packages/${name}/package.json`),
 ]
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly version: string
@@ -69,14 +71,14 @@ test('a version that has a tag, or is not newer than the last one, is refused', 
 
 test('a declaration that is gone since the last tag needs a version and an entry that say so', () => {
   git('tag', 'v0.1.9')
-  change('api/hono.api.md', /^export function sendCookies.*\n/m, '')
+  change('api/tokenlib.hono.api.md', /^export function sendCookies.*\n/m, '')
   const since = (newer: string) => {
     setVersion(newer)
     return release('--dry-run', '--only', 'api changes', '--date', '2030-01-01')
   }
   change('CHANGELOG.md', /^## (?=\d)/m, '## 0.1.10 - 2030-01-01\n\n- A fix.\n\n## ')
   const patch = since('0.1.10')
-  expect(patch.output).toContain('hono.api.md: sendCookies')
+  expect(patch.output).toContain('tokenlib.hono.api.md: sendCookies')
   expect(patch.output).toContain('must be a new major version, or before 1.0.0 a new minor one')
   expect(patch.output).toContain('must have an entry that begins with "Breaking"')
   expect(patch.status).toBe(1)
@@ -93,7 +95,7 @@ test('a declaration that is gone since the last tag needs a version and an entry
 
 test('a change that a maintainer declares compatible is shown, and another name is refused', () => {
   git('tag', 'v0.1.9')
-  change('api/hono.api.md', 'sendCookies(c: ', 'sendCookies(context: ')
+  change('api/tokenlib.hono.api.md', 'sendCookies(c: ', 'sendCookies(context: ')
   change('CHANGELOG.md', /^\*\*Breaking/gm, '**Changed')
   const run = (name: string) => release('--dry-run', '--only', 'api changes', '--compatible', name)
   expect(run('sendCookies').output).toContain('DECLARED COMPATIBLE BY HAND: sendCookies')

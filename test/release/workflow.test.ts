@@ -61,16 +61,22 @@ test('only the job that can do nothing but read runs code of the repository', ()
   expect(withCode.map(([name]) => name)).toEqual(['check'])
 })
 
-test('npm gets the tarball that was checked, with provenance, and no token', () => {
-  const publish = readCommands('publish').filter((command) => command.startsWith('npm publish'))
-  expect(publish).toEqual(['npm publish ./tokenlib-*.tgz --provenance --access public --ignore-scripts'])
+test('npm gets the tarballs that were checked, the core first, with provenance, and no token', () => {
+  const publish = readCommands('publish').filter((command) => command.includes('npm publish'))
+  expect(publish.map((command) => command.trim().split(/\n */))).toEqual([
+    [
+      'for file in ./tokenlib-[0-9]*.tgz ./tokenlib-[a-z]*.tgz; do',
+      'npm publish "$file" --provenance --access public --ignore-scripts',
+      'done',
+    ],
+  ])
   expect(jobs['publish']?.environment).toBe('npm')
   expect(readFileSync(new URL('release.yml', FOLDER), 'utf8')).not.toMatch(
     /secrets\.|NODE_AUTH_TOKEN|NPM_TOKEN/,
   )
 })
 
-test('tarball and list of components are attested, and are files of the GitHub release', () => {
+test('tarballs and list of components are attested, and are files of the GitHub release', () => {
   const attested = jobs['attest']?.steps.find(({ uses = '' }) => uses.includes('attest-build-provenance'))
   expect(attested?.with).toEqual({ 'subject-path': 'tokenlib-*' })
   const uploaded = jobs['check']?.steps.find(({ uses = '' }) => uses.includes('upload-artifact'))

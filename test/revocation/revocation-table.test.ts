@@ -1,14 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FOREVER } from '../../packages/tokenlib/src/kit.js'
-import { toId } from '../../packages/tokenlib/src/stores/table/id-words.js'
 import {
   createRevocationTable,
   PARTS,
   type RevocationTable,
   SEGMENTS,
 } from '../../packages/tokenlib/src/stores/table/revocation-table.js'
-import { hashWords } from '../../packages/tokenlib/src/stores/table/table-segment.js'
+import { hashWords, toId } from '../../packages/tokenlib/src/stores/table/table-segment.js'
 
 const NOW = 1_767_225_600_000
 // Multipliers of one, so that a test can tell where an id goes.

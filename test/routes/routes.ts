@@ -38,8 +38,7 @@ function createBrowser({ handle }: ReturnType<typeof createSessionRoutes>) {
   const jar = createCookieJar()
   const send = async (route: string, sent: Sent = {}): Promise<Response> => {
     const [method = '', path = ''] = route.split(' ')
-    const type = ['/auth/refresh', '/auth/step-up'].includes(path) ? 'refresh' : 'access'
-    const csrf = sent.csrf === undefined ? jar.read(`csrf_${type}_token`) : sent.csrf
+    const csrf = sent.csrf === undefined ? jar.read('csrf_access_token') : sent.csrf
     const request = new Request(`http://localhost${path}`, {
       method,
       headers: {

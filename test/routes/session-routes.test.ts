@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { createRoutes, outcome } from './routes.js'
 
 describe('log-in', () => {
-  test('sets four cookies, and answers with the session', async () => {
+  test('sets three cookies, and answers with the session', async () => {
     const { createBrowser } = createRoutes()
     const response = await createBrowser().logIn()
     expect(response.status).toBe(200)
-    expect(response.headers.getSetCookie()).toHaveLength(4)
+    expect(response.headers.getSetCookie()).toHaveLength(3)
     expect(response.headers.get('cache-control')).toBe('private, no-store')
     expect(await response.json()).toEqual({
       session: {
@@ -29,7 +29,7 @@ describe('log-in', () => {
     const { sessions } = (await (await browser.send('GET /auth/sessions')).json()) as { sessions: object[] }
     expect(sessions).toEqual([expect.objectContaining({ isCurrent: true })])
     const logout = await browser.send('POST /auth/logout')
-    expect([logout.status, logout.headers.getSetCookie().length]).toEqual([204, 4])
+    expect([logout.status, logout.headers.getSetCookie().length]).toEqual([204, 3])
     expect(browser.jar.headers('/auth')).toEqual({})
   })
 })

@@ -152,7 +152,7 @@ test('a manager that reads one type from cookies deletes only its cookies', asyn
   const response = await createBrowser().send('POST /auth/logout')
   expect(Object.keys(parseSetCookies(response.headers.getSetCookie()))).toEqual([
     'refresh_token_cookie',
-    'csrf_refresh_token',
+    'csrf_access_token',
   ])
   const bearer = createRoutes({}).createBrowser()
   expect((await bearer.send('POST /auth/logout')).headers.getSetCookie()).toEqual([])

@@ -1,6 +1,12 @@
-import { createPostgresStore, type PostgresClient, toTables } from 'tokenlib/kit'
+import {
+  createPostgresStore,
+  inspectPostgres,
+  type PostgresClient,
+  type TableOptions,
+} from 'tokenlib/postgres'
 import { closeInTime, type Driver, hidePassword, inTime, loadDriver } from './driver.js'
-import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
+import { CommandError } from './exit.js'
+import type { OpenedStore, OpenStoreOptions, PostgresProbe } from './opened-store.js'
 
 type Values = readonly (string | number | null)[]
 type Rows = readonly Record<string, unknown>[]
@@ -38,7 +44,7 @@ export async function openPostgres(url: string, options: OpenStoreOptions): Prom
       url: hidePassword(url),
       namespace,
       store,
-      client: { query, tables: toTables(place) },
+      client: toPostgresProbe(query, { ...place, namespace }),
       async close() {
         await store.close()
         await closeInTime(() => connection.close())
@@ -48,6 +54,30 @@ export async function openPostgres(url: string, options: OpenStoreOptions): Prom
     await closeInTime(() => connection.close())
     throw error
   }
+}
+
+/** A probe of the tables of a store, by a function that runs statements. */
+export function toPostgresProbe(
+  query: PostgresProbe['query'],
+  options: TableOptions & { readonly namespace: string },
+): PostgresProbe {
+  const client = {
+    query: async (statement: unknown, values: Values) => ({
+      rows: await query(statement as string, values).catch(unwrap),
+    }),
+  }
+  return { query, inspection: inspectPostgres(client, options) }
+}
+
+// The command line wraps what a client rejects with; an answer of the server is not about the connection.
+function unwrap(error: unknown): never {
+  throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
+}
+
+/** Whether an error is an answer of the server, with an SQLSTATE, and not about the connection (08) or a shutdown (57P). */
+export function isAnswer(error: unknown): boolean {
+  const code = String((error as { readonly code?: unknown } | null)?.code)
+  return /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code)
 }
 
 // The connection is new and our own, so its search_path is the one that the address or the role asks for.

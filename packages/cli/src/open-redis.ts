@@ -1,4 +1,4 @@
-import { createRedisStore, type RedisClient } from 'tokenlib/kit'
+import { createRedisStore, type RedisClient } from 'tokenlib/redis'
 import { closeInTime, type Driver, hidePassword, inTime, loadDriver } from './driver.js'
 import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { createSqliteStore, type SqliteDatabase } from 'tokenlib/kit'
+import { createSqliteStore, type SqliteDatabase } from 'tokenlib/sqlite'
 import { loadDriver, unavailable } from './driver.js'
 import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 

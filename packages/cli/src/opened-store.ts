@@ -1,5 +1,5 @@
 import type { RevocationStore } from 'tokenlib'
-import type { Tables } from 'tokenlib/kit'
+import type { PostgresInspection } from 'tokenlib/postgres'
 
 /** Sends commands to a Redis server. */
 export interface RedisProbe {
@@ -8,8 +8,8 @@ export interface RedisProbe {
 
 /** Runs statements in a PostgreSQL database. */
 export interface PostgresProbe {
-  /** The tables of the store. */
-  readonly tables: Tables
+  /** Looks at the data of the store; what the server answers with an error, rejects as the client has it. */
+  readonly inspection: PostgresInspection
   query(
     sql: string,
     values?: readonly (string | number | null)[],

@@ -9,9 +9,9 @@ export interface TokenClientOptions {
   readonly transport?: 'cookies' | 'bearer'
   /** Origins that get the CSRF value or the bearer token, beside that of the page and that of `path`. */
   readonly origins?: readonly string[]
-  /** `JWT_REFRESH_CSRF_COOKIE_NAME` of the server; empty if it sets none. Default `csrf_refresh_token`. */
+  /** `JWT_ACCESS_CSRF_COOKIE_NAME` of the server; empty if it sets none. Default `csrf_access_token`. */
   readonly csrfCookie?: string
-  /** `JWT_ACCESS_CSRF_HEADER_NAME` and `JWT_REFRESH_CSRF_HEADER_NAME` of the server. Default `X-CSRF-TOKEN`. */
+  /** `JWT_ACCESS_CSRF_HEADER_NAME` of the server. Default `X-CSRF-TOKEN`. */
   readonly csrfHeader?: string
   /** Reads a cookie; by default from `document.cookie`. */
   readonly readCookie?: (name: string) => string | null
@@ -57,7 +57,7 @@ export function parseOptions(options: TokenClientOptions): ParsedOptions {
     path: '/auth',
     transport: globals.location ? 'cookies' : 'bearer',
     origins: [],
-    csrfCookie: 'csrf_refresh_token',
+    csrfCookie: 'csrf_access_token',
     csrfHeader: 'X-CSRF-TOKEN',
     readCookie: globals.document && readPageCookie,
     // Looked up at every call: an application may replace it later.

@@ -44,8 +44,6 @@ interface KeptCookie {
   readonly path: string
 }
 
-const REFRESH_ROUTES = new Set(['POST refresh', 'POST step-up'])
-
 /** A browser without cookies, for routes below `url`. */
 export function createSessionBrowser(
   url: string,
@@ -61,8 +59,7 @@ export function createSessionBrowser(
   const browser: SessionBrowser = {
     async send(route, { body, headers = {}, csrf } = {}) {
       const [method = '', path = ''] = route.split(' ')
-      const type = REFRESH_ROUTES.has(route) ? 'refresh' : 'access'
-      const value = csrf === undefined ? cookies.get(`csrf_${type}_token`)?.value : csrf
+      const value = csrf === undefined ? cookies.get('csrf_access_token')?.value : csrf
       const response = await fetch(`${url}/${path}`, {
         method,
         redirect: 'manual',

@@ -42,14 +42,14 @@ export function sessionRoutesContract(name: string, start: StartSessionRoutes, r
   })
 }
 
-const ALL_COOKIES = ['access_token_cookie', 'csrf_access_token', 'csrf_refresh_token', 'refresh_token_cookie']
+const ALL_COOKIES = ['access_token_cookie', 'csrf_access_token', 'refresh_token_cookie']
 
 function cookieCases({ test }: SessionCases): void {
-  test('a log-in sets four cookies and answers with the session', async ({ browser, user }) => {
+  test('a log-in sets three cookies and answers with the session', async ({ browser, user }) => {
     const response = await browser.send('POST login', { body: { name: user, password: 'secret' } })
     equal(response.status, 200)
     equal(response.headers.get('cache-control'), 'private, no-store')
-    equal(response.headers.getSetCookie().length, 4)
+    equal(response.headers.getSetCookie().length, 3)
     deepEqual(browser.cookieNames().toSorted(), ALL_COOKIES)
     const { session, ...members } = (await response.json()) as SessionBody
     deepEqual(members, {})
@@ -110,7 +110,7 @@ function cookieCases({ test }: SessionCases): void {
   test('"remember me" decides whether cookies outlive the browser, also after a refresh', async (given) => {
     const { browser, user, openBrowser, clock } = given
     for (const [remember, ages] of [
-      [true, 4],
+      [true, 3],
       [false, 0],
     ] as const) {
       const own = openBrowser()

@@ -1,10 +1,6 @@
 import type { AnyClaims, JsonClaims, TokenManager } from 'tokenlib'
-import {
-  createMemoryStore,
-  createTestTokens,
-  type FrozenClock,
-  type SessionRoutesOptions,
-} from 'tokenlib/kit'
+import { createTestTokens, type FrozenClock, type SessionRoutesOptions } from 'tokenlib/kit'
+import { createMemoryStore } from 'tokenlib/memory'
 import type { SessionBrowser } from './session-browser.js'
 
 /** What an application under the contract is to serve: `mount(createSessionRoutes(tokens, options))`. */

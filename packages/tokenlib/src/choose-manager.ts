@@ -15,9 +15,9 @@ import {
   type RequirePolicy,
   type TokenPolicy,
   type TokenWithHeader,
+  toRouteScopes,
   type WithHeader,
 } from './requests/policy.js'
-import { toRouteScopes } from './requests/route-scopes.js'
 import type { TokenManager } from './manager.js'
 
 /** What is needed of a manager that is chosen: its dependencies. */

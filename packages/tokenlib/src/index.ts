@@ -49,7 +49,7 @@ export {
   TokenTypeError,
 } from './errors.js'
 export { acceptUpgrade, type UpgradeAuthenticator, type UpgradeConnection } from './sockets/accept-upgrade.js'
-export type { ErrorBody, FormatError, RefusalDetails } from './requests/format-error.js'
+export type { ErrorBody, FormatError, RefusalDetails } from './requests/error-response.js'
 export { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from './requests/error-response.js'
 export { refreshImplicitly, type RefreshingManager } from './sessions/implicit-refresh.js'
 export type { ImplicitRefresh } from './http/refreshed-response.js'
@@ -63,6 +63,7 @@ export {
 export { type SecurityScheme, securityRequirements, securitySchemes } from './routes/openapi.js'
 export {
   setAccessCookies,
+  setCookies,
   setRefreshCookies,
   unsetAccessCookies,
   unsetCookies,
@@ -89,7 +90,7 @@ export {
   type RequireToken,
 } from './choose-manager.js'
 export { TokenConfig, type TokenConfigOptions } from './config/config.js'
-export type { SameSite, TokenConfigFields } from './config/config-fields.js'
+export type { SameSite, TokenConfigFields } from './config/config-table.js'
 export type {
   Dependencies,
   Dependency,
@@ -111,14 +112,13 @@ export type { AuthenticatedUpgrade, UpgradePolicy } from './requests/sockets.js'
 export type { DescribedLogin, DescribeUser, UserDescription } from './sessions/describe-user.js'
 export type { FailedLogin } from './sessions/failed-login.js'
 export type { TokenManagerOptions } from './manager-options.js'
-export type { SubjectGetter } from './requests/subject-getter.js'
+export type { SubjectGetter } from './requests/check-request.js'
 export { TokenManager } from './manager.js'
 export type { NodeRequest } from './http/node-view.js'
 export type { CheckKind, StoreCall, StoreCallObserver, TokenCheck, TokenObserver } from './observer.js'
 export { RequestToken, type TokenLocation } from './http/read-token.js'
-export { setRequestIp } from './http/request-ip.js'
 export type { RequestSource } from './http/request-source.js'
-export type { RequestView } from './http/view.js'
+export { type RequestView, setRequestIp } from './http/view.js'
 export type {
   RegisterTokenBlocklist,
   RevocationContext,

@@ -5,10 +5,8 @@ export { readBase64url, toBase64url } from './encoding.js'
 export { ConfigurationError, isOutage, isTokenError } from './errors.js'
 export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
 export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
-export { parseSetCookie } from './http/cookies.js'
+export { parseSetCookie } from './requests/set-cookies.js'
 export { readBearer } from './http/credentials.js'
-export { isEndpointUrl, isIdentifierUrl } from './http/endpoint-url.js'
-export { FetchView } from './http/fetch-view.js'
 export {
   type NodeRequest,
   NodeView,
@@ -18,6 +16,7 @@ export {
 } from './http/node-view.js'
 export {
   fetchRequestReader,
+  FetchView,
   nodeRequestReader,
   type RequestSource,
   toRequestView,
@@ -26,7 +25,26 @@ export { attach, readAttached, rememberView, type RequestReader, type RequestVie
 export { type ManagerInspection, readInspection } from './inspection.js'
 export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
 export { createObservers } from './observer.js'
-export { assertOptions, type OptionNames, unknownName } from './options.js'
+export {
+  assertOptions,
+  callable,
+  choice,
+  count,
+  duration,
+  flag,
+  type Kind,
+  kindOf,
+  listOf,
+  oneOrMore,
+  type OptionKinds,
+  type OptionNames,
+  orNull,
+  parseOptions,
+  required,
+  text,
+  textLike,
+  unknownName,
+} from './options.js'
 export { isPromise, settleQuietly, withDeadline } from './promises.js'
 export {
   type Answering,
@@ -45,6 +63,8 @@ export {
   assertErrorOptions,
   type ErrorResponse,
   type ErrorResponseOptions,
+  isEndpointUrl,
+  isIdentifierUrl,
   toErrorResponse,
   toFetchErrorResponse,
 } from './requests/error-response.js'
@@ -148,29 +168,6 @@ export {
 } from './routes/router.js'
 export type { SessionRoutesOptions } from './routes/session-routes.js'
 export { IS_WORKERD, sleep, startTimer, type Timer } from './runtime.js'
-export { createMemoryStore } from './stores/memory.js'
-export { createPostgresStore } from './stores/postgres.js'
-export { type Database, type PostgresClient, toDatabase } from './stores/postgres/client.js'
-export { toChannel } from './stores/postgres/notify.js'
-export { createRevocationStatements } from './stores/postgres/statements.js'
-export { assertUsable, leadSql, type Tables, TABLES_VERSION, toTables } from './stores/postgres/tables.js'
-export { createRedisStore } from './stores/redis.js'
-export {
-  checkServer,
-  createScript,
-  createSend,
-  type RedisClient,
-  type Reply,
-  runScript,
-} from './stores/redis/client.js'
-export { HEAD } from './stores/redis/lua.js'
-export { createNamespace } from './stores/redis/namespace.js'
-export { LAYOUT_VERSION, READ } from './stores/redis/revocation-scripts.js'
-export { replicate } from './stores/replica.js'
-export { createSqliteStore, type SqliteDatabase } from './stores/sqlite.js'
-export type { SqliteStatement } from './stores/sqlite/connection.js'
-export { isBusy, isNetworkFileSystem } from './stores/sqlite/database.js'
-export { SCHEMA_VERSION, toTables as toSqliteTables } from './stores/sqlite/schema.js'
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'

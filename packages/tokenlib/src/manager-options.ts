@@ -10,8 +10,8 @@ import type { ReadClientIp } from './revocation/session-client.js'
 import type { Clock, Duration } from './time.js'
 import { assertConfig, type TokenConfig } from './config/config.js'
 import type { DescribeUser } from './sessions/describe-user.js'
-import { assertFormatError, type FormatError } from './requests/format-error.js'
-import type { SubjectGetter } from './requests/subject-getter.js'
+import { assertFormatError, type FormatError } from './requests/error-response.js'
+import type { SubjectGetter } from './requests/check-request.js'
 
 /** What a `TokenManager` is built from. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {

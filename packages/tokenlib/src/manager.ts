@@ -44,8 +44,8 @@ import type { ListSessionsOptions, Sessions } from './revocation/sessions.js'
 import { type Clock, createCheckedClock, type Duration, systemClock } from './time.js'
 import type { Authenticator } from './requests/authenticate.js'
 import {
-  checkRequest,
   checkToken,
+  createTokenDependency,
   preparePolicy,
   type UnrevokedOptions,
   verifyWithoutRevocation,
@@ -54,8 +54,7 @@ import type { TokenConfig } from './config/config.js'
 import { createTokenPair } from './sessions/create-pair.js'
 import { createDependency, type TokenDependency } from './requests/dependencies.js'
 import { createUserDescriber, type DescribeUser } from './sessions/describe-user.js'
-import { createFastLane } from './requests/fast-lane.js'
-import type { FormatError } from './requests/format-error.js'
+import type { FormatError } from './requests/error-response.js'
 import { type ManagerHealth, readHealth } from './sessions/health.js'
 import { allowInspection } from './inspection.js'
 import { createTokenMaker, type TokenMaker } from './sessions/token-maker.js'
@@ -80,7 +79,7 @@ import {
 import { refreshPair } from './sessions/refresh.js'
 import { parseIssuer, toKeyIssuers, toRevokedIssuers, toRevokedUsers } from './requests/revoked-issuers.js'
 import { resolveSettings } from './config/settings.js'
-import { findSubject, type SubjectGetter } from './requests/subject-getter.js'
+import { findSubject, type SubjectGetter } from './requests/check-request.js'
 import type { ClosableSocket } from './sockets/closable-socket.js'
 import { closeWhenInvalid } from './sockets/close-when-invalid.js'
 import {
@@ -301,15 +300,7 @@ export class TokenManager<
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: RequirePolicy = {}): TokenDependency<PolicyValue<TokenPayload<Output>> | null> {
-    const authenticator = this.#authenticator
-    const compiled = preparePolicy(authenticator.settings, policy)
-    return createDependency({
-      lane: createFastLane(authenticator, compiled),
-      type: compiled.type ?? 'access',
-      scopes: compiled.routeScopes,
-      run: (view, lane) =>
-        checkRequest<PolicyValue<TokenPayload<Output>>>(authenticator, compiled, view, lane),
-    })
+    return createTokenDependency(this.#authenticator, preparePolicy(this.#authenticator.settings, policy))
   }
 
   /** A dependency for an access token that carries every one of the scopes. */

@@ -1,5 +1,163 @@
-/** The names of an options object, checked by the compiler against its type. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, true>>
+import { type Duration, parseDuration } from './time.js'
+
+/** What an option, or a field of the configuration, accepts. */
+export interface Kind<Value> {
+  /** What a wrong value is told it should be: `issuer must be a non-empty string`. */
+  readonly expected: string
+  /** Whether it must be given. */
+  readonly isRequired?: boolean
+  readonly isValid: (value: unknown) => value is Value
+  /** The value in an environment variable; what it returns is checked like any other value. */
+  readonly fromText: (text: string) => unknown
+}
+
+/** The kind of every option, checked by the compiler against the type of the options. */
+export type OptionKinds<Options> = {
+  readonly [Name in keyof Options]-?: Kind<Exclude<Options[Name], undefined>>
+}
+
+/**
+ * A checked copy of options, lists copied too. Throws `TypeError` for an unknown name, a wrong value or a required option
+ * that is missing; `undefined` counts as left out. For `owner` and `meant` see `assertOptions`.
+ *
+ * @example
+ * const LIST_OPTIONS: OptionKinds<ListOptions> = { uid: required(text), limit: count(1), isOpen: flag }
+ * const { uid, limit = 100 } = parseOptions('list()', given, LIST_OPTIONS)
+ */
+export function parseOptions<Options extends object>(
+  owner: string,
+  given: Options,
+  kinds: OptionKinds<Options>,
+  meant?: Parameters<typeof assertOptions>[3],
+): Options {
+  assertOptions(owner, given, kinds, meant)
+  const parsed: Record<string, unknown> = {}
+  for (const [name, kind] of Object.entries<Kind<unknown>>(kinds)) {
+    const value: unknown = given[name as keyof Options]
+    if (value === undefined ? kind.isRequired === true : !kind.isValid(value)) {
+      throw new TypeError(`${name} must be ${kind.expected}`)
+    }
+    if (value !== undefined) parsed[name] = Array.isArray(value) ? (value as unknown[]).slice() : value
+  }
+  return parsed as Options
+}
+
+/** A kind whose values pass a test. */
+export function kindOf<Value>(
+  expected: string,
+  isValid: (value: unknown) => boolean,
+  fromText: (text: string) => unknown = (value) => value,
+): Kind<Value> {
+  return { expected, isValid: isValid as Kind<Value>['isValid'], fromText }
+}
+
+/** The same kind, for an option that must be given. */
+export function required<Value>(kind: Kind<Value>): Kind<Value> {
+  return { ...kind, isRequired: true }
+}
+
+/** The same kind, or `null`. */
+export function orNull<Value>({ expected, isValid, fromText }: Kind<Value>): Kind<Value | null> {
+  return kindOf(expected, (value) => value === null || isValid(value), fromText)
+}
+
+/** Texts that pass a further test. */
+export function textLike<Value extends string = string>(
+  expected: string,
+  test: (value: string) => boolean,
+): Kind<Value> {
+  return kindOf(expected, (value) => typeof value === 'string' && test(value))
+}
+
+/** A non-empty text. */
+export const text: Kind<string> = textLike('a non-empty string', (value) => value !== '')
+
+/** One of a few words. */
+export function choice<Value extends string>(values: readonly Value[]): Kind<Value> {
+  return textLike(`one of ${values.join(', ')}`, (value) => values.includes(value as Value))
+}
+
+/** A list of one kind. In a variable: comma-separated, or a JSON array. */
+export function listOf<Value>(kind: Kind<Value>, minimum = 1): Kind<readonly Value[]> {
+  return kindOf(
+    `${minimum === 0 ? 'a list' : 'a non-empty list'}, each ${kind.expected}`,
+    (value) => Array.isArray(value) && value.length >= minimum && value.every((item) => kind.isValid(item)),
+    (value) => readJsonList(value) ?? readCommaList(value),
+  )
+}
+
+/** A value of one kind, or a list of it. */
+export function oneOrMore<Value>(kind: Kind<Value>, minimum = 1): Kind<Value | readonly Value[]> {
+  const { expected, isValid, fromText } = listOf(kind, minimum)
+  return kindOf(expected, (value) => kind.isValid(value) || isValid(value), fromText)
+}
+
+/** `true` or `false`. */
+export const flag: Kind<boolean> = kindOf(
+  'true or false',
+  (value) => typeof value === 'boolean',
+  (value) => BOOLEANS[value.trim().toLowerCase()] ?? value,
+)
+
+/** A function. */
+export function callable<Value extends (...args: never[]) => unknown>(): Kind<Value> {
+  return kindOf('a function', (value) => typeof value === 'function')
+}
+
+/** A whole number from `minimum` up. */
+export function count(minimum: number): Kind<number> {
+  return kindOf(
+    `a whole number, at least ${minimum}`,
+    (value) => Number.isSafeInteger(value) && (value as number) >= minimum,
+    (value) => (/^\d+$/.test(value.trim()) ? Number(value) : value),
+  )
+}
+
+/** A duration that passes a further test of its seconds. In a variable also bare seconds and `hh:mm:ss`. */
+export function duration(
+  expected = "a duration: seconds, a number with a unit ('15m') or ISO 8601 ('PT15M')",
+  test: (seconds: number) => boolean = () => true,
+): Kind<Duration> {
+  const isValid = (value: unknown): boolean => {
+    try {
+      return test(parseDuration(value as Duration))
+    } catch {
+      return false
+    }
+  }
+  return kindOf(expected, isValid, (value) => readClock(value.trim()) ?? value.trim())
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  1: true,
+  yes: true,
+  false: false,
+  0: false,
+  no: false,
+}
+
+function readJsonList(value: string): unknown[] | null {
+  if (!value.trimStart().startsWith('[')) return null
+  try {
+    return JSON.parse(value) as unknown[]
+  } catch {
+    return null
+  }
+}
+
+function readCommaList(value: string): string | string[] {
+  return value.includes(',') ? value.split(',').map((item) => item.trim()) : value.trim()
+}
+
+function readClock(value: string): number | null {
+  if (/^\d+$/.test(value)) return Number(value)
+  const clock = /^(\d{1,3}):([0-5]\d):([0-5]\d)$/.exec(value)
+  return clock && Number(clock[1]) * 3600 + Number(clock[2]) * 60 + Number(clock[3])
+}
+
+/** The names of an options object, checked by the compiler against its type; `OptionKinds` checks the values too. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
 
 /**
  * Throws `TypeError` unless `options` is an object with known names only: a misspelled option must not be ignored.

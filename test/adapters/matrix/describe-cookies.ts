@@ -83,7 +83,7 @@ export function describeCookies(frameworks: readonly Framework[]): void {
       expect((await get()).status).toBe(401)
       expect((await post('/users/login')).status).toBe(200)
       await expect((await get()).json()).resolves.toEqual({ id: 'ada' })
-      const refreshed = await post('/users/refresh', 'csrf_refresh_token')
+      const refreshed = await post('/users/refresh', 'csrf_access_token')
       await expect(refreshed.json()).resolves.toEqual({ type: 'refresh' })
       for (const path of ['/users/refresh', '/users/logout']) {
         const forged = await post(path)

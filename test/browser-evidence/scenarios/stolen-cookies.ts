@@ -203,11 +203,10 @@ interface Answer {
 
 /** A request from another address, with all cookies of a jar and the CSRF value that fits. */
 function send(site: Site, method: string, path: string, jar: Jar): Promise<Answer> {
-  const csrfName = path === '/auth/refresh' ? 'csrf_refresh_token' : 'csrf_access_token'
   const headers = {
     cookie: jar.map(({ name, value }) => `${name}=${value}`).join('; '),
     'user-agent': THIEF_AGENT,
-    'x-csrf-token': jar.find(({ name }) => name === csrfName)?.value ?? '',
+    'x-csrf-token': jar.find(({ name }) => name === 'csrf_access_token')?.value ?? '',
   }
   const url = site.application.url + path
   return new Promise((resolve, reject) => {

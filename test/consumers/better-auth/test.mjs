@@ -13,7 +13,7 @@ async function test(origin) {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
-          'x-csrf-token': cookies.get('csrf_refresh_token') ?? '',
+          'x-csrf-token': cookies.get('csrf_access_token') ?? '',
           origin,
         },
         body: JSON.stringify(body),

@@ -65,7 +65,7 @@ export async function checkApi(send) {
 
   const refresh = (headers) => withCookies('/api/refresh', { method: 'POST', headers })
   await assertRefused(await refresh({}), 'CSRF_MISSING')
-  const refreshed = await refresh(withCsrf('csrf_refresh_token'))
+  const refreshed = await refresh(withCsrf('csrf_access_token'))
   assert.equal(refreshed.status, 200)
   const secondToken = cookies.get('access_token_cookie')
   assert.notEqual(secondToken, accessToken)

@@ -4,7 +4,7 @@ import { loadCopies, PAIRS } from './copies.js'
 import { FRAMEWORKS } from './frameworks.js'
 
 const root = await loadCopies('.')
-const memory = await loadCopies('./stores/memory')
+const memory = await loadCopies('./memory')
 
 function createManager(copy, storeCopy) {
   const { TokenConfig, TokenManager } = root[copy]

@@ -5,9 +5,9 @@ import { loadCopies, PAIRS } from './copies.js'
 
 const root = await loadCopies('.')
 const koa = await loadCopies('./koa')
-const memory = await loadCopies('./stores/memory')
-const replica = await loadCopies('./stores/replica')
-const storeKit = await loadCopies('./store-kit')
+const memory = await loadCopies('./memory')
+const replica = await loadCopies('./replica')
+const storeKit = await loadCopies('./kit')
 
 function createConfig(copy, fields = {}) {
   return new root[copy].TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes', ...fields })

@@ -89,7 +89,7 @@ async function checkKind(
     }
   }
   if (opened.kind === 'postgres') {
-    const facts = await readPostgres(opened.client, opened.namespace, endpoint)
+    const facts = await readPostgres(opened.client.inspection, endpoint)
     return {
       findings: runChecks(facts, POSTGRES_CHECKS),
       version: facts.server?.version ?? null,

@@ -1,4 +1,3 @@
-import { TABLES_VERSION } from 'tokenlib/kit'
 import { checkPruning } from './check-store.js'
 import { toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
@@ -75,7 +74,7 @@ const checkIsolation: Check<PostgresFacts> = ({ server }) => {
   })
 }
 
-const checkTables: Check<PostgresFacts> = ({ tables, tablesVersion }) => {
+const checkTables: Check<PostgresFacts> = ({ tables, tablesVersion, neededVersion }) => {
   if (tables === null) {
     return notSeen('postgres-tables', 'the tables', 'Run doctor as the role of the application.')
   }
@@ -98,10 +97,10 @@ const checkTables: Check<PostgresFacts> = ({ tables, tablesVersion }) => {
       'Run: GRANT SELECT ON tokenlib_version TO <role>',
     )
   }
-  if (tablesVersion >= TABLES_VERSION)
+  if (tablesVersion >= neededVersion)
     return ok('postgres-tables', `The tables have version ${tablesVersion}.`)
   return createFinding('postgres-tables', 'error', {
-    title: `The tables have version ${tablesVersion}, and this release needs version ${TABLES_VERSION}.`,
+    title: `The tables have version ${tablesVersion}, and this release needs version ${neededVersion}.`,
     detail: 'Processes of the release before can go on with the newer tables.',
     fix: MIGRATE,
   })
@@ -126,9 +125,9 @@ const INDEXES: readonly { readonly table: TableName; readonly printed: string; r
     { table: 'sessions', printed: "(('until '", columns: "(('until ' || namespace), until)" },
   ]
 
-const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion }) => {
+const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion, neededVersion }) => {
   // The indexes of older tables are others, and the migration sees to them.
-  if (indexes === null || tables?.length !== TABLE_NAMES.length || tablesVersion !== TABLES_VERSION)
+  if (indexes === null || tables?.length !== TABLE_NAMES.length || tablesVersion !== neededVersion)
     return null
   const isThere = ({ table, printed }: (typeof INDEXES)[number]): boolean =>
     indexes.some((index) => index.table === table && index.isValid && index.definition.includes(printed))

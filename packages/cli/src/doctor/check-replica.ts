@@ -1,5 +1,6 @@
 import type { RevocationStore } from 'tokenlib'
-import { monotonicNow, replicate, sleep, toChannel } from 'tokenlib/kit'
+import { monotonicNow, sleep } from 'tokenlib/kit'
+import { replicate } from 'tokenlib/replica'
 import type { OpenedStore } from '../opened-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import { toCount } from '../words.js'
@@ -110,7 +111,8 @@ function toPublish(opened: OpenedStore): (() => Promise<unknown>) | null {
   const { kind, namespace } = opened
   if (kind === 'redis') return () => opened.client.command('PUBLISH', `{tokenlib:${namespace}}:news`, '')
   if (kind === 'sqlite') return null
-  return () => opened.client.query(`select pg_notify($1, '')`, [toChannel(opened.client.tables, namespace)])
+  const { client } = opened
+  return () => client.query(`select pg_notify($1, '')`, [client.inspection.channel])
 }
 
 const checkFresh: Check<ReplicaFacts> = ({ error, isTried, boundMs, firstReadMs, oldestMs }) => {

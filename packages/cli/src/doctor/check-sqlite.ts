@@ -1,4 +1,3 @@
-import { SCHEMA_VERSION } from 'tokenlib/kit'
 import { checkPruning, checkSpace } from './check-store.js'
 import { type Check, createFinding, ok } from './findings.js'
 import type { SqliteFacts } from './read-sqlite.js'
@@ -33,9 +32,9 @@ const checkJournal: Check<SqliteFacts> = ({ journalMode, tablesVersion }) => {
   })
 }
 
-const checkTables: Check<SqliteFacts> = ({ tablesVersion, oldestVersion }) => {
+const checkTables: Check<SqliteFacts> = ({ tablesVersion, oldestVersion, ownVersion }) => {
   // As the store decides: a later release may say that this one can use its tables.
-  if (tablesVersion !== null && (oldestVersion ?? tablesVersion) <= SCHEMA_VERSION)
+  if (tablesVersion !== null && (oldestVersion ?? tablesVersion) <= ownVersion)
     return ok('sqlite-tables', `The tables have version ${tablesVersion}.`)
   if (tablesVersion === null) {
     return createFinding('sqlite-tables', 'note', {
@@ -45,7 +44,7 @@ const checkTables: Check<SqliteFacts> = ({ tablesVersion, oldestVersion }) => {
     })
   }
   return createFinding('sqlite-tables', 'error', {
-    title: `The tables have version ${tablesVersion}, and this release has version ${SCHEMA_VERSION}.`,
+    title: `The tables have version ${tablesVersion}, and this release has version ${ownVersion}.`,
     fix: 'Use the release that made them, or another prefix.',
   })
 }

@@ -1,13 +1,9 @@
-import {
-  createSend,
-  type PostgresClient,
-  type RedisClient,
-  type SqliteDatabase,
-  type SqliteStatement,
-  type StoreOrigin,
-  toTables,
-} from 'tokenlib/kit'
+import type { StoreOrigin } from 'tokenlib/kit'
+import type { PostgresClient } from 'tokenlib/postgres'
+import { inspectRedis, type RedisClient } from 'tokenlib/redis'
+import type { SqliteDatabase, SqliteStatement } from 'tokenlib/sqlite'
 import { inTime } from '../driver.js'
+import { toPostgresProbe } from '../open-postgres.js'
 import type { OpenedStore } from '../opened-store.js'
 import { type Endpoint, toPlace } from './endpoint.js'
 
@@ -33,10 +29,8 @@ export async function openApplicationStore(
   }
   const url = `${kind}://${toPlace(endpoint)}`
   if (kind === 'redis') {
-    const send = createSend(origin.client as RedisClient)
-    // In a cluster, the node that has the namespace answers.
-    const command = (...args: string[]): Promise<unknown> =>
-      inTime(url, timeoutMs, send(`{tokenlib:${namespace}}:meta`, args))
+    const { send } = inspectRedis(origin.client as RedisClient, { namespace })
+    const command = (...args: string[]): Promise<unknown> => inTime(url, timeoutMs, send(...args))
     await command('PING')
     return { ...shared, kind, url, client: { command: (name, ...args) => command(name, ...args) } }
   }
@@ -48,5 +42,5 @@ export async function openApplicationStore(
   const query = (sql: string, values: readonly (string | number | null)[] = []) =>
     inTime(url, timeoutMs, run(sql, values))
   await query('SELECT 1')
-  return { ...shared, kind, url, client: { query, tables: toTables(origin.tables) } }
+  return { ...shared, kind, url, client: toPostgresProbe(query, { ...origin.tables, namespace }) }
 }

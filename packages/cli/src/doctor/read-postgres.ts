@@ -1,15 +1,6 @@
 import { isConfigurationError } from 'tokenlib'
-import {
-  assertUsable,
-  createRevocationStatements,
-  type Database,
-  leadSql,
-  type Tables,
-  toChannel,
-  toDatabase,
-} from 'tokenlib/kit'
-import { CommandError } from '../exit.js'
-import type { PostgresProbe } from '../opened-store.js'
+import type { PostgresInspection } from 'tokenlib/postgres'
+import { isAnswer } from '../open-postgres.js'
 import type { PruningFacts } from './check-store.js'
 import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
@@ -23,6 +14,8 @@ export interface PostgresFacts {
   readonly indexes: readonly IndexFacts[] | null
   /** The version in the table of versions; `null` without that table. */
   readonly tablesVersion: number | null
+  /** The version that this release needs. */
+  readonly neededVersion: number
   /** Why the store would not start, or `null`. */
   readonly refusal: string | null
   readonly history: 'whole' | 'damaged' | 'absent' | null
@@ -74,52 +67,28 @@ export type TableName = 'version' | 'heads' | 'revocations' | 'sessions'
 
 /** Reads everything that the checks need. Nothing is written. */
 export async function readPostgres(
-  probe: PostgresProbe,
-  namespace: string,
+  inspection: PostgresInspection,
   endpoint: Endpoint,
 ): Promise<PostgresFacts> {
-  const { tables } = probe
-  const client = {
-    query: async (statement: unknown, values: readonly (string | number | null)[]) => ({
-      rows: await probe.query(statement as string, values).catch(unwrap),
-    }),
-  }
-  const database = toDatabase(client, false)
-  const read = <Answer>(sql: string, values: readonly (string | number)[] = []): Promise<Answer | null> =>
-    attempt(() => database.query<Answer>(sql, values))
-  const head = await read<Head>(headSql(tables), [namespace])
-  const { lookup } = createRevocationStatements(tables, toChannel(tables, namespace))
-  const known = [namespace, head?.epoch ?? '', head?.changes ?? 0, LOOKUP_KEYS]
+  const { tables, version } = inspection
+  const read = <Answer>(sql: string): Promise<Answer | null> =>
+    attempt(() => inspection.query<Answer>(sql, []))
   return {
     endpoint,
     server: await read(SERVER),
     tables: await read(tablesSql(tables)),
     indexes: await read(indexesSql(tables)),
     tablesVersion: await read(`select max(version)::text from ${tables.version}`),
-    refusal: await readRefusal(database, tables),
-    history: head === null ? null : head.epoch === null ? 'absent' : head.isMarked ? 'whole' : 'damaged',
-    pruning: await read(pruningSql(tables), [namespace]),
-    latency: await attempt(() => measureLatency(() => database.query(lookup, known))),
+    neededVersion: version,
+    refusal: await readRefusal(inspection),
+    history: await attempt(() => inspection.readHistory()),
+    pruning: await attempt(() => inspection.readEnded()),
+    latency: await attempt(() => measureLatency(() => inspection.lookup())),
     clock: await attempt(() =>
-      measureClock(async () => (await database.query<number>(CLOCK, [])) ?? Number.NaN),
+      measureClock(async () => (await inspection.query<number>(CLOCK, [])) ?? Number.NaN),
     ),
   }
 }
-
-interface Head {
-  readonly epoch: string | null
-  readonly changes: number
-  readonly isMarked: boolean
-}
-
-// The keys of one token: its own id, its session, its user, its key and everybody.
-const LOOKUP_KEYS = JSON.stringify([
-  ['token', 'doctor'],
-  ['session', 'doctor'],
-  ['user', 'doctor'],
-  ['key', 'doctor'],
-  ['all', ''],
-])
 
 const CLOCK = `select (extract(epoch from clock_timestamp()) * 1000)::text`
 
@@ -140,18 +109,12 @@ const SERVER = `select json_build_object(
   'connections', (select count(*) from pg_stat_activity where datid is not null),
   'maxConnections', current_setting('max_connections')::integer)::text`
 
-function headSql({ heads, revocations }: Tables): string {
-  return `select json_build_object('epoch', h.epoch, 'changes', coalesce(h.changes, 0), 'isMarked', exists (
-  select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = h.epoch))::text
-from (select $1::text as namespace) n left join ${heads} h on h.namespace = n.namespace`
-}
-
-function listSql(tables: Tables): string {
+function listSql(tables: PostgresInspection['tables']): string {
   const names: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions']
   return `(values ${names.map((name) => `('${name}', to_regclass('${tables[name]}'))`).join()}) t(name, id)`
 }
 
-function tablesSql(tables: Tables): string {
+function tablesSql(tables: PostgresInspection['tables']): string {
   return `select coalesce(json_agg(json_build_object('name', t.name, 'persistence', c.relpersistence,
   'denied', (select coalesce(json_agg(p.name), '[]') from unnest(case t.name when 'version' then array['select']
     else array['select', 'insert', 'update', 'delete'] end) p(name) where not has_table_privilege(t.id, p.name)),
@@ -160,27 +123,15 @@ function tablesSql(tables: Tables): string {
 from ${listSql(tables)} join pg_class c on c.oid = t.id left join pg_stat_all_tables s on s.relid = t.id`
 }
 
-function indexesSql(tables: Tables): string {
+function indexesSql(tables: PostgresInspection['tables']): string {
   return `select coalesce(json_agg(json_build_object('table', t.name, 'isValid', i.indisvalid and i.indisready,
   'definition', pg_get_indexdef(i.indexrelid))), '[]')::text
 from ${listSql(tables)} join pg_index i on i.indrelid = t.id`
 }
 
-// No more than the check has to know: a count of millions takes seconds.
-const MAX_COUNTED = 100_001
-
-function pruningSql({ revocations, sessions }: Tables): string {
-  const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
-  const ended = (table: string): string =>
-    `(select r.until from ${table} r where ${leadSql('until', 'r.namespace')} = ${leadSql('until', '$1::text')}
-      and r.until <= ${now} order by r.until limit ${MAX_COUNTED})`
-  return `select json_build_object('ended', count(*), 'oldestMs', coalesce(${now} - min(until), 0))::text
-from (${ended(revocations)} union all ${ended(sessions)}) e`
-}
-
-async function readRefusal(database: Database, tables: Tables): Promise<string | null> {
+async function readRefusal(inspection: PostgresInspection): Promise<string | null> {
   try {
-    await assertUsable(database, tables, { allowVolatile: false })
+    await inspection.assertUsable()
     return null
   } catch (error) {
     // What the server answers with an error, the store rejects with too.
@@ -196,15 +147,4 @@ async function attempt<Answer>(run: () => Promise<Answer>): Promise<Answer | nul
     if (!isAnswer(error)) throw error
     return null
   }
-}
-
-// The command line wraps what a client rejects with; an answer of the server is not about the connection.
-function unwrap(error: unknown): never {
-  throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
-}
-
-// An answer of the server has an SQLSTATE. Those of class 08 and 57P are about the connection and a shutdown.
-function isAnswer(error: unknown): boolean {
-  const code = String((error as { readonly code?: unknown } | null)?.code)
-  return /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code)
 }

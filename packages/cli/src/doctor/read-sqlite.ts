@@ -1,6 +1,7 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { isBusy, isNetworkFileSystem, systemClock, toSqliteTables } from 'tokenlib/kit'
+import { systemClock } from 'tokenlib/kit'
+import { inspectSqlite } from 'tokenlib/sqlite'
 import type { SqliteProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
 import { type Latency, measureLatency } from './measure.js'
@@ -21,6 +22,8 @@ export interface SqliteFacts {
   readonly tablesVersion: number | null
   /** The oldest version whose releases can use them, if a later release has written one. */
   readonly oldestVersion: number | null
+  /** The version that this release makes. */
+  readonly ownVersion: number
   readonly entries: number | null
   /** Why the file cannot be written, or `null`. */
   readonly writeError: string | null
@@ -32,7 +35,7 @@ export interface SqliteFacts {
 
 /** Reads everything that the checks need. Nothing is written. */
 export async function readSqlite(probe: SqliteProbe, path: string, prefix: string): Promise<SqliteFacts> {
-  const tables = toSqliteTables(prefix)
+  const { tables, version: ownVersion, isOnNetwork } = inspectSqlite(path, prefix)
   const first = (sql: string): Record<string, unknown> | null => {
     try {
       return probe.all(sql)[0] ?? null
@@ -48,19 +51,20 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
     SELECT until FROM ${tables.revocations} WHERE until <= ${now}
     UNION ALL SELECT until FROM ${tables.sessions} WHERE until <= ${now})`)
   const trusted = first(`SELECT trusted FROM ${tables.clock} WHERE id = 1`)
-  const { bavail, bsize, type } = statfsSync(path)
+  const { bavail, bsize } = statfsSync(path)
   const lookup = `SELECT not_before FROM ${tables.revocations} WHERE (kind, id) IN
     (VALUES ('token', 'doctor'), ('session', 'doctor'), ('user', 'doctor'), ('key', 'doctor'), ('all', ''))`
   return {
     path,
     mode: readMode(path),
-    isOnNetwork: process.platform === 'linux' && isNetworkFileSystem(type),
+    isOnNetwork,
     links: statSync(path).nlink,
     freeBytes: bavail * bsize,
     journalMode: toText(first('PRAGMA journal_mode')?.['journal_mode']),
     integrity: readIntegrity(probe),
     tablesVersion: version === null ? null : Number(version['version']),
     oldestVersion: toNumber(version?.['oldest']),
+    ownVersion,
     entries: toNumber(first(`SELECT count(*) AS entries FROM ${tables.revocations}`)?.['entries']),
     writeError: readWriteError(probe, path, version === null ? null : tables.meta),
     pruning: ended && {
@@ -104,9 +108,9 @@ function readWriteError(probe: SqliteProbe, path: string, meta: string | null): 
     }
     return null
   } catch (error) {
+    const text = error instanceof Error ? error.message : String(error)
     // Another process writes, so the file can be written.
-    if (isBusy(error)) return null
-    return error instanceof Error ? error.message : String(error)
+    return /database (?:table |schema )?is locked/.test(text) ? null : text
   }
 }
 

@@ -3,8 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import { inspectAsJson } from '../json.js'
 import { unknownName } from '../options.js'
 import type { TokenLocation } from '../http/read-token.js'
-import type { TokenConfigFields } from './config-fields.js'
-import { CONFIG_NAMES, CONFIG_TABLE, isConfigName } from './config-table.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, type TokenConfigFields } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
 
@@ -25,7 +24,7 @@ export class TokenConfig {
   constructor(options: TokenConfigOptions = {}) {
     for (const [name, value] of Object.entries(options)) {
       if (!isConfigName(name)) {
-        throw new ConfigurationError(unknownName('configuration field', name, CONFIG_NAMES))
+        throw new ConfigurationError(unknownName('configuration field', name, meantBy(name)))
       }
       if (value !== undefined) assertField(name, value)
     }
@@ -67,6 +66,12 @@ export class TokenConfig {
   }
 }
 inspectAsJson(TokenConfig)
+
+// AuthX has a CSRF cookie for each type of token. By its spelling alone, the nearest name would be another one.
+function meantBy(name: string): readonly string[] {
+  const shared = name.replace('_REFRESH_CSRF_', '_ACCESS_CSRF_')
+  return isConfigName(shared) ? [shared] : CONFIG_NAMES
+}
 
 /** Throws `ConfigurationError` unless every field of a configuration is of its kind, however it was set. */
 export function assertFields(config: TokenConfig): void {

@@ -173,8 +173,8 @@ function resolveReading(config: TokenConfig, sources: TokenSources): ReadingRule
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),
-      headerName: perType((type) => config[`JWT_${type}_CSRF_HEADER_NAME`]),
-      fieldName: perType((type) => config[`JWT_${type}_CSRF_FIELD_NAME`]),
+      headerName: config.JWT_ACCESS_CSRF_HEADER_NAME,
+      fieldName: config.JWT_ACCESS_CSRF_FIELD_NAME,
       checkForm: config.JWT_CSRF_CHECK_FORM,
       origins: toList(config.JWT_CSRF_ORIGINS ?? []),
     },
@@ -205,7 +205,7 @@ function assertCookies(config: TokenConfig): void {
   }
 }
 
-const COOKIES = ['ACCESS', 'REFRESH', 'ACCESS_CSRF', 'REFRESH_CSRF'] as const
+const COOKIES = ['ACCESS', 'REFRESH', 'ACCESS_CSRF'] as const
 
 // RFC 6265bis §4.1.3: what the prefixes of a cookie name promise.
 function assertPrefix(config: TokenConfig, name: string, path: string): void {

@@ -1,10 +1,8 @@
 import type { Context, Env, ErrorHandler, MiddlewareHandler } from 'hono'
 import { isTokenError } from '../errors.js'
 import { isForm, isJson } from '../http/body.js'
-import { FetchView } from '../http/fetch-view.js'
 import { toRefreshedResponse } from '../http/refreshed-response.js'
-import { setRequestIp } from '../http/request-ip.js'
-import { toRequestView } from '../http/request-source.js'
+import { FetchView, toRequestView } from '../http/request-source.js'
 import {
   createEnforcer,
   createInjector,
@@ -14,7 +12,14 @@ import {
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
 import { createMount, isBelow, type MountableRoutes } from '../routes/router.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
-import { attach, readAttached, rememberView, type RequestReader, type RequestView } from '../http/view.js'
+import {
+  attach,
+  readAttached,
+  rememberView,
+  type RequestReader,
+  type RequestView,
+  setRequestIp,
+} from '../http/view.js'
 
 /** Middleware that lets a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
-import { setRequestIp } from '../http/request-ip.js'
+import { setRequestIp } from '../http/view.js'
 import { toRequestView } from '../http/request-source.js'
 import { assertMount, isBelow, type MountableRoutes, MOUNTED_METHODS } from '../routes/router.js'
 

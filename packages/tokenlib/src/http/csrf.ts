@@ -27,8 +27,8 @@ export async function assertCsrf(
     throw new CsrfError('The request comes from another origin')
   }
   const mayBeInForm = found.csrf === null && csrf.checkForm && isForm(readHeader(view, 'content-type', rules))
-  const sent = mayBeInForm ? await readField(view, csrf.fieldName[found.type]) : found.csrf
-  assertValue(sent, found, claims, csrf)
+  const sent = mayBeInForm ? await readField(view, csrf.fieldName) : found.csrf
+  assertValue(sent, claims, csrf)
 }
 
 async function readField(view: RequestView, name: string): Promise<string | null> {
@@ -38,16 +38,11 @@ async function readField(view: RequestView, name: string): Promise<string | null
   return typeof field === 'string' ? field : null
 }
 
-function assertValue(
-  sent: string | null,
-  { type }: RequestToken,
-  claims: Pick<StandardClaims, 'csrf'>,
-  rules: CsrfRules,
-): void {
+function assertValue(sent: string | null, claims: Pick<StandardClaims, 'csrf'>, rules: CsrfRules): void {
   if (sent === null || sent === '') {
-    const field = rules.checkForm ? ` or the form field ${rules.fieldName[type]}` : ''
+    const field = rules.checkForm ? ` or the form field ${rules.fieldName}` : ''
     throw new MissingCsrfTokenError(
-      `A cookie token needs its CSRF value in the ${rules.headerName[type]} header${field}`,
+      `A cookie token needs its CSRF value in the ${rules.headerName} header${field}`,
     )
   }
   if (claims.csrf === undefined) throw new CsrfError('The token carries no CSRF value')

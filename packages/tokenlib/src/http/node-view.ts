@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream'
 import { TokenDecodeError } from '../errors.js'
 import { createChunks, isJson, isSmallBody, isUrlEncoded, parseBody } from './body.js'
-import { readRequestIp } from './request-ip.js'
-import { rememberView, type RequestReader, type RequestView } from './view.js'
+import { readRequestIp, rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** A Node `IncomingMessage`, a framework's extension of it, or a plain object of the same shape. */
 export interface NodeRequest {

@@ -243,3 +243,20 @@ export interface RejectionFacts {
   /** Where the request came from; read only if somebody listens. */
   readonly client?: SessionClientOptions
 }
+
+/** Runs a check. An error of it names the scopes that its route demands, so that the challenge can. */
+export async function nameScopes<Value>(
+  scopes: readonly string[],
+  check: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await check()
+  } catch (error) {
+    if (scopes.length > 0 && isTokenError(error)) {
+      const value = Object.freeze([...new Set([...(error.routeScopes ?? []), ...scopes])])
+      // Reflect, because an assignment would throw where the application has frozen an error of its own.
+      Reflect.defineProperty(error, 'routeScopes', { value, configurable: true, enumerable: true })
+    }
+    throw error
+  }
+}

@@ -1,15 +1,22 @@
 import type { TokenPayload, TokenType } from '../tokens/payload.js'
-import { assertOptions } from '../options.js'
-import type { RequestView } from '../http/view.js'
+import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
+import { flag, type OptionKinds, parseOptions } from '../options.js'
+import { attach, readAttached, type RequestView } from '../http/view.js'
 import type { Position } from '../revocation/store.js'
-import { type Authenticator, authenticate, authenticateToken } from './authenticate.js'
-import { type FastLane, passView } from './fast-lane.js'
+import { type Authenticator, authenticate, authenticateToken, nameScopes } from './authenticate.js'
+import { createDependency, type TokenDependency } from './dependencies.js'
+import { createFastLane, type FastLane, passView } from './fast-lane.js'
 import { observeCheck, reportOnce } from './observe-check.js'
-import { assertType, type CompiledPolicy, compilePolicy, parsePolicy, toPolicyValue } from './policy.js'
+import {
+  assertType,
+  type CompiledPolicy,
+  compilePolicy,
+  parsePolicy,
+  TOKEN_POLICY_NAMES,
+  toPolicyValue,
+} from './policy.js'
 import { assertKnownIssuers } from './revoked-issuers.js'
-import { nameScopes } from './route-scopes.js'
 import type { Settings } from '../config/settings.js'
-import { checkMessage, readUpgrade } from './sockets.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** A policy, checked and compiled, or `TypeError`; for `owner` and `names` see `parsePolicy`. */
@@ -22,36 +29,62 @@ export function preparePolicy(
   return compilePolicy(parsed, reading.locations)
 }
 
-/** What a dependency does for a request, or for a message of a socket; `lane` is `null` where it was tried already. */
-export async function checkRequest<Value>(
+/** A dependency for a policy. */
+export function createTokenDependency<Value>(
+  authenticator: Authenticator,
+  policy: CompiledPolicy,
+): TokenDependency<Value | null> {
+  return createDependency({
+    lane: createFastLane(authenticator, policy),
+    type: policy.type ?? 'access',
+    scopes: policy.routeScopes,
+    run: (view, lane) => checkRequest<Value>(authenticator, policy, view, lane),
+  })
+}
+
+// `lane` is `null` where it was tried already.
+async function checkRequest<Value>(
   authenticator: Authenticator,
   policy: CompiledPolicy,
   view: RequestView,
   lane: FastLane | null,
 ): Promise<Value | null> {
   const { observers } = authenticator
-  const upgrade = readUpgrade(authenticator, view)
-  const known = upgrade === null && lane !== null ? passView(lane, view) : null
+  const message = readMessageCheck(authenticator, view)
+  const known = message === null && lane !== null ? passView(lane, view) : null
   if (known !== null) {
     if (observers.current !== null) lane?.report(view, known)
     return known as Value
   }
   const run = (): Promise<VerifiedToken | null> =>
     nameScopes(policy.routeScopes, async () =>
-      upgrade === null
-        ? authenticate(authenticator, view, policy)
-        : checkMessage(authenticator, policy, upgrade),
+      message === null ? authenticate(authenticator, view, policy) : message(policy),
     )
   const verified =
     observers.current === null
       ? await run()
       : await observeCheck(observers, {
-          kind: upgrade === null ? 'request' : 'message',
+          kind: message === null ? 'request' : 'message',
           run,
           readSubject,
           report: (check) => reportOnce(observers, view, policy, check),
         })
   return verified && (toPolicyValue(verified, policy) as Value)
+}
+
+/** Checks a message of a socket: its token is that of the handshake. */
+type MessageCheck = (policy: CompiledPolicy) => VerifiedToken
+
+/** Makes a view that of a message, for the dependencies of one manager. */
+export function setMessageCheck(authenticator: Authenticator, view: RequestView, check: MessageCheck): void {
+  attach(view, setMessageCheck, { authenticator, check })
+}
+
+function readMessageCheck(authenticator: Authenticator, view: RequestView): MessageCheck | null {
+  const known = readAttached(view, setMessageCheck) as
+    | { readonly authenticator: Authenticator; readonly check: MessageCheck }
+    | undefined
+  return known?.authenticator === authenticator ? known.check : null
 }
 
 /** What is done about a token that did not come in a request. */
@@ -84,15 +117,39 @@ export function verifyWithoutRevocation(
   token: string,
   options: UnrevokedOptions,
 ): TokenPayload {
-  assertOptions('verifyTokenWithoutRevocation()', options, { type: true, allowExpired: true })
-  const { allowExpired = false, ...policy } = options
-  if (typeof allowExpired !== 'boolean') throw new TypeError('allowExpired must be true or false')
-  const checked = parsePolicy(policy)
+  const { allowExpired, ...policy } = parseOptions(
+    'verifyTokenWithoutRevocation()',
+    options,
+    UNREVOKED_OPTIONS,
+  )
   const { payload } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
-  assertType(payload, checked)
+  assertType(payload, policy)
   return payload
 }
 
+const UNREVOKED_OPTIONS: OptionKinds<UnrevokedOptions> = { type: TOKEN_POLICY_NAMES.type, allowExpired: flag }
+
 function readSubject({ payload }: VerifiedToken): string {
   return payload.sub
+}
+
+/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
+export type SubjectGetter<Subject, Payload = TokenPayload> = (
+  uid: string,
+  payload: Payload,
+) => Subject | null | undefined | Promise<Subject | null | undefined>
+
+/** What the getter finds for a payload; `SubjectNotFoundError` for nothing, `ConfigurationError` without a getter. */
+export async function findSubject<Subject, Payload extends Pick<TokenPayload, 'sub'>>(
+  getter: SubjectGetter<Subject, Payload> | null,
+  payload: Payload,
+): Promise<NonNullable<Subject>> {
+  if (getter === null) {
+    throw new ConfigurationError(
+      'getCurrentSubject needs a subject getter: register one with setSubjectGetter()',
+    )
+  }
+  const subject = await getter(payload.sub, payload)
+  if (subject === null || subject === undefined) throw new SubjectNotFoundError()
+  return subject
 }

@@ -3,7 +3,7 @@ import { isPromise, settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { attach, readAttached, type RequestReader, type RequestView } from '../http/view.js'
 import type { FastLane } from './fast-lane.js'
-import { nameScopes } from './route-scopes.js'
+import { nameScopes } from './authenticate.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>

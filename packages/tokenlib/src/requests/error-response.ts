@@ -1,8 +1,16 @@
 import { isTokenError, type InsufficientScopeError, type TokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../config/config.js'
-import { assertFormatError, type ErrorBody, formatBody, type FormatError } from './format-error.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import { isEndpointUrl } from '../http/endpoint-url.js'
+import {
+  assertOptions,
+  callable,
+  kindOf,
+  type OptionKinds,
+  orNull,
+  parseOptions,
+  textLike,
+} from '../options.js'
+import { isPromise } from '../promises.js'
+import { emitWarning } from '../runtime.js'
 
 /** How errors are told to clients. */
 export interface ErrorResponseOptions {
@@ -58,25 +66,17 @@ export function createErrorResponses(options?: ErrorResponseOptions): (error: un
   return (error) => (isTokenError(error) ? toFetchErrorResponse(error, options) : null)
 }
 
-const OPTIONS: OptionNames<ErrorResponseOptions> = {
-  config: true,
-  realm: true,
-  resourceMetadata: true,
-  messages: true,
-  formatError: true,
+const OPTIONS: OptionKinds<ErrorResponseOptions> = {
+  config: kindOf('a TokenConfig', () => true),
+  realm: textLike('a string of printable ASCII characters', (value) => /^[\x20-\x7e]*$/.test(value)),
+  resourceMetadata: textLike('an https URL without a fragment', isEndpointUrl),
+  messages: kindOf('an object', () => true),
+  formatError: orNull(callable<FormatError>()),
 }
 
 /** Throws `TypeError` for options that no answer can be made with; `owner` is what they were given to. */
 export function assertErrorOptions(options: ErrorResponseOptions = {}, owner = 'handleErrors()'): void {
-  assertOptions(owner, options, OPTIONS)
-  const { realm = '', messages = {}, resourceMetadata } = options
-  if (typeof realm !== 'string' || !/^[\x20-\x7e]*$/.test(realm)) {
-    throw new TypeError('realm must be a string of printable ASCII characters')
-  }
-  if (resourceMetadata !== undefined && !isEndpointUrl(resourceMetadata)) {
-    throw new TypeError('resourceMetadata must be an https URL without a fragment')
-  }
-  assertFormatError(options.formatError)
+  const { messages = {} } = parseOptions(owner, options, OPTIONS)
   assertOptions('messages', messages, ANSWERS)
   for (const [code, message] of Object.entries(messages)) {
     if (message !== undefined && typeof message !== 'string') {
@@ -181,4 +181,75 @@ function toQuotedString(value: string): string {
 // RFC 6750 §3: these values have no quotes, backslashes, controls or non-ASCII characters.
 function quote(value: string): string {
   return `"${value.replaceAll('"', "'").replaceAll(/[^\x20-\x7e]|\\/g, '?')}"`
+}
+
+/** What `formatError` gets. */
+export interface RefusalDetails {
+  /** The status of the response. */
+  readonly status: number
+  /** The code for programs: that of the error, or of the session routes. */
+  readonly code: string
+  /** The text for people. */
+  readonly message: string
+  /** The body without `formatError`. */
+  readonly body: ErrorBody
+  /** `null` if the request was rejected for another reason than its token, such as a wrong password. */
+  readonly error: TokenError | null
+}
+
+/** Turns a refusal into the JSON body of its response. It cannot change the status or the headers. */
+export type FormatError = (refusal: RefusalDetails) => object
+
+/** The JSON body of a refusal. */
+export type ErrorBody = Readonly<Record<string, unknown>>
+
+/** Throws `TypeError` unless `formatError` is a function, `null` or `undefined`. */
+export function assertFormatError(formatError: FormatError | null | undefined): void {
+  if (formatError === null || formatError === undefined || typeof formatError === 'function') return
+  throw new TypeError('formatError must be a function')
+}
+
+/** The body for the client. If `formatError` fails, it is the standard body: a 401 must not become a 500. */
+export function formatBody(formatError: FormatError | null | undefined, refusal: RefusalDetails): ErrorBody {
+  if (formatError === null || formatError === undefined) return refusal.body
+  try {
+    const body: unknown = formatError(refusal)
+    if (isPromise(body)) throw new TypeError('it must not be async')
+    // As it is sent: some frameworks would fail on a value that has no JSON, after their headers.
+    const sent: unknown = JSON.parse(JSON.stringify(body) ?? 'null')
+    if (typeof sent === 'object' && sent !== null && !Array.isArray(sent)) return sent as ErrorBody
+    throw new TypeError('it must return an object')
+  } catch (error) {
+    warnOnce(formatError, error)
+    return refusal.body
+  }
+}
+
+const warned = new WeakSet<FormatError>()
+
+// Anybody can cause refusals, and must not fill the log with them.
+function warnOnce(formatError: FormatError, error: unknown): void {
+  if (warned.has(formatError)) return
+  warned.add(formatError)
+  emitWarning(`formatError failed, so the standard body was sent: ${String(error)}`, 'TokenErrorWarning')
+}
+
+// RFC 3986 §2: what is left out has to be percent-encoded, quotes and backslashes among them.
+const URI = /^[\w.~:/?[\]@!$&'()*+,;=%-]+$/
+const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])$/
+
+/**
+ * Whether a value is the URL of an endpoint that clients are told of: `https`, or `http` on this machine, without user
+ * information and fragment.
+ */
+export function isEndpointUrl(value: unknown): value is string {
+  if (typeof value !== 'string' || !URI.test(value) || !URL.canParse(value)) return false
+  const { protocol, hostname, username, password } = new URL(value)
+  const isSecure = protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname))
+  return isSecure && username === '' && password === ''
+}
+
+/** Whether a value is an identifier (RFC 8414 §2, RFC 9728 §1.2): such a URL, without a query too. */
+export function isIdentifierUrl(value: unknown): value is string {
+  return isEndpointUrl(value) && !value.includes('?')
 }

@@ -1,9 +1,4 @@
-import {
-  isNonEmptyString,
-  type StandardClaims,
-  type TokenPayload,
-  type TokenType,
-} from '../tokens/payload.js'
+import type { StandardClaims, TokenPayload, TokenType } from '../tokens/payload.js'
 import { hasScopes, isScope } from '../tokens/scopes.js'
 import {
   AccessTokenRequiredError,
@@ -14,7 +9,17 @@ import {
 } from '../errors.js'
 import type { JwsHeader } from '../tokens/jose.js'
 import { OWN } from '../tokens/token-sources.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import {
+  choice,
+  flag,
+  type Kind,
+  kindOf,
+  listOf,
+  oneOrMore,
+  type OptionKinds,
+  parseOptions,
+  text,
+} from '../options.js'
 import {
   type PerType,
   type RequestToken,
@@ -23,15 +28,15 @@ import {
   type TokenPlace,
   toPlaces,
 } from '../http/read-token.js'
-import { type FieldKind, flag } from '../config/config-table.js'
-import { type FreshnessPolicy, isFresh, isFreshness } from './freshness.js'
 import type { Position } from '../revocation/store.js'
-import { toRouteScopes } from './route-scopes.js'
+import { type Duration, parseDuration } from '../time.js'
 
 /** What a route demands of a token. */
-export interface TokenPolicy extends FreshnessPolicy {
+export interface TokenPolicy {
   /** Default `access`. */
   readonly type?: TokenType | 'any'
+  /** Whether the token must be fresh; with a duration, from a login that is at most this old. */
+  readonly fresh?: boolean | Duration
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
   /** At least one of these is needed, beside all of `scopes`. */
@@ -62,7 +67,7 @@ export interface TokenWithHeader<Payload = TokenPayload> {
 /** What a dependency gives for a token, depending on `withHeader`. */
 export type PolicyValue<Payload> = Payload | TokenWithHeader<Payload>
 
-/** The fields of a policy for `require`, those among them that change the type of the value included. */
+/** The fields of a policy for `require`, including those that change the type of the value. */
 export interface RequirePolicy extends TokenPolicy {
   readonly withHeader?: boolean
 }
@@ -84,26 +89,16 @@ export interface ParsedPolicy extends Omit<RequirePolicy, 'issuer' | 'locations'
 /**
  * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
  *
- * `names` are the fields that `owner` takes.
+ * `kinds` are those of the fields that `owner` takes.
  */
 export function parsePolicy(
   given: RequirePolicy,
   owner = 'require()',
-  names: Readonly<Partial<Record<keyof RequirePolicy, unknown>>> = POLICY_FIELDS,
+  kinds: Readonly<Partial<OptionKinds<RequirePolicy>>> = POLICY_KINDS,
 ): ParsedPolicy {
-  assertOptions(owner, given, names)
-  for (const name of Object.keys(given) as (keyof RequirePolicy)[]) {
-    const field = POLICY_FIELDS[name]
-    if (given[name] !== undefined && !field.isValid(given[name])) {
-      throw new TypeError(`${name} must be ${field.expected}`)
-    }
-  }
-  const { issuer, locations, scopes, anyScope, ...others } = given
-  // Lists are copied too: the application may still hold, and change, its own.
+  const { issuer, locations, ...others } = parseOptions(owner, given, kinds as OptionKinds<RequirePolicy>)
   return {
     ...others,
-    ...(scopes && { scopes: [...scopes] }),
-    ...(anyScope && { anyScope: [...anyScope] }),
     ...(issuer !== undefined && { issuer: [issuer].flat() }),
     ...(locations && { locations: [locations].flat() }),
   }
@@ -138,32 +133,18 @@ export function compilePolicy(
   }
 }
 
-/** The fields of a policy for a token that did not come from a request. */
-export const TOKEN_POLICY_NAMES = {
-  type: true,
-  fresh: true,
-  scopes: true,
-  anyScope: true,
-  issuer: true,
-  skipRevocation: true,
-} as const
+/** The scopes that give access to what a policy guards. */
+export function toRouteScopes({ scopes = [], anyScope = [] }: ParsedPolicy): readonly string[] {
+  return [...new Set([...scopes, ...anyScope])]
+}
+
+/** What can be demanded of a token that did not come from a request. */
+type TokenDemands = Omit<TokenPolicy, 'locations' | 'csrf' | 'optional'>
 
 /** What a token that did not come from a request must satisfy. */
-export interface VerifyOptions extends Pick<TokenPolicy, keyof typeof TOKEN_POLICY_NAMES> {
+export interface VerifyOptions extends TokenDemands {
   /** The `position` of a revocation that the answer must include, wherever it was made. */
   readonly atLeast?: Position | undefined
-}
-
-/** The fields of the policy in `VerifyOptions`. */
-export const VERIFY_POLICY_NAMES: Readonly<Record<keyof typeof TOKEN_POLICY_NAMES | 'withHeader', true>> = {
-  ...TOKEN_POLICY_NAMES,
-  withHeader: true,
-}
-
-/** The names of `VerifyOptions`, and `withHeader`. */
-export const VERIFY_OPTIONS: OptionNames<VerifyOptions & WithHeader> = {
-  ...VERIFY_POLICY_NAMES,
-  atLeast: true,
 }
 
 /** Which token of a request is read. */
@@ -175,42 +156,48 @@ export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
 /** The options of `getTokenFromRequest`, checked. */
 export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions & ParsedPolicy {
   if ((options?.type as unknown) === 'any') throw new TypeError('type must be access or refresh')
-  const parsed = parsePolicy(options, 'getTokenFromRequest()', { type: true, locations: true })
+  const parsed = parsePolicy(options, 'getTokenFromRequest()', READ_KINDS)
   return { ...parsed, type: options.type ?? 'access' }
 }
 
-const isLocation = (value: unknown): boolean => (TOKEN_LOCATIONS as readonly unknown[]).includes(value)
-
-const scopeList = {
+const scopeList: Kind<readonly string[]> = {
   // An empty list would demand nothing.
-  isValid: (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isScope),
+  ...listOf(kindOf<string>('a scope', isScope)),
   expected: 'a list of at least one scope, each a non-empty string without spaces',
 }
+const issuerList = { ...oneOrMore(text), expected: "'own', an issuer or a list of these" }
 
-const POLICY_FIELDS: Readonly<Record<keyof RequirePolicy, Omit<FieldKind<unknown>, 'fromText'>>> = {
-  type: {
-    isValid: (value) => value === 'access' || value === 'refresh' || value === 'any',
-    expected: 'access, refresh or any',
-  },
-  fresh: { isValid: isFreshness, expected: 'true, false or a duration' },
+/** The fields of a policy for a token that did not come from a request. */
+export const TOKEN_POLICY_NAMES: OptionKinds<TokenDemands> = {
+  type: choice(['access', 'refresh', 'any']),
+  fresh: kindOf('true, false or a duration', isFreshness),
   scopes: scopeList,
   anyScope: scopeList,
-  issuer: {
-    isValid: (value) => {
-      const names: readonly unknown[] = Array.isArray(value) ? value : [value]
-      return names.length > 0 && names.every(isNonEmptyString)
-    },
-    expected: "'own', an issuer or a list of these",
-  },
-  locations: {
-    isValid: (value) => (Array.isArray(value) ? value.every(isLocation) : isLocation(value)),
-    expected: `one or more of ${TOKEN_LOCATIONS.join(', ')}`,
-  },
-  csrf: flag,
-  optional: flag,
+  issuer: issuerList,
   skipRevocation: flag,
+}
+
+/** The fields of the policy in `VerifyOptions`. */
+export const VERIFY_POLICY_NAMES: OptionKinds<TokenDemands & Pick<RequirePolicy, 'withHeader'>> = {
+  ...TOKEN_POLICY_NAMES,
   withHeader: flag,
 }
+
+/** `VerifyOptions`, and `withHeader`. */
+export const VERIFY_OPTIONS: OptionKinds<VerifyOptions & Pick<RequirePolicy, 'withHeader'>> = {
+  ...VERIFY_POLICY_NAMES,
+  atLeast: text,
+}
+
+const POLICY_KINDS: OptionKinds<RequirePolicy> = {
+  ...VERIFY_POLICY_NAMES,
+  // An empty list looks nowhere: no token is found.
+  locations: oneOrMore(choice(TOKEN_LOCATIONS), 0),
+  csrf: flag,
+  optional: flag,
+}
+
+const READ_KINDS = { type: POLICY_KINDS.type, locations: POLICY_KINDS.locations }
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
@@ -268,4 +255,36 @@ function hasPolicyScopes(claims: StandardClaims, { scopes, anyScope }: ParsedPol
 // The error names the type that was sent: the other one is required.
 function wrongType(type: TokenType): AccessTokenRequiredError | RefreshTokenRequiredError {
   return type === 'refresh' ? new AccessTokenRequiredError(type) : new RefreshTokenRequiredError(type)
+}
+
+/**
+ * Whether a token is as fresh, at `now` in epoch milliseconds, as the policy demands.
+ *
+ * The claims are those that were signed: a schema may leave out `auth_time`.
+ */
+function isFresh(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
+  if (!demandsFresh(policy)) return true
+  const { fresh } = claims
+  if (fresh !== true && !(typeof fresh === 'number' && now / 1000 < fresh)) return false
+  return policy.fresh === true || now / 1000 - readLoginTime(claims) < parseDuration(policy.fresh as Duration)
+}
+
+/** Whether a policy demands a fresh token. */
+export function demandsFresh({ fresh }: ParsedPolicy): boolean {
+  return fresh !== undefined && fresh !== false
+}
+
+function isFreshness(value: unknown): boolean {
+  if (typeof value === 'boolean') return true
+  try {
+    return parseDuration(value as Duration) > 0
+  } catch {
+    return false
+  }
+}
+
+// Our own fresh tokens are made at the login. Those of other issuers may be made later: `auth_time` has the login.
+function readLoginTime(claims: StandardClaims & { readonly auth_time?: unknown }): number {
+  const { iat = 0, auth_time: authTime } = claims
+  return typeof authTime === 'number' ? Math.min(authTime, iat) : iat
 }

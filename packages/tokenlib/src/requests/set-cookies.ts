@@ -4,7 +4,10 @@ import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../tokens/payload.js'
 import type { TokenConfig } from '../config/config.js'
 import { parseDuration } from '../time.js'
-import { serialize } from '../http/cookies.js'
+import { serialize } from 'cookie-es'
+import { readCookieName } from '../http/refreshed-response.js'
+
+export { parseSetCookie } from 'cookie-es'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
 const MAX_COOKIE_BYTES = 4096
@@ -15,7 +18,7 @@ interface Configured {
   readonly config: TokenConfig
 }
 
-/** The `Set-Cookie` values that give a browser an access token, and its CSRF value where that is on. */
+/** The `Set-Cookie` values that give a browser an access token, and its CSRF value if that is on. */
 export function setAccessCookies(tokens: Configured, token: string): string[] {
   return createCookies(tokens.config, 'access', token)
 }
@@ -28,19 +31,36 @@ export function setRefreshCookies(tokens: Configured, token: string | null): str
   return token === null ? [] : createCookies(tokens.config, 'refresh', token)
 }
 
-/** The `Set-Cookie` values that delete the access cookies. */
-export function unsetAccessCookies(tokens: Configured): string[] {
-  return createDeletions(tokens.config, 'access')
+/** The `Set-Cookie` values that give a browser the tokens of a login or a refresh, those that are read from cookies. */
+export function setCookies(
+  tokens: Configured,
+  { accessToken, refreshToken }: { readonly accessToken: string; readonly refreshToken: string | null },
+): string[] {
+  const { config } = tokens
+  return withoutRepetition([
+    ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, accessToken) : []),
+    ...(config.hasLocation('cookies', 'refresh') ? setRefreshCookies(tokens, refreshToken) : []),
+  ])
 }
 
-/** The `Set-Cookie` values that delete the refresh cookies. */
+/** `Set-Cookie` values without those that a later one replaces: both tokens of a pair bring the same CSRF cookie. */
+export function withoutRepetition(cookies: readonly string[]): string[] {
+  return [...new Map(cookies.map((cookie) => [readCookieName(cookie), cookie])).values()]
+}
+
+/** The `Set-Cookie` values that delete the access cookie, and the CSRF cookie unless refresh cookies need it. */
+export function unsetAccessCookies(tokens: Configured): string[] {
+  return createDeletions(tokens.config, ['access'])
+}
+
+/** The `Set-Cookie` values that delete the refresh cookie, and the CSRF cookie unless access cookies need it. */
 export function unsetRefreshCookies(tokens: Configured): string[] {
-  return createDeletions(tokens.config, 'refresh')
+  return createDeletions(tokens.config, ['refresh'])
 }
 
 /** The `Set-Cookie` values that delete every cookie of the manager. */
 export function unsetCookies(tokens: Configured): string[] {
-  return [...unsetAccessCookies(tokens), ...unsetRefreshCookies(tokens)]
+  return createDeletions(tokens.config, ['access', 'refresh'])
 }
 
 /** Whether a browser sends a cookie of a path with a request of another (RFC 6265 §5.1.4). */
@@ -58,20 +78,30 @@ function createCookies(config: TokenConfig, type: TokenType, token: string): str
   const claims = readOwnClaims(token)
   if (claims?.['type'] !== type)
     throw new TypeError(`Not ${type === 'access' ? 'an access' : 'a refresh'} token`)
-  const names = cookieNames(config, type)
-  const maxAge = readMaxAge(config, claims)
-  const csrf = claims['csrf']
-  const cookies = [createCookie(config, names.token, token, maxAge)]
-  if (typeof csrf === 'string' && setsCsrf(config))
-    cookies.push(createCookie(config, names.csrf, csrf, maxAge))
-  return cookies
+  const { csrf } = claims
+  const cookies = [createCookie(config, tokenCookie(config, type), token, readMaxAge(config, claims))]
+  if (typeof csrf !== 'string' || !setsCsrf(config)) return cookies
+  assertSharedCsrf(config, type, claims)
+  return [...cookies, createCookie(config, csrfCookie(config), csrf, readCsrfMaxAge(config, claims))]
+}
+
+// There is one CSRF cookie. Where both tokens are in cookies, they need the same value, as the tokens of a session have.
+function assertSharedCsrf(config: TokenConfig, type: TokenType, { sid }: Record<string, unknown>): void {
+  if (sid !== undefined || type === 'access' || !config.hasLocation('cookies', 'access')) return
+  throw new TypeError(
+    'A refresh token without a session has a CSRF value of its own, and there is one CSRF cookie: ' +
+      'create both tokens together, with createTokenPair()',
+  )
 }
 
 // A browser deletes a cookie only when name, domain and path are those it was set with, and keeps a __Host- or
 // SameSite=None one unless the other attributes are repeated too.
-function createDeletions(config: TokenConfig, type: TokenType): string[] {
-  const names = cookieNames(config, type)
-  const deleted = setsCsrf(config) ? [names.token, names.csrf] : [names.token]
+function createDeletions(config: TokenConfig, types: readonly TokenType[]): string[] {
+  const isLast = (['access', 'refresh'] as const).every(
+    (type) => types.includes(type) || !config.hasLocation('cookies', type),
+  )
+  const deleted = types.map((type) => tokenCookie(config, type))
+  if (isLast && setsCsrf(config)) deleted.push(csrfCookie(config))
   return deleted.map((cookie) => createCookie(config, cookie, '', 0))
 }
 
@@ -101,19 +131,20 @@ function createCookie(config: TokenConfig, cookie: CookieName, value: string, ma
   return header
 }
 
-function cookieNames(config: TokenConfig, type: TokenType): { token: CookieName; csrf: CookieName } {
+function tokenCookie(config: TokenConfig, type: TokenType): CookieName {
   const prefix = type === 'access' ? 'JWT_ACCESS' : 'JWT_REFRESH'
   return {
-    token: {
-      name: config[`${prefix}_COOKIE_NAME`],
-      path: config[`${prefix}_COOKIE_PATH`],
-      httpOnly: config.JWT_COOKIE_HTTP_ONLY,
-    },
-    csrf: {
-      name: config[`${prefix}_CSRF_COOKIE_NAME`],
-      path: config[`${prefix}_CSRF_COOKIE_PATH`],
-      httpOnly: false,
-    },
+    name: config[`${prefix}_COOKIE_NAME`],
+    path: config[`${prefix}_COOKIE_PATH`],
+    httpOnly: config.JWT_COOKIE_HTTP_ONLY,
+  }
+}
+
+function csrfCookie(config: TokenConfig): CookieName {
+  return {
+    name: config.JWT_ACCESS_CSRF_COOKIE_NAME,
+    path: config.JWT_ACCESS_CSRF_COOKIE_PATH,
+    httpOnly: false,
   }
 }
 
@@ -127,6 +158,17 @@ function readMaxAge(config: TokenConfig, { exp, iat, remember }: Record<string, 
   if (config.JWT_COOKIE_MAX_AGE !== null) return Math.floor(parseDuration(config.JWT_COOKIE_MAX_AGE))
   // The token is new, so what is left of its life is all of it.
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE
+}
+
+// A session outlives its access tokens: a refresh that brings only a new access token must not shorten the life of the
+// value that the refresh cookie needs.
+function readCsrfMaxAge(config: TokenConfig, claims: Record<string, unknown>): number | null {
+  const maxAge = readMaxAge(config, claims)
+  const isShared = claims['sid'] !== undefined && config.hasLocation('cookies', 'refresh')
+  if (maxAge === null || config.JWT_COOKIE_MAX_AGE !== null) return maxAge
+  if (claims['type'] === 'refresh' || !isShared) return maxAge
+  const lifetime = config.JWT_REFRESH_TOKEN_EXPIRES
+  return Math.max(maxAge, lifetime === false ? MAX_COOKIE_AGE : parseDuration(lifetime))
 }
 
 /** The claims of a token that the application has just made, or has verified: they are read, not checked. */

@@ -1,36 +1,37 @@
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
 import { isCurrent, type TokenPayload } from '../tokens/payload.js'
 import type { SessionClient } from '../events.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { choice, listOf, type OptionKinds, parseOptions, textLike } from '../options.js'
 import { isOrigin } from '../http/csrf.js'
-import type { RequestToken } from '../http/read-token.js'
-import { readUpgradeToken } from '../http/upgrade.js'
-import { attach, readAttached, type RequestView } from '../http/view.js'
+import { readUpgradeToken, type RequestToken } from '../http/read-token.js'
+import type { RequestView } from '../http/view.js'
 import {
   type Authenticator,
   assertUnrevoked,
   authenticateToken,
+  nameScopes,
   type RejectionFacts,
   reportRejection,
   verifyLoaded,
 } from './authenticate.js'
 import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
 import { observeCheck } from './observe-check.js'
-import { demandsFresh } from './freshness.js'
 import {
   assertFresh,
   assertIssuer,
   assertScopes,
   assertType,
   compilePolicy,
+  demandsFresh,
   type ParsedPolicy,
   parsePolicy,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
+  toRouteScopes,
 } from './policy.js'
+import { setMessageCheck } from './check-request.js'
 import { OWN } from '../tokens/token-sources.js'
 import { assertKnownIssuers } from './revoked-issuers.js'
-import { nameScopes, toRouteScopes } from './route-scopes.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** What a WebSocket handshake must bring. */
@@ -60,23 +61,21 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
 /** A policy that was checked, with what was left out. */
 export type ParsedUpgradePolicy = ParsedPolicy & Required<Pick<UpgradePolicy, 'type' | 'origins' | 'until'>>
 
-/** The names of an upgrade policy. */
-export const UPGRADE_NAMES: OptionNames<UpgradePolicy> = {
+/** The fields of an upgrade policy. */
+export const UPGRADE_NAMES: OptionKinds<UpgradePolicy> = {
   ...TOKEN_POLICY_NAMES,
-  origins: true,
-  until: true,
+  type: choice(['access', 'refresh']),
+  origins: listOf(textLike('an origin like https://app.example', isOrigin), 0),
+  until: choice(['token', 'session']),
 }
 
 /** A checked copy of a policy, or `TypeError`: a misspelled demand must not open a socket. */
 export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
-  assertOptions('authenticateUpgrade()', given, UPGRADE_NAMES)
-  const { origins = [], until = 'token', ...demands } = given
-  if (!Array.isArray(origins) || !origins.every(isOrigin)) {
-    throw new TypeError('origins must be a list, each an origin like https://app.example')
-  }
-  const { type = 'access' } = demands
-  if (type !== 'access' && type !== 'refresh') throw new TypeError('type must be access or refresh')
-  if (until !== 'token' && until !== 'session') throw new TypeError('until must be token or session')
+  const {
+    origins = [],
+    until = 'token',
+    ...demands
+  } = parseOptions('authenticateUpgrade()', given, UPGRADE_NAMES)
   const policy = parsePolicy(demands)
   if (until === 'session' && policy.skipRevocation === true) {
     throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
@@ -84,7 +83,7 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
   if (until === 'session' && policy.issuer !== undefined && !policy.issuer.includes(OWN)) {
     throw new TypeError("until: 'session' takes our own tokens only: leave issuer out, or add 'own'")
   }
-  return { ...policy, type, origins: origins.slice() as string[], until }
+  return { ...policy, type: demands.type ?? 'access', origins, until }
 }
 
 /** Checks the token of a WebSocket handshake like that of any request. */
@@ -227,13 +226,9 @@ function toFacts(upgrade: AuthenticatedUpgrade): RejectionFacts {
 
 /** Makes a view that of a message: dependencies take the token of the handshake instead of looking for one. */
 export function rememberUpgrade(view: RequestView, upgrade: AuthenticatedUpgrade): void {
-  attach(view, rememberUpgrade, upgrade)
-}
-
-/** The handshake of the socket whose message a view stands for, or `null`; each manager finds its own. */
-export function readUpgrade(authenticator: Authenticator, view: RequestView): AuthenticatedUpgrade | null {
-  const upgrade = readAttached(view, rememberUpgrade) as AuthenticatedUpgrade | undefined
-  return upgrade !== undefined && accepted.get(upgrade)?.authenticator === authenticator ? upgrade : null
+  const authenticator = accepted.get(upgrade)?.authenticator
+  if (authenticator === undefined) return
+  setMessageCheck(authenticator, view, (policy) => checkMessage(authenticator, policy, upgrade))
 }
 
 /**
@@ -242,7 +237,7 @@ export function readUpgrade(authenticator: Authenticator, view: RequestView): Au
  * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
  * remains is what the policy demands of the token itself.
  */
-export function checkMessage(
+function checkMessage(
   authenticator: Authenticator,
   policy: ParsedPolicy,
   upgrade: AuthenticatedUpgrade,

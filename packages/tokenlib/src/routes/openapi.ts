@@ -63,14 +63,12 @@ function alternativesOf(config: TokenConfig, type: TokenType): Alternative[] {
 function cookieAlternative(config: TokenConfig, type: TokenType): Alternative {
   const isAccess = type === 'access'
   const cookie = isAccess ? config.JWT_ACCESS_COOKIE_NAME : config.JWT_REFRESH_COOKIE_NAME
-  const header = isAccess ? config.JWT_ACCESS_CSRF_HEADER_NAME : config.JWT_REFRESH_CSRF_HEADER_NAME
-  const isShared = header.toLowerCase() === config.JWT_ACCESS_CSRF_HEADER_NAME.toLowerCase()
   const scheme: Schemes = {
     [isAccess ? 'cookieAuth' : 'refreshCookieAuth']: { type: 'apiKey', in: 'cookie', name: cookie },
   }
   if (!config.JWT_COOKIE_CSRF_PROTECT) return { scheme }
   const csrf: Schemes = {
-    [isShared ? 'csrfToken' : 'refreshCsrfToken']: { type: 'apiKey', in: 'header', name: header },
+    csrfToken: { type: 'apiKey', in: 'header', name: config.JWT_ACCESS_CSRF_HEADER_NAME },
   }
   return { scheme, csrf }
 }

@@ -6,7 +6,7 @@ import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { RequestView } from '../http/view.js'
 import type { RefreshedTokens } from '../revocation/session-options.js'
 import { createRefreshed, type ImplicitRefresh, readCookieName } from '../http/refreshed-response.js'
-import { coversPath, setAccessCookies, setRefreshCookies, unsetCookies } from '../requests/set-cookies.js'
+import { coversPath, setCookies, unsetCookies } from '../requests/set-cookies.js'
 
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
 export interface RefreshingManager {
@@ -57,19 +57,8 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
     const deletions = unsetCookies(tokens)
     return createRefreshed(isSuperseded ? [] : deletions, replace(view, cookieHeader, deletions))
   }
-  const cookies = toCookies(tokens, made)
+  const cookies = setCookies(tokens, made)
   return createRefreshed(cookies, replace(view, cookieHeader, cookies), () => isTooLate(made))
-}
-
-function toCookies(
-  tokens: Pick<RefreshingManager, 'config'>,
-  { accessToken, refreshToken }: RefreshedTokens,
-): string[] {
-  const { config } = tokens
-  return [
-    ...(config.hasLocation('cookies', 'access') ? setAccessCookies(tokens, accessToken) : []),
-    ...(config.hasLocation('cookies', 'refresh') ? setRefreshCookies(tokens, refreshToken) : []),
-  ]
 }
 
 /** Throws `ConfigurationError` where a browser would not send the refresh cookie with the requests of pages. */

@@ -121,7 +121,7 @@ async function readPlace(
     return token === null ? [] : [token]
   }
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[type])
-  const csrf = view.header(reading.csrf.headerName[type].toLowerCase())
+  const csrf = view.header(reading.csrf.headerName.toLowerCase())
   return values
     .slice(0, MAX_COOKIE_VALUES)
     .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))

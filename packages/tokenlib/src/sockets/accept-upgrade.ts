@@ -1,7 +1,7 @@
 import { isTokenError } from '../errors.js'
 import { type AuthenticatedUpgrade, parseUpgradePolicy, type UpgradePolicy } from '../requests/sockets.js'
 import type { TokenConfig } from '../config/config.js'
-import { formatBody, type FormatError } from '../requests/format-error.js'
+import { formatBody, type FormatError } from '../requests/error-response.js'
 import type { RequestSource } from '../http/request-source.js'
 import { emitWarning } from '../runtime.js'
 import { type ErrorResponse, toErrorResponse } from '../requests/error-response.js'

@@ -19,8 +19,11 @@ import {
 import { emitWarning } from '../runtime.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
 
-export { TokenStoreObject, type TokenStoreObjectOptions } from './durable-objects/object.js'
-export type { DurableObjectContext } from './durable-objects/storage.js'
+export {
+  type DurableObjectContext,
+  TokenStoreObject,
+  type TokenStoreObjectOptions,
+} from './durable-objects/object.js'
 
 /** What the store needs of a binding: a namespace of Durable Objects, such as `env.TOKEN_STORE`. */
 export interface TokenStoreNamespace {
@@ -183,7 +186,7 @@ function mergeSeen(before: Seen, now: Seen, answer: Seen): Seen {
     const isLater = answer.known.changes > now.known.changes
     return { known: isLater ? answer.known : now.known, longestLifetime }
   }
-  // An answer from another history counts, unless somebody else has found a newer one meanwhile.
+  // An answer from another history counts, unless another call has already found a newer one.
   const isNews = now.known.epoch === before.known?.epoch
   return { known: isNews ? answer.known : now.known, longestLifetime }
 }

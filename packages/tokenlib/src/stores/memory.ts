@@ -1,19 +1,24 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { callQuietly, pollFeed } from '../revocation/store-rules.js'
-import {
-  addDuration,
-  isWatermark,
-  raiseWatermark,
-  type Revocation,
-  toFirstStart,
-} from '../revocation/revocation.js'
-import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { pollFeed } from '../revocation/store-rules.js'
+import { addDuration, type Revocation } from '../revocation/revocation.js'
+import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
+import { createId, systemRandom } from '../tokens/ids.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import { nextTurn } from '../runtime.js'
-import { runWithPauses } from './memory/history.js'
-import { createMemoryRevocations } from './memory/revocations.js'
+import { createRevocationCopy, type Source } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
+import {
+  createListeners,
+  followSessions,
+  type LateSessions,
+  runWithPauses,
+  toResetPage,
+  type WritableData,
+  writeBatch,
+  writeClaim,
+  writeRestored,
+} from './store-parts.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {
@@ -23,13 +28,6 @@ export interface MemoryStoreOptions {
 }
 
 const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, clock: true }
-
-// Sessions of a user, or of all, that started after a moment, and up to another.
-interface LateSessions {
-  readonly user: string | null
-  readonly after: number
-  readonly upTo: number
-}
 
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
@@ -46,7 +44,8 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   }
   const now = options.clock ?? systemClock
   const pruneClock = createCautiousClock(now)
-  const revocations = createMemoryRevocations(pruneClock)
+  const revocations = createRevocationCopy(pruneClock, (entry) => history.add(entry))
+  const history = createHistory(revocations.sources)
   let longestLifetime = 0
   let isClosed = false
 
@@ -55,51 +54,31 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     if (isClosed) throw new Error('The memory store is closed')
   }
 
-  const listeners = new Set<() => void>()
-  const notify = (): void => {
-    for (const listener of listeners) listener()
-  }
-
-  const notifyOfReuse = <Answer extends { readonly outcome: string }>(answer: Answer): Answer => {
-    if (answer.outcome === 'reused') notify()
-    return answer
-  }
-
+  const listeners = createListeners<[]>()
   const sessions = createMemorySessions({ revocations, now, pruneClock, assertOpen })
 
-  const sweep = (writes: number): void => {
-    revocations.sweep(writes)
-    sessions.sweep(writes)
-  }
-
-  // Returns the moment that it was raised to, and the sessions that started even later.
-  const revokeBefore = (revocation: Revocation): LateSessions & { readonly notBefore: number } => {
-    const user = revocation.kind === 'user' ? revocation.id : null
-    const newest = sessions.newestStart(user)
-    const notBefore = raiseWatermark(revocation.notBefore, newest, now())
-    const until = Math.max(revocation.until, addDuration(notBefore, longestLifetime))
-    revocations.merge({ ...revocation, notBefore, until })
-    const watermark = revocations.find(revocation.kind, revocation.id) ?? notBefore
-    const after = toFirstStart(watermark)
-    // At once: what is opened from now on starts at this moment too.
-    while (sessions.revokeSome(user, watermark, after)) continue
-    return { user, after, upTo: newest, notBefore }
+  const data: WritableData = {
+    get now() {
+      return now()
+    },
+    get longestLifetime() {
+      return longestLifetime
+    },
+    merge: (entry) => revocations.merge(entry),
+    find: ({ kind, id }) => revocations.find(kind, id),
+    readUntil: sessions.readUntil,
+    removeRevoked: ({ id }) => sessions.removeRevoked(id),
+    readNewestStart: sessions.readNewestStart,
+    revokeSome: sessions.revokeSome,
   }
 
   // What started later than a watermark reaches, a few at a time.
-  const revokeLate = async ({ user, after, upTo }: LateSessions): Promise<void> => {
-    while (sessions.revokeSome(user, after, upTo)) {
-      notify()
+  const revokeLate = async (late: LateSessions): Promise<void> => {
+    while (sessions.revokeSome(late)) {
+      listeners.call()
       await nextTurn()
       assertOpen()
     }
-  }
-
-  const revokeSession = (revocation: Revocation): void => {
-    const until =
-      sessions.readUntil(revocation.id) ?? Math.max(revocation.until, addDuration(now(), longestLifetime))
-    revocations.merge({ ...revocation, until })
-    sessions.removeRevoked(revocation.id)
   }
 
   return defineStore({
@@ -114,31 +93,18 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     },
     async revoke(batch) {
       assertOpen()
-      sweep(Math.max(1, batch.length))
-      let taken = now()
-      const late: LateSessions[] = []
-      for (const entry of batch) {
-        if (isWatermark(entry.kind)) {
-          const { notBefore, ...sessionsAfter } = revokeBefore(entry)
-          taken = Math.max(taken, notBefore)
-          late.push(sessionsAfter)
-        } else if (entry.kind === 'session') revokeSession(entry)
-        else revocations.merge(entry)
-      }
-      for (const some of late) await revokeLate(some)
-      notify()
-      return { position: revocations.position(), now: taken }
+      sessions.sweep(Math.max(1, batch.length))
+      const written = writeBatch(batch, data)
+      for (const late of written.late) await revokeLate(late)
+      listeners.call()
+      return { position: history.position(), now: written.now }
     },
     async claim(batch) {
       assertOpen()
-      const [first] = batch
-      const isFirst = first !== undefined && revocations.find(first.kind, first.id) === undefined
-      if (isFirst) {
-        sweep(batch.length)
-        for (const entry of batch) revocations.merge(entry)
-        notify()
-      }
-      return { isFirst, position: revocations.position() }
+      sessions.sweep(batch.length)
+      const isFirst = writeClaim(batch, data)
+      if (isFirst) listeners.call()
+      return { isFirst, position: history.position() }
     },
     async lookup(keys) {
       assertOpen()
@@ -154,47 +120,110 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     feed: (after, wait) =>
       pollFeed(() => {
         assertOpen()
-        return revocations.read(after)
+        return history.read(after)
       }, wait),
     async restore(batch) {
       assertOpen()
-      for (const entry of batch) {
-        revocations.merge(entry)
-        if (entry.kind === 'session') sessions.removeRevoked(entry.id)
-      }
-      notify()
+      writeRestored(batch, data)
+      listeners.call()
     },
-    watch(listener) {
-      // One of its own, so that a listener may be added twice.
-      const own = (): void => callQuietly(listener)
-      listeners.add(own)
-      return () => void listeners.delete(own)
-    },
+    watch: listeners.add,
     async prune(limit) {
       const dropped = await runWithPauses(revocations.prune(limit))
       return dropped + (await runWithPauses(sessions.prune(limit)))
     },
-    sessions: {
-      async open(session) {
-        sweep(1)
-        return sessions.open(session)
-      },
-      async openLimited(session, limit) {
-        sweep(1)
-        const answer = await sessions.openLimited(session, limit)
-        if (answer.outcome !== 'full' && answer.ended.length > 0) notify()
-        return answer
-      },
-      rotate: async (sid, generation, rules) => notifyOfReuse(await sessions.rotate(sid, generation, rules)),
-      present: async (sid, generation, rules) =>
-        notifyOfReuse(await sessions.present(sid, generation, rules)),
-      list: (user, page) => sessions.list(user, page),
-      get: (sid, rules) => sessions.get(sid, rules),
-    },
+    sessions: followSessions(sessions.store, listeners.call),
     async close() {
       isClosed = true
+      history.clear()
       revocations.clear()
       sessions.clear()
     },
   })
 }
+
+/** What has changed lately, and how readers follow it. */
+interface History {
+  /** Remembers a change, and returns its number. */
+  add(entry: Revocation): number
+  /** The position that includes every change. */
+  position(): Position
+  read(after: Position | null): FeedPage
+  clear(): void
+}
+
+const PAGE_SIZE = 1000
+// A reader that is further behind reads from the start again.
+const MAX_RECENT = 4096
+
+interface Progress {
+  /** The last change that the reader knows. */
+  readonly change: number
+  /** Where it is, as long as it still reads what was there before. */
+  readonly source: number
+  readonly place: number
+}
+
+/** A history with a random name. */
+function createHistory(sources: readonly Source[]): History {
+  // Drawn when it is first needed: in Workers, no random bytes may be drawn while a module is loaded.
+  let name: string | null = null
+  const readName = (): string => (name ??= createId(systemRandom))
+  // The change of number `n` is at `n % MAX_RECENT`.
+  const recent: Revocation[] = []
+  let changes = 0
+
+  const toPosition = ({ change, source, place }: Progress): Position =>
+    source === sources.length ? `${readName()}:${change}` : `${readName()}:${change}:${source}:${place}`
+
+  const readPosition = (position: Position): Progress | null => {
+    const match = POSITION.exec(position)
+    if (match === null || match[1] !== name) return null
+    const change = Number(match[2])
+    const source = match[3] === undefined ? sources.length : Number(match[3])
+    const isKnown = change <= changes && change >= changes - MAX_RECENT && source <= sources.length
+    return isKnown ? { change, source, place: Number(match[4] ?? 0) } : null
+  }
+
+  // The changes first: a reader from the start is never further behind than from one page to the next, however long
+  // it takes. What changed before it began is where it was, or is a change that it has not read yet.
+  const readPage = ({ change, source, place }: Progress): FeedPage => {
+    const entries: Revocation[] = []
+    let at: Progress = { change: Math.min(changes, change + PAGE_SIZE), source, place }
+    for (let number = change + 1; number <= at.change; number++) {
+      entries.push(recent[number % MAX_RECENT] as Revocation)
+    }
+    while (entries.length < PAGE_SIZE && at.source < sources.length) {
+      const page = (sources[at.source] as Source)(at.place, PAGE_SIZE - entries.length)
+      for (const entry of page.entries) entries.push(entry)
+      at = {
+        change: at.change,
+        source: page.next === null ? at.source + 1 : at.source,
+        place: page.next ?? 0,
+      }
+    }
+    const more = at.change < changes || at.source < sources.length
+    return { entries, next: toPosition(at), more, reset: false, ageMs: 0 }
+  }
+
+  const start = (): Progress => ({ change: changes, source: 0, place: 0 })
+
+  return {
+    add(entry) {
+      changes++
+      recent[changes % MAX_RECENT] = entry
+      return changes
+    },
+    position: () => toPosition({ change: changes, source: sources.length, place: 0 }),
+    read(after) {
+      const progress = after === null ? start() : readPosition(after)
+      if (progress !== null) return readPage(progress)
+      return toResetPage(toPosition(start()))
+    },
+    clear() {
+      recent.length = 0
+    },
+  }
+}
+
+const POSITION = /^([\w-]+):(\d{1,15})(?::(\d{1,15}):(\d{1,15}))?$/

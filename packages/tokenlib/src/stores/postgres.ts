@@ -3,19 +3,25 @@ import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-r
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
 import { withOrigin } from '../revocation/store-origin.js'
-import { type Clock, createCautiousClock, monotonicNow, systemClock } from '../time.js'
-import { type PostgresClient, toDatabase } from './postgres/client.js'
+import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import {
+  type PostgresClient,
+  readWatch,
+  toChannel,
+  toDatabase,
+  withoutFailedNotify,
+  withoutNotify,
+} from './postgres/client.js'
 import {
   createHistory,
+  createHistoryStatements,
   type History,
   type HistoryAnswer,
   readClock,
   toMilliseconds,
 } from './postgres/history.js'
-import { readWatch, toChannel, withoutFailedNotify, withoutNotify } from './postgres/notify.js'
 import { createSessionStatements } from './postgres/session-statements.js'
 import { createPostgresSessions } from './postgres/sessions.js'
-import { createClaimStatement } from './postgres/claim-statement.js'
 import { createRevocationStatements, PAGE_SIZE } from './postgres/statements.js'
 import {
   assertUsable,
@@ -26,9 +32,18 @@ import {
   toTables,
 } from './postgres/tables.js'
 import { emitWarning } from '../runtime.js'
+import { createPruneTurns, toResetPage } from './store-parts.js'
 
 export { migrationSql }
-export type { NamedStatement, PgClient, PostgresClient, PostgresJsClient, Value } from './postgres/client.js'
+export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'
+export type {
+  Database as PostgresDatabase,
+  NamedStatement,
+  PgClient,
+  PostgresClient,
+  PostgresJsClient,
+  Value,
+} from './postgres/client.js'
 export type { TableOptions } from './postgres/tables.js'
 
 /** How a PostgreSQL store behaves. */
@@ -60,7 +75,7 @@ const OPTIONS: OptionNames<PostgresStoreOptions> = {
 
 /** A store in PostgreSQL. */
 export interface PostgresStore extends RevocationStore {
-  /** Creates the tables or brings them up to date; may be called at every start, by every process at once. */
+  /** Creates the tables or brings them up to date. Every process may call it at every start. */
   migrate(): Promise<void>
 }
 
@@ -99,11 +114,15 @@ export function createPostgresStore(
   const watch = readWatch(client)
   const watches = new Set<() => void>()
   const statements = createRevocationStatements(tables, channel)
-  const claimStatement = createClaimStatement(tables, channel)
   const losses = createLossReporter('PostgreSQL', onWarning)
-  const history = createHistory(database, statements, { namespace, clock, losses })
+  const { lookup } = statements
+  const history = createHistory(
+    database,
+    { ...createHistoryStatements(tables, channel), lookup },
+    { namespace, clock, losses },
+  )
   const pruneClock = createCautiousClock(clock ?? systemClock)
-  let prunedAt = monotonicNow()
+  const turns = createPruneTurns(PRUNE_DELAY_MS)
   let isPrepared = false
 
   const chooseRevoke = (batch: readonly Revocation[]): string => {
@@ -126,16 +145,12 @@ export function createPostgresStore(
   }
 
   const pruneOn = async (): Promise<void> => {
-    const dropped = await prune(PRUNE_BATCH)
-    // As long as there is more, every write is followed by another batch.
-    if (dropped >= PRUNE_BATCH && Number.isFinite(prunedAt)) prunedAt = Number.NEGATIVE_INFINITY
+    if ((await prune(PRUNE_BATCH)) >= PRUNE_BATCH) turns.goOn()
   }
 
   const afterWrite = (): void => {
-    if (monotonicNow() - prunedAt < PRUNE_INTERVAL_MS) return
-    prunedAt = monotonicNow()
     // Whatever is left behind is dropped by the next one; it counts for nothing until then.
-    pruneOn().catch(() => undefined)
+    if (turns.take()) pruneOn().catch(() => undefined)
   }
 
   const store = defineStore({
@@ -152,7 +167,7 @@ export function createPostgresStore(
     },
     async claim(batch) {
       const { epoch, timeline, changes, isFirst } = await history.query<ClaimAnswer>(
-        claimStatement,
+        statements.claim,
         toBatch(batch),
       )
       if (isFirst) afterWrite()
@@ -160,7 +175,7 @@ export function createPostgresStore(
     },
     async lookup(keys) {
       const pairs = JSON.stringify(keys.map(({ kind, id }) => [kind, id]))
-      const { found } = await history.query<LookupAnswer>(statements.lookup, [pairs])
+      const { found } = await history.query<LookupAnswer>(lookup, [pairs])
       return keys.map((_, at) => found?.[at] ?? undefined)
     },
     feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
@@ -184,7 +199,7 @@ export function createPostgresStore(
       afterWrite,
     }),
     async close() {
-      prunedAt = Number.POSITIVE_INFINITY
+      turns.stop()
       for (const stop of watches) stop()
       watches.clear()
     },
@@ -194,7 +209,8 @@ export function createPostgresStore(
   return withOrigin({ ...store, migrate }, { kind: 'postgres', client, namespace, tables: options })
 }
 
-const PRUNE_INTERVAL_MS = 60_000
+// A process that starts has something else to do.
+const PRUNE_DELAY_MS = 60_000
 const PRUNE_BATCH = 10_000
 
 /** The values of a statement that takes a batch: its entries, and how many they are. */
@@ -243,10 +259,7 @@ async function readFeed(history: History, statement: string, after: Position | n
   const { epoch, timeline, changes, entries } = await history.query<FeedAnswer>(statement, [start])
   const isThisHistory =
     after === null || (from?.epoch === epoch && from.timeline === timeline && from.change <= changes)
-  if (!isThisHistory) {
-    const next = toPosition({ epoch, timeline, change: 0 })
-    return { entries: [], next, more: false, reset: true, ageMs: 0 }
-  }
+  if (!isThisHistory) return toResetPage(toPosition({ epoch, timeline, change: 0 }))
   const more = entries.length === PAGE_SIZE
   const change = more ? (entries.at(-1)?.change ?? start) : changes
   return {

@@ -5,17 +5,15 @@ import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { withOrigin } from '../revocation/store-origin.js'
 import type { Clock } from '../time.js'
-import { checkServer, createSend, type RedisClient } from './redis/client.js'
-import { revokeLate } from './redis/late-sessions.js'
-import { createNamespace, createSweep, toMember } from './redis/namespace.js'
-import { CLAIM, RESTORE } from './redis/merge-scripts.js'
-import { PRUNE, REVOKE } from './redis/revocation-scripts.js'
-import { createLookup, readFeed, toPosition } from './redis/revocations.js'
+import { checkServer, createSend, type RedisClient, watchChannel } from './redis/client.js'
+import { createNamespace, createSweep } from './redis/namespace.js'
+import { CLAIM, RESTORE, REVOKE } from './redis/revocation-scripts.js'
+import { createLookup, prune, readFeed, revokeLate, toMember, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
-import { watchChannel } from './redis/watch.js'
 import { emitWarning } from '../runtime.js'
 
-export type { RedisClient } from './redis/client.js'
+export type { RedisClient, Reply as RedisReply } from './redis/client.js'
+export { inspectRedis, type RedisInspection, type RedisRights } from './redis/inspect.js'
 
 /** How a Redis store behaves. */
 export interface RedisStoreOptions {
@@ -35,9 +33,6 @@ const OPTIONS: OptionNames<RedisStoreOptions> = {
   onWarning: true,
   clock: true,
 }
-
-/** How many entries one script looks at while it drops what has ended. */
-const PRUNE_STEPS = 1000
 
 /**
  * A store in Redis or Valkey, by a client of `ioredis` or `redis` that belongs to you.
@@ -83,7 +78,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
         [createNonce(systemRandom), ...batch.flatMap(toArguments)],
       )
       const late = String(reply[5])
-      const ofUsers = (await revokeLate(namespace, reply.slice(6))) ?? reply
+      const ofUsers = (await revokeLate(namespace.run, reply.slice(6))) ?? reply
       const last = late === '' ? ofUsers : await sweep(namespace.run, String(reply[0]), late)
       namespace.recordProgress(last)
       return { position: toPosition(last), now: Number(reply[4]) }
@@ -106,17 +101,7 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     },
     watch: (listener) => watchChannel(client, namespace.key('news'), () => callQuietly(listener)),
     feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
-    async prune(limit) {
-      let dropped = 0
-      let after = '0'
-      do {
-        const args = [after, PRUNE_STEPS, limit - dropped].map(String)
-        const [gone, next] = await namespace.run(PRUNE, ['log', 'marks'], args)
-        dropped += Number(gone)
-        after = String(next)
-      } while (after !== '0' && dropped < limit)
-      return dropped
-    },
+    prune: (limit) => prune(namespace, limit),
     sessions: createRedisSessions(namespace),
     async close() {},
   })

@@ -20,12 +20,16 @@ import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { callQuietly } from '../revocation/store-rules.js'
 import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
-import { createFreshness, createVersionFreshness } from './replica/freshness.js'
-import { parseOptions, readStoreVersion, type ReplicaOptions } from './replica/options.js'
-import { followSessions } from './replica/sessions.js'
+import {
+  createFreshness,
+  createVersionFreshness,
+  parseOptions,
+  type ReplicaOptions,
+} from './replica/freshness.js'
+import { createListeners, followSessions } from './store-parts.js'
 import { sleep } from '../runtime.js'
 
-export type { ReplicaOptions } from './replica/options.js'
+export type { ReplicaOptions } from './replica/freshness.js'
 
 /**
  * Keeps a copy of a store's revocations in the memory of this process, so that a check needs no round trip.
@@ -43,11 +47,9 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const cautiousClock = createCautiousClock(systemClock)
   const pruneClock = (): number => cautiousClock() - MARGIN_MS
   const freshness =
-    boundMs === 0
-      ? createVersionFreshness(() => readStoreVersion(store), systemClock)
-      : createFreshness(boundMs, systemClock)
+    boundMs === 0 ? createVersionFreshness(store, systemClock) : createFreshness(boundMs, systemClock)
   const copy = createRevocationCopy(pruneClock)
-  const listeners = new Set<(entries: readonly Revocation[]) => void>()
+  const listeners = createListeners<[entries: readonly Revocation[]]>()
   const stateListeners = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
   let isComplete = false
   let wasFresh = false
@@ -70,10 +72,6 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     lastError: follower.lastError,
   })
 
-  const notify = (entries: readonly Revocation[]): void => {
-    for (const listener of listeners) callQuietly(() => listener(entries))
-  }
-
   const report = (kind: ReplicaChange['kind']): void => {
     for (const listener of stateListeners) callQuietly(() => listener({ kind, state: readState() }))
   }
@@ -84,7 +82,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     freshness,
     boundMs: boundMs === 0 ? POLLED_WITHIN_MS : boundMs,
     pruneClock,
-    onEntries: notify,
+    onEntries: listeners.call,
     onReset: () => report('reset'),
     onRead: () => {
       const isFresh = canAnswer()
@@ -93,11 +91,6 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       wasFresh = isFresh
     },
   })
-
-  const subscribe = (listener: (entries: readonly Revocation[]) => void): (() => void) => {
-    listeners.add(listener)
-    return () => void listeners.delete(listener)
-  }
 
   // One function for all calls of `prepare`: the store keeps each once. A process that has not used the store since it
   // was prepared knows no more than one that starts after the loss, which revokes nothing either: it leaves that to
@@ -115,8 +108,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     if (!freshness.isFresh()) throw describeStale(readState())
   }
 
-  // Whether a read that is sent now makes the copy fresh. Without a bound there is nothing that could pass meanwhile, and
-  // what changes while it is read was not acknowledged when the check began.
+  // Whether a read that is sent now makes the copy fresh. Without a bound, a complete read is enough: what changes while
+  // it is read was not acknowledged when the check began.
   const isReadNow = async (): Promise<boolean> => {
     try {
       await follower.tryRead()
@@ -142,10 +135,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   const keep = (known: Pick<Revocation, 'kind' | 'id' | 'notBefore'>): void =>
     copy.merge({ ...known, until: Math.min(FOREVER, systemClock() + longestLifetime) })
 
-  // After the store has taken something that this process must refuse at once.
+  // After the store has taken something that this process must refuse from now on.
   const catchUp = async (): Promise<void> => {
     // A feed that does not work is not waited for: it is enough that the next read has to be a new one. Where it works,
-    // to demand that of every revocation would keep a process that revokes all the time from ever becoming fresh.
+    // a process that revokes all the time would never become fresh if each of its revocations demanded a new read.
     if (!freshness.isFresh() && !follower.isFollowing) return freshness.expire()
     try {
       await follower.readNow()
@@ -156,7 +149,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   const mergeOwn = (batch: readonly Revocation[]): void => {
     for (const entry of batch) copy.merge(entry)
-    notify(batch)
+    listeners.call(batch)
   }
 
   const keepUnsent = (batch: readonly Revocation[]): void => {
@@ -239,10 +232,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
         await catchUp()
       },
     }),
-    watch: (listener) => subscribe(() => listener()),
+    watch: (listener) => listeners.add(() => listener()),
     replica: {
       readState,
-      subscribe,
+      subscribe: listeners.add,
       keepUnsent,
       // A replica that has not seen it by then is stale.
       waitForOthers: () => sleep(boundMs),

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter, type LossReporter, pollFeed } from '../revocation/store-rules.js'
+import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { withOrigin } from '../revocation/store-origin.js'
@@ -18,13 +18,18 @@ import {
   type SqliteDatabase,
 } from './sqlite/database.js'
 import { NOTHING_SEEN } from './sqlite/history.js'
-import { createOperations, type Operations, prepareTables } from './sqlite/operations.js'
+import {
+  createOperations,
+  type OperationOptions,
+  type Operations,
+  prepareTables,
+} from './sqlite/operations.js'
 import { createTrustedTime } from './sqlite/pruner.js'
-import { type Tables, toTables } from './sqlite/schema.js'
-import { createWatchers } from './sqlite/watchers.js'
+import { type Tables, toTables } from './sqlite/tables.js'
+import { createListeners, followSessions, type Listeners } from './store-parts.js'
 
-export type { SqliteStatement, SqliteValue } from './sqlite/connection.js'
-export type { SqliteDatabase } from './sqlite/database.js'
+export { inspectSqlite, type SqliteDatabase, type SqliteInspection } from './sqlite/database.js'
+export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sqlite/tables.js'
 
 /** How a SQLite store behaves. */
 export interface SqliteStoreOptions {
@@ -82,12 +87,9 @@ export function createSqliteStore(
   }
 
   const afterRevoking = <T>(result: T): T => {
-    watchers.notify()
+    watchers.call()
     return afterWrite(result)
   }
-
-  const afterReuse = <Answer extends { readonly outcome: string }>(answer: Answer): Answer =>
-    answer.outcome === 'reused' ? afterRevoking(answer) : answer
 
   const store = defineStore<RevocationStore>({
     system: 'sqlite',
@@ -95,7 +97,7 @@ export function createSqliteStore(
       losses.listen(needs)
       if (opened === null) {
         const ready = await setUp()
-        // Somebody else may have been first meanwhile, and what the first one has seen must not be forgotten.
+        // Another call may have been faster, and what the first one has seen must not be forgotten.
         opened ??= ready
       }
       await opened.history.raiseLongestLifetime(needs.longestLifetime)
@@ -112,26 +114,23 @@ export function createSqliteStore(
       return pollFeed(() => ready.readFeed(after), wait)
     },
     restore: async (batch) => afterRevoking(await use().restore(batch)),
-    watch: watchers.watch,
+    watch: watchers.add,
     readVersion,
     prune: async (limit) => use().pruner.prune(limit),
-    sessions: {
-      open: async (session) => afterWrite(await use().sessions.open(session)),
-      openLimited: async (session, limit) => {
-        const answer = await use().sessions.openLimited(session, limit)
-        return answer.outcome !== 'full' && answer.ended.length > 0
-          ? afterRevoking(answer)
-          : afterWrite(answer)
+    sessions: followSessions(
+      {
+        open: async (session) => afterWrite(await use().sessions.open(session)),
+        openLimited: async (session, limit) => afterWrite(await use().sessions.openLimited(session, limit)),
+        rotate: async (sid, token, rotation) => afterWrite(await use().sessions.rotate(sid, token, rotation)),
+        present: async (sid, token, rules) => use().sessions.present(sid, token, rules),
+        list: async (user, page) => use().sessions.list(user, page),
+        get: async (sid, rules) => use().sessions.get(sid, rules),
       },
-      rotate: async (sid, token, rotation) =>
-        afterWrite(afterReuse(await use().sessions.rotate(sid, token, rotation))),
-      present: async (sid, token, rules) => afterReuse(await use().sessions.present(sid, token, rules)),
-      list: async (user, page) => use().sessions.list(user, page),
-      get: async (sid, rules) => use().sessions.get(sid, rules),
-    },
+      () => afterRevoking(undefined),
+    ),
     async close() {
       opened?.pruner.stop()
-      watchers.stop()
+      watchers.clear()
     },
   })
   return withOrigin(store, { kind: 'sqlite', client: database, namespace: options.prefix ?? 'tokenlib_' })
@@ -151,10 +150,9 @@ function cannotWrite(cause: unknown): ConfigurationError {
   )
 }
 
-interface OpenOptions {
+interface OpenOptions extends Pick<OperationOptions, 'losses'> {
   readonly clock: Clock
   readonly onWarning: (message: string) => void
-  readonly losses: LossReporter
 }
 
 /** Makes a database ready: its settings, its tables, and every statement that will be needed. */
@@ -183,3 +181,44 @@ function openDatabase(
 const IN_MEMORY =
   'The SQLite store was given a database in memory: other processes never see its revocations, and a restart ' +
   'forgets them. Open a file instead'
+
+const WATCH_INTERVAL_MS = 25
+
+/** Looks at a version every few milliseconds while somebody watches: SQLite tells nobody of a commit. */
+function createWatchers(readVersion: () => string): Listeners<[]> {
+  const listeners = createListeners<[]>()
+  let timer: ReturnType<typeof setInterval> | undefined
+  let known: string | null = null
+
+  const look = (): void => {
+    try {
+      const version = readVersion()
+      if (version === known) return
+      known = version
+    } catch {
+      // The handle or the file is gone, or busy: the next call of the store says why.
+      return
+    }
+    listeners.call()
+  }
+
+  return {
+    ...listeners,
+    add(listener) {
+      if (listeners.size() === 0) {
+        timer = setInterval(look, WATCH_INTERVAL_MS)
+        // Only the timers of Node, Bun and Deno keep a process alive.
+        if (typeof timer === 'object') timer.unref()
+      }
+      const remove = listeners.add(listener)
+      return () => {
+        remove()
+        if (listeners.size() === 0) clearInterval(timer)
+      }
+    },
+    clear() {
+      listeners.clear()
+      clearInterval(timer)
+    },
+  }
+}

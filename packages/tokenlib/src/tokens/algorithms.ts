@@ -1,4 +1,13 @@
-import { constants, createHmac, createSign, createVerify, type KeyObject, sign, verify } from 'node:crypto'
+import {
+  constants,
+  createHmac,
+  createSign,
+  createVerify,
+  type KeyObject,
+  sign,
+  type SigningOptions,
+  verify,
+} from 'node:crypto'
 import { isEqualConstantTime, readBase64url, toBase64url } from '../encoding.js'
 import type { Algorithm, NodeKey } from './jose.js'
 import { IS_WORKERD } from '../runtime.js'
@@ -176,8 +185,6 @@ export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
   return signature
 }
 
-type SignatureOptions = typeof PSS | typeof P1363
-
 // Cloudflare's workerd takes no KeyObject beside options. Its `sign` and `verify` take PEM text, but ignore `padding`: a
 // PKCS #1 v1.5 signature would pass for RSA-PSS. Those of `createSign` and `createVerify` are right.
 
@@ -186,7 +193,7 @@ export function signWithOptions(
   hash: string,
   input: Buffer,
   key: KeyObject,
-  options: SignatureOptions,
+  options: SigningOptions,
   isWorkerd: boolean = IS_WORKERD,
 ): Buffer {
   if (!isWorkerd) return sign(hash, input, { key, ...options })
@@ -200,7 +207,7 @@ export function verifyWithOptions(
   hash: string,
   input: Buffer,
   key: KeyObject,
-  options: SignatureOptions,
+  options: SigningOptions,
   signature: Buffer,
   isWorkerd: boolean = IS_WORKERD,
 ): boolean {

@@ -10,8 +10,7 @@ import {
   requiredScopes,
   requiredTokenType,
 } from '../../requests/dependencies.js'
-import { parsePolicy, type TokenPolicy } from '../../requests/policy.js'
-import { toRouteScopes } from '../../requests/route-scopes.js'
+import { parsePolicy, type TokenPolicy, toRouteScopes } from '../../requests/policy.js'
 import type { Duration } from '../../time.js'
 import type { TokenPayload, TokenType } from '../../tokens/payload.js'
 import { isScope } from '../../tokens/scopes.js'

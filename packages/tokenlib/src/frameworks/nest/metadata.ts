@@ -1,6 +1,6 @@
 import { type CustomDecorator, type ExecutionContext, SetMetadata, type Type } from '@nestjs/common'
 import { MetadataScanner, Reflector } from '@nestjs/core'
-import { nameScopes } from '../../requests/route-scopes.js'
+import { nameScopes } from '../../requests/authenticate.js'
 
 /** Where the decorators of Nest and of @nestjs/swagger write; no package exports these names. */
 export const METADATA = {

@@ -4,12 +4,14 @@ import {
   setAccessCookies,
   setRefreshCookies,
   unsetAccessCookies,
+  unsetCookies,
   unsetRefreshCookies,
+  withoutRepetition,
 } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { RefreshedTokens } from '../../revocation/session-options.js'
 import { parseDuration } from '../../time.js'
-import { formatBody } from '../../requests/format-error.js'
+import { formatBody } from '../../requests/error-response.js'
 import { createEmptyAnswer, createJsonAnswer, type RefusedRequest, toErrorAnswer } from '../router.js'
 import type { RouteParts } from './options.js'
 
@@ -108,7 +110,7 @@ export function createTokenAnswer(
   } else if (refreshToken !== null) {
     members.refreshToken = refreshToken
   }
-  return withCookies(createJsonAnswer({ session, ...members }), cookies)
+  return withCookies(createJsonAnswer({ session, ...members }), withoutRepetition(cookies))
 }
 
 /** The response with `Set-Cookie` values added, which no shared cache keeps then. */
@@ -120,10 +122,10 @@ export function withCookies(response: Response, cookies: readonly string[]): Res
 
 /** The `Set-Cookie` values that delete every cookie that these routes set. */
 export function createDeletions(config: TokenConfig): string[] {
-  return [
-    ...(config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []),
-    ...(config.hasLocation('cookies', 'refresh') ? unsetRefreshCookies({ config }) : []),
-  ]
+  if (!config.hasLocation('cookies', 'refresh')) {
+    return config.hasLocation('cookies', 'access') ? unsetAccessCookies({ config }) : []
+  }
+  return config.hasLocation('cookies', 'access') ? unsetCookies({ config }) : unsetRefreshCookies({ config })
 }
 
 /** The answer to the end of the request's own session. */

@@ -1,18 +1,13 @@
 import { ConfigurationError } from '../../errors.js'
-import type { LookupAnswer, Revocation, RevocationKey } from '../../revocation/revocation.js'
 import type { SessionStore } from '../../revocation/session-store.js'
-import type { Claimed, FeedPage, Position, Revoked } from '../../revocation/store.js'
+import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import type { Seen } from '../sqlite/history.js'
 
-/** What a Worker can ask of the object that has its data; arguments and answers are JSON. */
-export interface ObjectOperations extends Required<SessionStore> {
+/** What a Worker can ask of the object that has its data; arguments and answers are JSON, `undefined` is `null`. */
+export interface ObjectOperations
+  extends Required<SessionStore>, Pick<RevocationStore, 'revoke' | 'claim' | 'lookup' | 'prune'> {
   prepare(): Promise<void>
-  revoke(batch: readonly Revocation[]): Promise<Revoked>
-  claim(batch: readonly Revocation[]): Promise<Claimed>
-  /** `undefined` arrives as `null`. */
-  lookup(keys: readonly RevocationKey[]): Promise<LookupAnswer>
   feed(after: Position | null): Promise<FeedPage>
-  prune(limit: number): Promise<number>
 }
 
 /** One call of a Worker. */

@@ -1,14 +1,16 @@
+import { ConfigurationError } from '../../errors.js'
 import { assertOptions, type OptionNames } from '../../options.js'
-import { type Clock, createCautiousClock, createCheckedClock, monotonicNow, systemClock } from '../../time.js'
-import type { Connection } from '../sqlite/connection.js'
+import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
+import type { Endings } from '../sqlite/history.js'
 import {
   createOperations,
   type OperationOptions,
   type Operations,
   prepareTables,
 } from '../sqlite/operations.js'
-import { createTrustedTime, PRUNE_BATCH, PRUNE_INTERVAL_MS } from '../sqlite/pruner.js'
-import { type Tables, toTables } from '../sqlite/schema.js'
+import { createTrustedTime, PRUNE_BATCH } from '../sqlite/pruner.js'
+import { type Connection, type SqliteValue, type Tables, toTables } from '../sqlite/tables.js'
+import { createPruneTurns } from '../store-parts.js'
 import {
   isCall,
   type ObjectOperations,
@@ -17,7 +19,15 @@ import {
   type StoreCall,
   toFailure,
 } from './messages.js'
-import { createEndings, createStorageConnection, type DurableObjectContext } from './storage.js'
+
+/** What the store needs of the state of a Durable Object. */
+export interface DurableObjectContext {
+  readonly id: { toString(): string }
+  readonly storage: {
+    readonly sql: { exec(sql: string, ...values: SqliteValue[]): { toArray(): unknown[] } }
+    transactionSync<T>(work: () => T): T
+  }
+}
 
 /** What a subclass of `TokenStoreObject` may change. */
 export interface TokenStoreObjectOptions {
@@ -70,14 +80,11 @@ const WRITES: ReadonlySet<keyof ObjectOperations> = new Set([
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)
-  let pruneAt = Number.NEGATIVE_INFINITY
+  const turns = createPruneTurns()
   let shared: SharedOptions | null = null
 
   const prune = async ({ pruner }: Operations): Promise<void> => {
-    if (monotonicNow() < pruneAt) return
-    pruneAt = monotonicNow() + PRUNE_INTERVAL_MS
-    // As long as there is more, every write drops another batch.
-    if ((await pruner.prune(PRUNE_BATCH)) >= PRUNE_BATCH) pruneAt = Number.NEGATIVE_INFINITY
+    if (turns.take() && (await pruner.prune(PRUNE_BATCH)) >= PRUNE_BATCH) turns.goOn()
   }
 
   return async ({ protocol, operation, arguments: given, seen }) => {
@@ -98,7 +105,7 @@ function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) =
     const handlers = toHandlers(operations)
     if (!Object.hasOwn(handlers, operation)) throw new Error(`Unknown operation "${operation}"`)
     const handle = handlers[operation] as (...values: readonly unknown[]) => Promise<unknown>
-    // Before, so that what this call writes is there for whoever called. If it fails, the next one does the same work.
+    // Before the call, so that the caller finds what the call writes. If pruning fails, the next write repeats it.
     if (WRITES.has(operation)) await prune(operations).catch(() => undefined)
     const value = await handle(...given)
     return { protocol: PROTOCOL, value, seen: operations.history.readSeen(), revokedBefore }
@@ -113,8 +120,7 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
     now: createCheckedClock(clock),
     endings: createEndings(database, `${PREFIX}endings`),
     pruneClock: createCautiousClock(clock),
-    // A clock that was passed in is somebody's own time, and may run as it likes. That of workerd may jump: it
-    // has no monotonic one.
+    // A clock that was passed in may run as it likes. The clock of workerd may jump: it has no monotonic one.
     trust: clock === systemClock ? createTrustedTime(database, tables, true) : (at) => at,
   }
 }
@@ -129,5 +135,74 @@ function toHandlers(operations: Operations): ObjectOperations {
     lookup: async (keys) => lookup(keys),
     feed: async (after) => readFeed(after),
     prune: (limit) => pruner.prune(limit),
+  }
+}
+
+/**
+ * The storage of a Durable Object as a database.
+ *
+ * The object is the only one that uses it, and runs one piece of code at a time: nobody is ever in the way. What a call
+ * has written is on several machines before its answer leaves the object.
+ */
+function createStorageConnection({ storage }: DurableObjectContext): Connection {
+  const run = (sql: string, values: readonly SqliteValue[]): unknown[] => {
+    try {
+      return storage.sql.exec(sql, ...values).toArray()
+    } catch (error) {
+      throw isWithoutSqlite(error) ? withoutSqlite(error) : error
+    }
+  }
+
+  return {
+    exec: (sql) => run(sql, []),
+    prepare: (sql) => ({
+      run(...values) {
+        run(sql, values)
+        // `rowsWritten` of the cursor counts the rows of indexes as well.
+        const [row] = run('SELECT changes() AS changes', []) as [{ readonly changes: number }]
+        return row
+      },
+      get: (...values) => run(sql, values)[0],
+      all: (...values) => run(sql, values),
+    }),
+    // Statements such as BEGIN are refused here.
+    transact: (_whenBusy, work) => storage.transactionSync(work),
+    retryWhileBusy: async (attempt) => attempt(),
+    assertInPlace() {},
+    assertInPlaceLately() {},
+  }
+}
+
+function isWithoutSqlite(error: unknown): boolean {
+  return error instanceof Error && /SQL is not enabled|not backed by SQL/.test(error.message)
+}
+
+function withoutSqlite(cause: unknown): ConfigurationError {
+  return new ConfigurationError(
+    'The Durable Object has no SQLite storage: name its class in "new_sqlite_classes" of the migrations, ' +
+      'not in "new_classes". A class that is deployed already cannot be changed; use another class name',
+    { cause },
+  )
+}
+
+/**
+ * The histories that were lost, in a table of their own.
+ *
+ * A Worker has many isolates, and each finds out at its next request, which may be hours later. Without the table, each
+ * would revoke again everything from before that request.
+ */
+function createEndings(database: Connection, table: string): Endings {
+  const find = database.prepare(`SELECT watermark FROM ${table} WHERE epoch = ?`)
+  const save = database.prepare(`REPLACE INTO ${table} (epoch, watermark) VALUES (?, ?)`)
+
+  return {
+    read(epoch) {
+      // Not before: it is needed only after a loss, which may have taken it as well.
+      database.exec(`CREATE TABLE IF NOT EXISTS ${table} (
+        epoch TEXT PRIMARY KEY NOT NULL, watermark INTEGER NOT NULL)`)
+      const row = (find.get(epoch) ?? null) as { readonly watermark: number } | null
+      return row === null ? null : row.watermark
+    },
+    record: (epoch, watermark) => void save.run(epoch, watermark),
   }
 }

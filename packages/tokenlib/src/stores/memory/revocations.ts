@@ -6,10 +6,18 @@ import {
   type RevocationKey,
   type RevocationKind,
 } from '../../revocation/revocation.js'
-import type { FeedPage, Position } from '../../revocation/store.js'
 import { toKeptUntil } from '../table/table-segment.js'
 import type { Clock } from '../../time.js'
-import { createSweeper, pruneMap, type Sweeper, createHistory, type Source } from './history.js'
+
+/** Everything there is, for readers from the start: sources one after another, each read from place to place. */
+export type Source = (place: number, most: number) => SourcePage
+
+/** A part of a source. */
+export interface SourcePage {
+  readonly entries: readonly Revocation[]
+  /** Where to go on, or `null` at the end. */
+  readonly next: number | null
+}
 
 /** A copy of the revocations of a store, without their history. */
 export interface RevocationCopy {
@@ -19,7 +27,7 @@ export interface RevocationCopy {
   covers(entry: Revocation): boolean
   /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
   createLookup(keys: readonly RevocationKey[], start: number): () => boolean
-  /** `now` is the time of `pruneClock`, for those who merge many at once: reading it takes as long as the rest. */
+  /** Callers that merge many entries pass the time of `pruneClock` as `now`: reading it takes as long as the rest. */
   merge(entry: Revocation, now?: number): void
   /** How many there are. */
   readonly size: number
@@ -33,12 +41,6 @@ export interface RevocationCopy {
   /** Drops what has ended, a bounded step at a time; each step tells how many went. */
   prune(limit: number): Iterable<number>
   clear(): void
-}
-
-/** The revocations of a memory store. */
-export interface MemoryRevocations extends RevocationCopy {
-  position(): Position
-  read(after: Position | null): FeedPage
 }
 
 interface Entry extends Revocation {
@@ -66,24 +68,6 @@ interface PreparedKey {
 // Where entries live for as long as it takes to write a hundred, some dozens have ended and are not dropped yet.
 const MAP_STEPS = 4
 const TABLE_STEPS = 32
-
-/** No revocations yet, and their history. `pruneClock` is the clock that entries are dropped by. */
-export function createMemoryRevocations(pruneClock: Clock): MemoryRevocations {
-  const copy = createRevocationCopy(pruneClock, (entry) => history.add(entry))
-  const history = createHistory(copy.sources)
-  return {
-    ...copy,
-    get size() {
-      return copy.size
-    },
-    position: () => history.position(),
-    read: (after) => history.read(after),
-    clear() {
-      history.clear()
-      copy.clear()
-    },
-  }
-}
 
 /** No revocations yet. `onChange` is called with every entry that is new or raised, and returns the number of the change. */
 export function createRevocationCopy(
@@ -257,4 +241,40 @@ function toSources({ kind, map, table }: KindEntries): Source[] {
 // What is not a number counts for more than any: a revocation that is badly put is still one.
 function toMoment(value: number): number {
   return Number.isNaN(value) ? FOREVER : Math.min(FOREVER, value)
+}
+
+type Ending = Map<string, { readonly until: number }>
+
+/** Goes so many steps further, drops what has ended by `now`, at most `limit`, and returns how many went. */
+export type Sweeper = (now: number, steps: number, limit?: number) => number
+
+/** Walks a map a few steps at a time, for ever; `drop` removes a key and says whether it was there. */
+export function createSweeper(map: Ending, drop = (key: string): boolean => map.delete(key)): Sweeper {
+  let walk = map.entries()
+  return (now, steps, limit = Number.POSITIVE_INFINITY) => {
+    let dropped = 0
+    for (let left = Math.min(steps, map.size); left > 0 && dropped < limit; left--) {
+      let step = walk.next()
+      if (step.done) {
+        walk = map.entries()
+        step = walk.next()
+      }
+      if (step.done) break
+      const [key, { until }] = step.value
+      if (now >= until && drop(key)) dropped++
+    }
+    return dropped
+  }
+}
+
+const STEPS = 256
+
+/** Walks a map once around and drops what has ended, at most `limit`; each step tells how many went. */
+export function* pruneMap(map: Ending, sweep: Sweeper, now: Clock, limit: number): Iterable<number> {
+  let left = limit
+  for (let steps = map.size; steps > 0 && left > 0; steps -= STEPS) {
+    const dropped = sweep(now(), Math.min(STEPS, steps), left)
+    left -= dropped
+    yield dropped
+  }
 }

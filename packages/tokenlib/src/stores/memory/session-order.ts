@@ -1,19 +1,14 @@
-/** Where a session stands among those of its user. */
-export interface Place {
-  /** Epoch milliseconds. */
-  readonly startedAt: number
-  readonly sid: string
-}
+import type { SessionPlace } from '../store-parts.js'
 
 /** The sessions of each user in the order of their start, then of their `sid`. */
 export interface SessionOrder {
-  add(user: string, place: Place): void
+  add(user: string, place: SessionPlace): void
   /** To be called after the session is gone. */
   remove(user: string): void
   /** The places of a user's sessions, newest first; those before one of them, or all. Skips what is gone. */
-  walk(user: string, before: Place | null): Iterable<Place>
+  walk(user: string, before: SessionPlace | null): Iterable<SessionPlace>
   /** The same from the oldest on, of those that started after a moment. */
-  walkUp(user: string, after: number): Iterable<Place>
+  walkUp(user: string, after: number): Iterable<SessionPlace>
   /** How many users have sessions. */
   readonly users: number
   clear(): void
@@ -26,9 +21,9 @@ const LAST = '\u{ffff}'
 
 interface UserOrder {
   /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
-  places: Place[]
+  places: SessionPlace[]
   kept: number
-  /** How many places at the front are gone: whoever ends the oldest ones would walk over them again and again. */
+  /** How many places at the front are gone, so that ending the oldest sessions does not walk over them each time. */
   gone: number
 }
 
@@ -58,7 +53,7 @@ export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrd
         order.places = order.places.filter(({ sid }) => isKept(sid))
         order.gone = 0
       } else {
-        while (order.gone < order.places.length && !isKept((order.places[order.gone] as Place).sid))
+        while (order.gone < order.places.length && !isKept((order.places[order.gone] as SessionPlace).sid))
           order.gone++
       }
     },
@@ -87,17 +82,17 @@ export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrd
 }
 
 // The index of the first place that is not before the given one.
-function findIndex(places: readonly Place[], place: Place): number {
+function findIndex(places: readonly SessionPlace[], place: SessionPlace): number {
   let from = 0
   let to = places.length
   while (from < to) {
     const middle = (from + to) >>> 1
-    if (isBefore(places[middle] as Place, place)) from = middle + 1
+    if (isBefore(places[middle] as SessionPlace, place)) from = middle + 1
     else to = middle
   }
   return from
 }
 
-function isBefore(one: Place, other: Place): boolean {
+function isBefore(one: SessionPlace, other: SessionPlace): boolean {
   return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
 }

@@ -11,12 +11,7 @@ import {
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
-import {
-  assertSessionLimit,
-  decideOpening,
-  MAX_ENDED_AT_ONCE,
-  parseListOptions,
-} from '../../revocation/store-rules.js'
+import { assertSessionLimit, decideOpening, MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import type {
   FoundSession,
   NewSession,
@@ -24,30 +19,31 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
-import { nextTurn } from '../../runtime.js'
 import type { Clock } from '../../time.js'
-import { createSweeper, pruneMap } from './history.js'
-import type { MemoryRevocations } from './revocations.js'
-import { createSessionOrder, type Place } from './session-order.js'
+import { type LateSessions, listLive, type SessionPlace } from '../store-parts.js'
+import { createSweeper, pruneMap, type RevocationCopy } from './revocations.js'
+import { createSessionOrder } from './session-order.js'
 
 /** The sessions of a memory store. */
-export interface MemorySessions extends Required<SessionStore> {
+export interface MemorySessions {
+  readonly store: Required<SessionStore>
   /** When a session ends, in epoch milliseconds, or `undefined` for one that is not known. */
-  readUntil(sid: string): number | undefined
+  readonly readUntil: (sid: string) => number | undefined
   /** The newest start of a user's sessions, or of all; 0 without any. */
-  newestStart(user: string | null): number
-  /** Revokes sessions of a user, or of all, that started after a moment and up to another; returns whether there are more. */
-  revokeSome(user: string | null, after: number, upTo: number): boolean
+  readonly readNewestStart: (user: string | null) => number
+  /** Revokes some of these; returns whether there are more. */
+  readonly revokeSome: (late: LateSessions) => boolean
   /** Removes a session that is revoked. */
   removeRevoked(sid: string): void
-  sweep(writes: number): void
+  /** Drops a few sessions and revocations that have ended; `writes` say how far it looks. */
+  readonly sweep: (writes: number) => void
   prune(limit: number): Iterable<number>
   clear(): void
 }
 
 /** What the sessions of a memory store work with. */
 export interface MemorySessionsOptions {
-  readonly revocations: MemoryRevocations
+  readonly revocations: RevocationCopy
   readonly now: Clock
   /** The clock that sessions are dropped by. */
   readonly pruneClock: Clock
@@ -67,8 +63,6 @@ interface FindOptions {
 }
 
 const SWEEP_STEPS = 4
-// How many sessions a list looks at before others have their turn; thousands of them may be idle.
-const MAX_LOOKS = 1000
 
 /** No sessions, in the memory of this process. */
 export function createMemorySessions({
@@ -90,6 +84,11 @@ export function createMemorySessions({
   }
 
   const sweepSessions = createSweeper(sessions, remove)
+
+  const sweep = (writes: number): void => {
+    revocations.sweep(writes)
+    sweepSessions(pruneClock(), SWEEP_STEPS * writes)
+  }
 
   const watermarkOf = (user: string): number =>
     Math.max(revocations.find('user', user) ?? 0, revocations.find('all', '') ?? 0)
@@ -132,9 +131,9 @@ export function createMemorySessions({
   // The live ones among some places of a user's sessions, and where to go on after so many looks.
   const findLive = (
     user: string,
-    places: Iterable<Place>,
+    places: Iterable<SessionPlace>,
     { idleMs, most, looks }: FindOptions,
-  ): { readonly live: readonly Session[]; readonly next: Place | null } => {
+  ): { readonly live: readonly Session[]; readonly next: SessionPlace | null } => {
     const [watermark, at] = [watermarkOf(user), now()]
     const live: Session[] = []
     let left = looks
@@ -148,13 +147,17 @@ export function createMemorySessions({
     return { live, next: null }
   }
 
-  return {
-    open: async (session) => open(session),
+  const store: Required<SessionStore> = {
+    async open(session) {
+      sweep(1)
+      return open(session)
+    },
     async openLimited(session, limit) {
       assertOpen()
+      sweep(1)
       assertSessionLimit(limit)
       const { user } = session
-      const take = (places: Iterable<Place>, most: number): readonly Session[] =>
+      const take = (places: Iterable<SessionPlace>, most: number): readonly Session[] =>
         findLive(user, places, { idleMs: limit.idleMs, most, looks: Number.POSITIVE_INFINITY }).live
       const live = take(order.walk(user, null), limit.max + MAX_ENDED_AT_ONCE)
       const { action, count } = decideOpening(live.length, limit)
@@ -177,26 +180,23 @@ export function createMemorySessions({
       const at = now()
       return toPresentation(toRotation(...decide(sid, token, rules, at), at))
     },
-    async list(user, options) {
-      assertOpen()
-      const { limit, idleMs, before } = parseListOptions(options)
-      const page: StoredSession[] = []
-      for (let from = before; ; await nextTurn()) {
+    list: (user, options) =>
+      listLive(options, (from, size, idleMs) => {
         assertOpen()
-        const most = limit - page.length
-        const { live, next } = findLive(user, order.walk(user, from), { idleMs, most, looks: MAX_LOOKS })
-        for (const session of live) page.push(toStored(session))
-        if (next === null || page.length === limit) return page
-        from = next
-      }
-    },
+        const { live, next } = findLive(user, order.walk(user, from), { idleMs, most: size, looks: size })
+        return { live: live.map(toStored), next }
+      }),
     async get(sid, { idleMs }) {
       assertOpen()
       const session = sessions.get(sid)
       return session !== undefined && isLive(session, idleMs, now()) ? toFound(session) : null
     },
+  }
+
+  return {
+    store,
     readUntil: (sid) => sessions.get(sid)?.until,
-    newestStart(user) {
+    readNewestStart(user) {
       if (user !== null) {
         for (const { startedAt } of order.walk(user, null)) return startedAt
         return 0
@@ -208,8 +208,8 @@ export function createMemorySessions({
       }
       return newestOfAll
     },
-    revokeSome(user, after, upTo) {
-      // Those of all users are looked through only where a clock was set back.
+    revokeSome({ user, after, upTo }) {
+      // Look through the sessions of all users only if a clock was set back.
       if (user === null && newestOfAll <= after) return false
       let left = MAX_ENDED_AT_ONCE
       for (const { sid, startedAt } of user === null ? sessions.values() : order.walkUp(user, after)) {
@@ -224,7 +224,7 @@ export function createMemorySessions({
       const session = sessions.get(sid)
       if (session !== undefined && isRevoked(session)) remove(sid)
     },
-    sweep: (writes) => void sweepSessions(pruneClock(), SWEEP_STEPS * writes),
+    sweep,
     prune: (limit) => pruneMap(sessions, sweepSessions, pruneClock, limit),
     clear() {
       sessions.clear()

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../../errors.js'
+import { startTimer, type Timer } from '../../runtime.js'
+import { toRetryDelay } from '../store-parts.js'
+import type { Tables } from './tables.js'
 
 /** A Pool or Client of `pg`, or of a package that answers in the same way. */
 export interface PgClient {
@@ -73,5 +76,161 @@ function createNames(): (text: string) => NamedStatement {
     const name = names.get(text) ?? `tokenlib_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
     names.set(text, name)
     return { name, text }
+  }
+}
+
+/** A connection that only listens, as `pg` makes it. */
+interface PgListener {
+  connect(): Promise<unknown>
+  query(text: string): Promise<unknown>
+  on(event: 'error' | 'notification' | 'end', listener: () => void): unknown
+  end(): Promise<unknown>
+  unref?(): void
+}
+
+/** What a `Pool` of `pg` makes its connections with. */
+interface PgPool {
+  readonly Client: new (options: unknown) => PgListener
+  readonly options: unknown
+  readonly ending?: boolean
+}
+
+/** The `sql` function of `postgres`, which keeps a connection of its own for all channels. */
+interface ListeningSql {
+  listen(
+    channel: string,
+    onNotify: () => void,
+    onListen: () => void,
+  ): Promise<{ unlisten(): Promise<unknown> }>
+}
+
+/** Calls the listener soon after each notification on a channel. Returns an unsubscribe function. */
+export type Watch = (channel: string, listener: () => void) => () => void
+
+/** The channel of a namespace; a hash, since names are cut at 63 bytes, and a namespace may be any text. */
+export function toChannel({ heads }: Tables, namespace: string): string {
+  return `tokenlib_${createHash('sha256').update(`${heads} ${namespace}`).digest('hex').slice(0, 32)}`
+}
+
+/** The member of a statement's answer that announces a change; it is delivered when the statement is committed. */
+export function notifySql(channel: string): string {
+  return `, 'notified', pg_catalog.pg_notify('${channel}', '')::pg_catalog.text`
+}
+
+/** A statement that announces nothing. */
+export function withoutNotify(statement: string, channel: string): string {
+  return statement.replace(notifySql(channel), '')
+}
+
+// A full queue of notifications, and a role or a server that has no notifications.
+const REFUSALS = new Set(['54000', '42501', '42883', '0A000'])
+
+/**
+ * A database that announces its changes if the server allows it.
+ *
+ * A statement that the server refuses, perhaps because of its notification, is sent again without it: nothing of it was
+ * done, and readers find the change when they poll.
+ */
+export function withoutFailedNotify(database: Database, channel: string): Database {
+  const notify = notifySql(channel)
+  return {
+    async query(statement, values) {
+      try {
+        return await database.query(statement, values)
+      } catch (error) {
+        const code = (error as { readonly code?: unknown } | null)?.code
+        if (!REFUSALS.has(String(code)) || !statement.includes(notify)) throw error
+        return database.query(withoutNotify(statement, channel), values)
+      }
+    },
+  }
+}
+
+/**
+ * How channels are watched through a client; `null` for one that cannot: a `Client` of `pg` is a single connection,
+ * which belongs to the application.
+ *
+ * Only wakes its reader. Behind a pooler in transaction mode nothing is delivered, and whatever goes wrong here is left
+ * to those who poll as well.
+ */
+export function readWatch(client: PostgresClient): Watch | null {
+  if ('listen' in client && typeof client.listen === 'function') {
+    return (channel, listener) => watchSql(client as unknown as ListeningSql, channel, listener)
+  }
+  if ('Client' in client && typeof client.Client === 'function' && 'options' in client) {
+    return (channel, listener) => watchPool(client as unknown as PgPool, channel, listener)
+  }
+  return null
+}
+
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 30_000
+
+// Uses a connection outside the pool, made the same way. One from the pool would be missing there: a pool of
+// one could do nothing else, and `pool.end()` would wait for it.
+function watchPool(pool: PgPool, channel: string, listener: () => void): () => void {
+  let isStopped = false
+  let connection: PgListener | null = null
+  let timer: Timer | undefined
+  let failures = 0
+
+  const listen = async (opened: PgListener): Promise<void> => {
+    await opened.connect()
+    await opened.query(`listen "${channel}"`)
+    // A process that has nothing else to do may end.
+    opened.unref?.()
+    failures = 0
+    // For what was announced while nobody listened.
+    if (!isStopped) listener()
+  }
+
+  const connect = (): void => {
+    let isOver = false
+    const retry = (): void => {
+      if (isOver || isStopped || pool.ending === true) return
+      isOver = true
+      timer = startTimer(connect, toRetryDelay(failures++, FIRST_RETRY_MS, MAX_RETRY_MS))
+    }
+    try {
+      const opened = new pool.Client(pool.options)
+      connection = opened
+      // Without a listener, an error would end the process.
+      opened.on('error', () => undefined)
+      opened.on('end', retry)
+      opened.on('notification', () => {
+        if (!isStopped) listener()
+      })
+      listen(opened).catch(() => {
+        end(opened)
+        retry()
+      })
+    } catch {
+      retry()
+    }
+  }
+
+  connect()
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
+    if (connection !== null) end(connection)
+  }
+}
+
+function end(connection: PgListener): void {
+  connection.end().catch(() => undefined)
+}
+
+// It connects and listens again by itself, with pauses that grow.
+function watchSql(sql: ListeningSql, channel: string, listener: () => void): () => void {
+  let isStopped = false
+  const wake = (): void => {
+    if (!isStopped) listener()
+  }
+  const listening = sql.listen(channel, wake, wake)
+  listening.catch(() => undefined)
+  return () => {
+    isStopped = true
+    listening.then((channels) => channels.unlisten()).catch(() => undefined)
   }
 }

@@ -1,8 +1,17 @@
 import { createId, systemRandom } from '../../tokens/ids.js'
+import { FOREVER, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
-import type { Database, Value } from './client.js'
-import type { RevocationStatements } from './statements.js'
+import { type Database, notifySql, type Value } from './client.js'
+import {
+  insertSql,
+  isKnownHead,
+  lateSessionsSql,
+  newestStartSql,
+  nowSql,
+  takeEntriesSql,
+} from './statements.js'
+import { leadSql, type Tables } from './tables.js'
 
 /** What every answer about a history says of it. */
 export interface HistoryAnswer {
@@ -55,7 +64,7 @@ const ATTEMPTS = 3
 /** Follows the history of a namespace, and notices when it is lost. */
 export function createHistory(
   database: Database,
-  statements: RevocationStatements,
+  statements: HistoryStatements,
   { namespace, clock, losses }: HistoryOptions,
 ): History {
   let known: Head | null = null
@@ -75,7 +84,7 @@ export function createHistory(
     if (revokedBefore !== null) losses.report(revokedBefore)
   }
 
-  // Many calls find out at once; one of them sees to it, and those that were asked before it ask again.
+  // Many calls may find the loss at the same time: one of them recovers, and the others ask again afterwards.
   const recoverOnce = async (lost: string): Promise<void> => {
     if (known?.epoch !== lost) return
     recovering ??= recover(lost).finally(() => (recovering = null))
@@ -124,4 +133,87 @@ export function readClock(clock: Clock | undefined): number | null {
 /** Whole milliseconds, as the columns need them; upwards, since a revocation may last longer, but not shorter. */
 export function toMilliseconds(time: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(time))
+}
+
+/** The statements of a history; `lookup` is the one of revocations. */
+export type HistoryStatements = Readonly<Record<'enter' | 'extend' | 'recover' | 'lookup', string>>
+
+/** The statements that begin a history and recover from a loss; they follow the rules in statements.ts. */
+export function createHistoryStatements(tables: Tables, channel: string): Omit<HistoryStatements, 'lookup'> {
+  const { heads, revocations } = tables
+  const insert = insertSql(tables)
+  const notify = notifySql(channel)
+  // The number of the last change of the namespace in $1.
+  const lastChange = `coalesce((select r.change from ${revocations} r
+    where ${leadSql('change', 'r.namespace')} = ${leadSql('change', '$1::pg_catalog.text')} order by r.change desc limit 1), 0)`
+
+  return {
+    // $2: an epoch for a namespace that has none, $3: the longest lifetime.
+    enter: `with head as (
+  insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
+  values ($1, $2, ${lastChange}, $3::bigint)
+  on conflict (namespace) do update set longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
+  returning epoch, changes, longest_lifetime
+), mark as (
+  ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head where epoch = $2
+)
+select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exists (
+  select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = epoch
+    and m.not_before >= longest_lifetime))::pg_catalog.text from head`,
+
+    // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
+    // raised it, because that one does not see what was written while it waited for the head: every watermark is
+    // either from before the raise, which this one began after, so that it is seen here; or its writer had the head
+    // after the raise, and went by the new lifetime. The row of the epoch keeps, as its not_before, the lifetime
+    // that this was done for, so that a process that ends between the two leaves the rest to the next one.
+    // Only the lifetime that was seen here counts: a process that raises it further runs this statement too.
+    extend: `with goal as materialized (
+  select longest_lifetime from ${heads} where namespace = $1
+), short as materialized (
+  select r.namespace, r.kind, r.id, e.until, pg_catalog.row_number() over (order by r.change) as step
+  from goal g, ${revocations} r,
+    lateral (select least(${FOREVER}, r.not_before + g.longest_lifetime) as until) e
+  where r.namespace = $1 and r.kind in ('user', 'all') and r.until < e.until
+), head as (
+  update ${heads} h set changes = changes + (select pg_catalog.count(*) from short) where ${isKnownHead(tables, 'h')}
+  returning changes
+), extended as (
+  update ${revocations} r set until = s.until, change = h.changes + 1 - s.step from head h, short s
+  where r.namespace = s.namespace and r.kind = s.kind and r.id = s.id and r.until < s.until
+), mark as (
+  update ${revocations} m set not_before = greatest(m.not_before, g.longest_lifetime) from head, goal g
+  where m.namespace = $1 and m.kind = 'epoch' and m.id = $2
+)
+select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
+
+    // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
+    // $5: the longest lifetime, $6: 1 where the caller restores what is lost, so that nothing else is revoked. The
+    // second caller finds the epoch of the first, and keeps it.
+    recover: `with asked as materialized (
+  select $1::pg_catalog.text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
+), late as materialized (
+  select s.sid, s.until, pg_catalog.row_number() over () as step
+  from asked a, ${lateSessionsSql(tables, `${leadSql('start', 's.namespace')} = ${leadSql('start', 'a.namespace')}`, 'a.bound')}
+  where $6::bigint <> 1
+), head as (
+  insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
+  values ($1, $2, ${lastChange} + 1 + (select pg_catalog.count(*) from late), $5::bigint)
+  on conflict (namespace) do update set
+    epoch = case when h.epoch = $3 then excluded.epoch else h.epoch end,
+    changes = greatest(h.changes + 1 + (select pg_catalog.count(*) from late), excluded.changes),
+    longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
+  returning namespace, epoch, changes, longest_lifetime, ${nowSql('$4')} as now
+), moment as materialized (
+  select greatest(now, least(now + ${MAX_SESSION_LEAD_MS}, ${newestStartSql(tables, 'namespace')})) as at from head
+), mark as (
+  ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head on conflict do nothing
+), entries as materialized (
+  select namespace, 'all' as kind, '' as id, at as not_before, least(${FOREVER}, at + longest_lifetime) as until,
+    changes as change
+  from head, moment where $6::bigint <> 1
+  union all select namespace, 'session', sid, ${FOREVER}, until, changes - step from head, late
+), ${takeEntriesSql(tables)}
+select pg_catalog.json_build_object('epoch', epoch, 'changes', changes,
+  'revokedBefore', case when $6::bigint <> 1 then at end${notify})::pg_catalog.text from head, moment`,
+  }
 }

@@ -1,11 +1,10 @@
 import { FOREVER } from '../../revocation/revocation.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
-import { notifySql } from './notify.js'
-import { nowSql, unlessStandby } from './server-sql.js'
-import { insertSql, isKnownHead, takeEntriesSql } from './statements.js'
+import { notifySql } from './client.js'
+import { insertSql, isKnownHead, nowSql, takeEntriesSql, unlessStandby } from './statements.js'
 import { leadSql, type Tables } from './tables.js'
 
-/** The statements of sessions; $1 to $3 are those of every statement about a history, $4 is a clock. */
+/** The statements of sessions; $1 to $3 are as in every statement about a history, $4 is a clock. */
 export type SessionStatements = Readonly<
   Record<'open' | 'openLimited' | 'rotate' | 'move' | 'find' | 'list', string>
 >
@@ -47,12 +46,12 @@ export function createSessionStatements(tables: Tables, channel: string): Sessio
     open: `with ${head}, ${openFrom('start')}
 select pg_catalog.json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at)::pg_catalog.text from opened, head`,
 
-    // The same, and $11: the most sessions, $12: 1 to refuse the log-in that is one too many, $13: idleMs. The rules are
-    // those of decideOpening.
+    // The same, and $11: the most sessions, $12: 1 to refuse the login that is one too many, $13: idleMs. Follows
+    // decideOpening.
     //
     // One statement sees the sessions as they were when it began, so those that open sessions of one user at the same time
-    // have to take turns. The row of the kind 'turn' is for that: it has the transaction that had the last turn. Whoever
-    // finds another one in it than when the statement began answers 'busy', has done nothing, and asks again. Otherwise
+    // have to take turns. The row of the kind 'turn' is for that: it has the transaction that had the last turn. A
+    // statement that finds another one in it than when it began answers 'busy' and does nothing. Otherwise
     // the row is locked until the commit, and nobody else had a turn in between. It is locked before the head, and
     // nobody who holds the head waits for it. It is in no feed, because its change is 0, and can be dropped once it is
     // older than any statement.

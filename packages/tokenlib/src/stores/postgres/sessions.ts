@@ -7,7 +7,7 @@ import {
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
-import { assertSessionLimit, parseListOptions } from '../../revocation/store-rules.js'
+import { assertSessionLimit } from '../../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type {
   FoundSession,
@@ -19,6 +19,7 @@ import type {
 } from '../../revocation/session-store.js'
 import type { SessionClient } from '../../events.js'
 import type { Clock } from '../../time.js'
+import { listLive, type SessionPlace } from '../store-parts.js'
 import type { Value } from './client.js'
 import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
 import type { SessionStatements } from './session-statements.js'
@@ -35,8 +36,8 @@ interface MoveAnswer extends HistoryAnswer {
 interface ListAnswer extends HistoryAnswer {
   /** How many rows were read; some of them may be of sessions that are over, idle or revoked. */
   readonly rows: number
-  /** The last row that was read; `null` where there was none. */
-  readonly last: { readonly startedAt: number; readonly sid: string } | null
+  /** The last row that was read, or `null`. */
+  readonly last: SessionPlace | null
   readonly sessions: readonly StoredSession[]
 }
 
@@ -144,26 +145,13 @@ export function createPostgresSessions(
       const found = await find(sid)
       return toPresentation(await settle(decideRotation(found.session, token, rules, found.now), found))
     },
-    async list(user, options) {
-      const { limit, idleMs, before } = parseListOptions(options)
-      const live: StoredSession[] = []
-      let after = before ?? NEWEST
-      // A statement reads a bounded number of rows, whatever they are of.
-      for (let size = limit; live.length < limit; size = Math.min(MAX_ROWS, 2 * size)) {
-        const { sessions, rows, last } = await history.query<ListAnswer>(statements.list, [
-          readClock(clock),
-          user,
-          after.startedAt,
-          after.sid,
-          size,
-          toMilliseconds(idleMs),
-        ])
-        live.push(...sessions)
-        if (last === null || rows < size) break
-        after = last
-      }
-      return live.slice(0, limit)
-    },
+    list: (user, options) =>
+      listLive(options, async (from, size, idleMs) => {
+        const { startedAt, sid } = from ?? NEWEST
+        const values = [readClock(clock), user, startedAt, sid, size, toMilliseconds(idleMs)]
+        const { sessions, rows, last } = await history.query<ListAnswer>(statements.list, values)
+        return { live: sessions, next: rows < size ? null : last }
+      }),
     async get(sid, { idleMs }) {
       const { session, now } = await find(sid)
       if (session === null || session.isRevoked || now >= session.until) return null
@@ -176,7 +164,6 @@ export function createPostgresSessions(
 
 const NO_CLIENT = { ip: null, userAgent: null }
 const NEWEST = { startedAt: FOREVER, sid: '' }
-const MAX_ROWS = 1000
 const MAX_TURNS = 200
 const MAX_MOVES = 20
 

@@ -1,16 +1,15 @@
 import { FOREVER, MAX_WATERMARK_LEAD_MS, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
-import { notifySql } from './notify.js'
+import { notifySql } from './client.js'
 import { leadSql, type Tables } from './tables.js'
-import { nowSql, TIMELINE, unlessStandby } from './server-sql.js'
 
 // Every statement runs on its own, under READ COMMITTED, and answers with one text of JSON.
 //
 // $1 is the namespace everywhere. A statement about a history has its epoch in $2, and in $3 the count of changes
 // that this process has seen of it; it finds no head, does nothing and answers nothing when the history is another
 // one or has become shorter, or when the revocations were emptied, which take the row of the epoch with them.
-// On a standby it fails, or says so: what is missing there may only be late.
+// On a standby it fails, or answers `isStandby`: what is missing there may only be late.
 //
-// Every table, function and type is named with its schema, because whoever used the connection before may have left a
+// Every table, function and type is named with its schema, because earlier users of the connection may have left a
 // search_path or temporary tables behind; `bigint`, `integer` and `numeric` are keywords. Operators have operands of
 // exactly the types of one in pg_catalog, so that none of another schema fits better.
 //
@@ -21,9 +20,8 @@ import { nowSql, TIMELINE, unlessStandby } from './server-sql.js'
 //   rows with values that the planner cannot see, so that it expects more rows than the page has: otherwise it might
 //   sort all of them for every page.
 
-/** The statements of everything but sessions. */
-export type RevocationStatements = RevokeStatements &
-  Readonly<Record<'enter' | 'extend' | 'lookup' | 'feed' | 'prune', string>>
+/** The statements of revocations. */
+export type RevocationStatements = RevokeStatements & Readonly<Record<'lookup' | 'feed' | 'prune', string>>
 
 /** How many entries a page of the feed has. */
 export const PAGE_SIZE = 1000
@@ -31,50 +29,9 @@ export const PAGE_SIZE = 1000
 /** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
 export function createRevocationStatements(tables: Tables, channel: string): RevocationStatements {
   const { heads, revocations, sessions } = tables
-  const insert = insertSql(tables)
-  const lastChange = lastChangeSql(tables)
-  const notify = notifySql(channel)
 
   return {
-    ...createRevokeStatements(tables, notify),
-
-    // $2: an epoch for a namespace that has none, $3: the longest lifetime.
-    enter: `with head as (
-  insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
-  values ($1, $2, ${lastChange}, $3::bigint)
-  on conflict (namespace) do update set longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
-  returning epoch, changes, longest_lifetime
-), mark as (
-  ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head where epoch = $2
-)
-select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExtended', exists (
-  select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = epoch
-    and m.not_before >= longest_lifetime))::pg_catalog.text from head`,
-
-    // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
-    // raised it, because that one does not see what was written while it waited for the head: every watermark is
-    // either from before the raise, which this one began after, so that it is seen here; or its writer had the head
-    // after the raise, and went by the new lifetime. The row of the epoch keeps, as its not_before, the lifetime
-    // that this was done for, so that a process that ends between the two leaves the rest to the next one.
-    // Only the lifetime that was seen here counts for that: whoever raises it meanwhile comes here too.
-    extend: `with goal as materialized (
-  select longest_lifetime from ${heads} where namespace = $1
-), short as materialized (
-  select r.namespace, r.kind, r.id, e.until, pg_catalog.row_number() over (order by r.change) as step
-  from goal g, ${revocations} r,
-    lateral (select least(${FOREVER}, r.not_before + g.longest_lifetime) as until) e
-  where r.namespace = $1 and r.kind in ('user', 'all') and r.until < e.until
-), head as (
-  update ${heads} h set changes = changes + (select pg_catalog.count(*) from short) where ${isKnownHead(tables, 'h')}
-  returning changes
-), extended as (
-  update ${revocations} r set until = s.until, change = h.changes + 1 - s.step from head h, short s
-  where r.namespace = s.namespace and r.kind = s.kind and r.id = s.id and r.until < s.until
-), mark as (
-  update ${revocations} m set not_before = greatest(m.not_before, g.longest_lifetime) from head, goal g
-  where m.namespace = $1 and m.kind = 'epoch' and m.id = $2
-)
-select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
+    ...createRevokeStatements(tables, notifySql(channel)),
 
     // $4: the keys, as pairs. One look at the index for each, whatever the planner believes of the table.
     lookup: unlessStandby(`select pg_catalog.json_build_object('changes', h.changes, 'found', (
@@ -121,29 +78,15 @@ function dropSql(table: string): string {
   returning 1`
 }
 
-type RevokeStatements = Readonly<Record<'recover' | 'restore' | 'revoke' | 'revokeBefore', string>>
-
-/** The number of the last change of the namespace in $1. */
-function lastChangeSql({ revocations }: Tables): string {
-  return `coalesce((select r.change from ${revocations} r
-    where ${leadSql('change', 'r.namespace')} = ${leadSql('change', '$1::pg_catalog.text')} order by r.change desc limit 1), 0)`
-}
+type RevokeStatements = Readonly<Record<'restore' | 'claim' | 'revoke' | 'revokeBefore', string>>
 
 // The statements that write revocations.
 function createRevokeStatements(tables: Tables, notify: string): RevokeStatements {
   const { heads, sessions } = tables
-  const insert = insertSql(tables)
-  const newestStart = (namespace: string): string =>
-    `coalesce((select s.started_at from ${sessions} s
-      where ${leadSql('start', 's.namespace')} = ${leadSql('start', namespace)} order by s.started_at desc limit 1), 0)`
   const newestStartOf = (user: string, namespace: string): string =>
     `coalesce((select s.started_at from ${sessions} s
       where ${leadSql('user', 's.namespace')} = ${leadSql('user', namespace)} and s.user_id = ${user}
       order by s.started_at desc limit 1), 0)`
-  // Sessions that started later than a watermark reaches, because the clock was ahead. "offset 0" keeps it apart: it
-  // is asked for each row on its left, and not at all where there is none.
-  const lateSessions = (condition: string, bound: string): string =>
-    `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
   const takeEntries = takeEntriesSql(tables)
   const batch = `pg_catalog.json_to_recordset($5::pg_catalog.text::pg_catalog.json)`
   const untilOf = (entry: string): string =>
@@ -153,36 +96,6 @@ function createRevokeStatements(tables: Tables, notify: string): RevokeStatement
       else ${entry}.until end`
 
   return {
-    // $2: an epoch for a namespace that has none or still has the lost one, $3: the lost one, $4: a clock,
-    // $5: the longest lifetime, $6: 1 where the caller restores what is lost, so that nothing else is revoked. Whoever
-    // comes second finds the epoch of the first, and keeps it.
-    recover: `with asked as materialized (
-  select $1::pg_catalog.text as namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound
-), late as materialized (
-  select s.sid, s.until, pg_catalog.row_number() over () as step
-  from asked a, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'a.namespace')}`, 'a.bound')}
-  where $6::bigint <> 1
-), head as (
-  insert into ${heads} as h (namespace, epoch, changes, longest_lifetime)
-  values ($1, $2, ${lastChangeSql(tables)} + 1 + (select pg_catalog.count(*) from late), $5::bigint)
-  on conflict (namespace) do update set
-    epoch = case when h.epoch = $3 then excluded.epoch else h.epoch end,
-    changes = greatest(h.changes + 1 + (select pg_catalog.count(*) from late), excluded.changes),
-    longest_lifetime = greatest(h.longest_lifetime, excluded.longest_lifetime)
-  returning namespace, epoch, changes, longest_lifetime, ${nowSql('$4')} as now
-), moment as materialized (
-  select greatest(now, least(now + ${MAX_SESSION_LEAD_MS}, ${newestStart('namespace')})) as at from head
-), mark as (
-  ${insert} select $1, 'epoch', epoch, 0, ${FOREVER}, 0 from head on conflict do nothing
-), entries as materialized (
-  select namespace, 'all' as kind, '' as id, at as not_before, least(${FOREVER}, at + longest_lifetime) as until,
-    changes as change
-  from head, moment where $6::bigint <> 1
-  union all select namespace, 'session', sid, ${FOREVER}, until, changes - step from head, late
-), ${takeEntries}
-select pg_catalog.json_build_object('epoch', epoch, 'changes', changes,
-  'revokedBefore', case when $6::bigint <> 1 then at end${notify})::pg_catalog.text from head, moment`,
-
     // $4: the batch, each key once, $5: how many. Entries as they are; the lock of the head is held as by the next one.
     restore: `with head as (
   update ${heads} h set changes = changes + $5::bigint where ${isKnownHead(tables, 'h')}
@@ -193,10 +106,29 @@ select pg_catalog.json_build_object('epoch', epoch, 'changes', changes,
 ), ${takeEntries}
 select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.text from head`,
 
+    // Takes a batch if its first entry is not there. $4: the batch, each key once, $5: how many.
+    //
+    // Most of a statement sees the tables as they were before it waited for the head. Only an insert finds the row that
+    // another claim has committed during the wait, so the insert of the first entry decides.
+    claim: `with head as (
+  update ${heads} h set changes = changes + $5::bigint where ${isKnownHead(tables, 'h')}
+  returning namespace, changes
+), given as materialized (
+  select namespace, g.kind, g.id, g.not_before, g.until, changes - g.at as change, g.at
+  from head, pg_catalog.json_to_recordset($4::pg_catalog.text::pg_catalog.json) as g(${BATCH_COLUMNS})
+), claimed as (
+  ${insertSql(tables)} select namespace, kind, id, not_before, until, change from given where at = 0
+  on conflict do nothing returning r.namespace
+), entries as materialized (
+  select g.* from given g, claimed c where g.at > 0 and g.namespace = c.namespace
+), ${takeEntries}
+select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
+  'isFirst', exists (select from claimed)${notify})::pg_catalog.text from head`,
+
     // $4: a clock, $5: the batch, each key once and without watermarks, $6: how many. The lock of the head's row is held
     // until the commit, so the order of changes is the order of commits, and a reader of the feed never meets a gap that
     // is filled later. Everything else is locked after it, so writers wait for each other here, and never in a circle.
-    // A session is read as it was before the wait, which is no harm: its until never changes.
+    // A session is read as it was before the wait, which is harmless: its until never changes.
     revoke: `with head as (
   update ${heads} h set changes = changes + $6::bigint where ${isKnownHead(tables, 'h')}
   returning namespace, changes, longest_lifetime, ${nowSql('$4')} as now
@@ -209,20 +141,20 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
 
     // The same for a batch with watermarks. The time is read when the lock is held: a watermark covers every session
     // that was opened before. What started later than it reaches becomes entries of its own; the bound for that is from
-    // before the wait, so it is no later than that of the watermark.
+    // before the wait, so it is not later than the watermark's.
     revokeBefore: `with asked as materialized (
   select h.namespace, ${nowSql('$4')} + ${MAX_SESSION_LEAD_MS} as bound from ${heads} h where h.namespace = $1
 ), given as materialized (
   select a.namespace, a.bound, g.*, case g.kind
     when 'user' then ${newestStartOf('g.id', 'a.namespace')}
-    when 'all' then ${newestStart('a.namespace')} end as newest
+    when 'all' then ${newestStartSql(tables, 'a.namespace')} end as newest
   from asked a, ${batch} as g(${BATCH_COLUMNS})
 ), late as materialized (
   select l.sid, l.until, pg_catalog.row_number() over () as step from (
-    select s.sid, s.until from given g, ${lateSessions(`${leadSql('user', 's.namespace')} = ${leadSql('user', 'g.namespace')} and s.user_id = g.id`, 'g.bound')}
+    select s.sid, s.until from given g, ${lateSessionsSql(tables, `${leadSql('user', 's.namespace')} = ${leadSql('user', 'g.namespace')} and s.user_id = g.id`, 'g.bound')}
     where g.kind = 'user' and g.newest > g.bound
     union
-    select s.sid, s.until from given g, ${lateSessions(`${leadSql('start', 's.namespace')} = ${leadSql('start', 'g.namespace')}`, 'g.bound')}
+    select s.sid, s.until from given g, ${lateSessionsSql(tables, `${leadSql('start', 's.namespace')} = ${leadSql('start', 'g.namespace')}`, 'g.bound')}
     where g.kind = 'all' and g.newest > g.bound
   ) l where not exists (select from given g where g.kind = 'session' and g.id = l.sid)
 ), head as (
@@ -279,3 +211,41 @@ export function takeEntriesSql(tables: Tables): string {
 export function insertSql({ revocations }: Tables): string {
   return `insert into ${revocations} as r (namespace, kind, id, not_before, until, change)`
 }
+
+/** The newest start of the sessions of a namespace. */
+export function newestStartSql({ sessions }: Tables, namespace: string): string {
+  return `coalesce((select s.started_at from ${sessions} s
+      where ${leadSql('start', 's.namespace')} = ${leadSql('start', namespace)} order by s.started_at desc limit 1), 0)`
+}
+
+/**
+ * Sessions that started later than a watermark reaches, because the clock was ahead. "offset 0" keeps it apart: it is asked
+ * for each row on its left, and never without one.
+ */
+export function lateSessionsSql({ sessions }: Tables, condition: string, bound: string): string {
+  return `lateral (select s.sid, s.until from ${sessions} s where ${condition} and s.started_at > ${bound} offset 0) s`
+}
+
+/** The time of the store: a clock that was passed in, else the server's. */
+export function nowSql(given: string): string {
+  return `coalesce(${given}::bigint, ${epochSql('pg_catalog.clock_timestamp()', 1000)})`
+}
+
+function epochSql(time: string, perSecond: number): string {
+  return `pg_catalog.floor(extract(epoch from ${time})::numeric * ${perSecond}::numeric)::bigint`
+}
+
+/** A statement that does not write, with an answer of its own on a standby; others fail there by themselves. */
+export function unlessStandby(statement: string): string {
+  return `select case when pg_catalog.pg_is_in_recovery() then '{"isStandby":true}' else (${statement}) end`
+}
+
+/**
+ * The timeline of the write-ahead log, and when the server started.
+ *
+ * A promotion or a restore to a point in time makes a new timeline, whose changes may have numbers that were used before
+ * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
+ * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
+ */
+export const TIMELINE: string = `pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
+  || pg_catalog.to_hex(${epochSql('pg_catalog.pg_postmaster_start_time()', 1_000_000)})`

@@ -76,7 +76,7 @@ export const TABLES_VERSION = 3
 /**
  * The SQL that creates or updates the tables of a store, for those who run migrations themselves.
  *
- * It is one statement, so it needs no transaction around it; it may be run again, and by many processes at once.
+ * It is one statement, so it needs no transaction around it. It may run again, and in many processes at the same time.
  */
 export function migrationSql(options: TableOptions = {}): string {
   assertOptions('migrationSql()', options, TABLE_OPTIONS)

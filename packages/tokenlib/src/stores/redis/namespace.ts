@@ -1,22 +1,15 @@
 import { createNonce, systemRandom } from '../../tokens/ids.js'
 import { ConfigurationError } from '../../errors.js'
 import { assertKnownLayout, type LossReporter } from '../../revocation/store-rules.js'
-import type { RevocationKey, RevocationKind } from '../../revocation/revocation.js'
 import { type Clock, createCheckedClock } from '../../time.js'
-import { type Reply, runScript, type Script, type Send } from './client.js'
-import { LAYOUT_VERSION, PREPARE, READ, SWEEP } from './revocation-scripts.js'
-
-/** Runs a script, given the names of its keys and its own arguments. */
-export type Run = (
-  script: Script,
-  names: readonly string[],
-  args: readonly string[],
-) => Promise<readonly Reply[]>
+import { createScript, type Reply, type Run, runScript, type Script, type Send } from './client.js'
+import { BEGIN, REFUSAL } from './lua.js'
+import { LAYOUT_VERSION, PREPARE } from './revocation-scripts.js'
 
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
-  key(name: string): string
+  readonly key: (name: string) => string
   /** Remembers how far the history goes, by the answer of a script that wrote to it. */
   recordProgress(reply: readonly Reply[]): void
   /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
@@ -30,11 +23,11 @@ export interface Namespace {
 interface Seen {
   readonly epoch: string
   readonly batches: number
-  /** Of the last batch; empty when there was none. */
+  /** Of the last batch; empty before the first. */
   readonly nonce: string
 }
 
-/** More than one loss between a script and its repeat is no accident any more. */
+/** Give up if the data is lost again between a script and its repeat. */
 const ATTEMPTS = 3
 
 /** The keys below a name, by the server's clock unless another is given. */
@@ -62,12 +55,12 @@ export function createNamespace(
   const sweep = createSweep()
   let longest = 0
   let preparing: Promise<void> | null = null
-  // The history that a loss was reported with: several calls may find the same loss at once.
+  // The history that a loss was reported with: several calls may find the same loss.
   let reported = ''
   // The moment of a loss that was found, and is not reported yet.
   let unreported = ''
 
-  // A script without the retries after a loss; what is lost meanwhile, the next call finds.
+  // A script without the retries after a loss; the next call finds what is lost now.
   const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
     const reply = await runScript(send, script, [meta, ...names.map(key)], [toProof(from), time(), ...args])
     return isList(reply) ? reply : null
@@ -180,26 +173,6 @@ function toValues(found: readonly Reply[]): ReadonlyMap<number, string> {
   return values
 }
 
-const LETTERS: Readonly<Record<RevocationKind, string>> = {
-  token: 't',
-  session: 's',
-  user: 'u',
-  key: 'k',
-  all: 'a',
-}
-
-const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
-
-/** A revocation key as it is written in Redis; the kind has a fixed length, so that no id can pass for another kind. */
-export function toMember({ kind, id }: RevocationKey): string {
-  return `${LETTERS[kind]}:${id}`
-}
-
-/** The revocation key of a text that `toMember` made. */
-export function fromMember(member: string): RevocationKey {
-  return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
-}
-
 function rethrow(error: unknown): never {
   const newer = error instanceof Error ? /\bLAYOUT (\d+)/.exec(error.message) : null
   if (newer !== null) assertKnownLayout('Redis', { version: Number(newer[1]), oldest: null }, LAYOUT_VERSION)
@@ -247,3 +220,63 @@ async function walkAll(run: Run, moment: string, marker: string): Promise<readon
     if (cursor === '0') return reply
   }
 }
+
+/** How many keys of the server one script looks at, about. */
+const SWEEP_STEPS = 1000
+
+/**
+ * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
+ * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
+ * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
+ *
+ * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
+ * Answers with the position, the cursor to go on with, '0' at the end, and the server.
+ */
+export const SWEEP: Script = createScript(
+  BEGIN,
+  `
+local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local before = tonumber(string.match(late, '%d+$'))
+local info = redis.pcall('INFO', 'server')
+local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
+if server ~= ARGV[7] then cursor = '0' end
+
+local found = redis.call('SCAN', cursor, 'MATCH', base .. 's:*', 'COUNT', ${SWEEP_STEPS})
+local sids = {}
+for at, key in ipairs(found[2]) do sids[at] = string.sub(key, #base + 3) end
+local entries, users = revocable(sids, function(row)
+  local opened = row[9] or 0
+  return row[3] > moment and (opened < before or opened > changes)
+end)
+if #entries > 0 then append(entries, ARGV[3]) end
+for sid, user in pairs(users) do removeSession(sid, user) end
+if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
+return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
+`,
+)
+
+/**
+ * The values of keys. Every request may come here, so it does not begin with `HEAD`.
+ *
+ * KEYS: the epoch, the count, and those to read. ARGV: the epoch and the count that the caller knows, as 'epoch|count'.
+ * Answers with 0 where these are the same and none of the keys exists. Otherwise with '' where they are the same, or
+ * what they are now; then the index and the value of each key that exists.
+ */
+export const READ: Script = createScript(
+  REFUSAL,
+  `
+local refused = refusal()
+if refused then return refused end
+local values = redis.call('MGET', unpack(KEYS))
+local history = (values[1] or '-') .. '|' .. (values[2] or '0:')
+local reply = { history == ARGV[1] and '' or history }
+for at = 3, #values do
+  if values[at] then
+    reply[#reply + 1] = at - 3
+    reply[#reply + 1] = values[at]
+  end
+end
+if #reply == 1 and reply[1] == '' then return 0 end
+return reply
+`,
+)

@@ -1,6 +1,6 @@
 import { MAX_WATERMARK_LEAD_MS } from '../../revocation/revocation.js'
 import { createScript, type Script } from './client.js'
-import { BEGIN, HEAD, REFUSAL } from './lua.js'
+import { BEGIN, HEAD } from './lua.js'
 
 /** The version of the keys and their values. Data without one, as this release makes it, has version 1. */
 export const LAYOUT_VERSION = 1
@@ -180,115 +180,70 @@ return reply
 `,
 )
 
-/** How many keys of the server one script looks at, about. */
-const SWEEP_STEPS = 1000
-
 /**
- * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
- * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
- * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
+ * Merges entries as they are: what a replica still knows. ARGV as for REVOKE.
  *
- * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
- * Answers with the position, the cursor to go on with, '0' at the end, and the server.
+ * Answers with the position.
  */
-export const SWEEP: Script = createScript(
+export const RESTORE: Script = createScript(
   BEGIN,
   `
-local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local before = tonumber(string.match(late, '%d+$'))
-local info = redis.pcall('INFO', 'server')
-local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
-if server ~= ARGV[7] then cursor = '0' end
-
-local found = redis.call('SCAN', cursor, 'MATCH', base .. 's:*', 'COUNT', ${SWEEP_STEPS})
-local sids = {}
-for at, key in ipairs(found[2]) do sids[at] = string.sub(key, #base + 3) end
-local entries, users = revocable(sids, function(row)
-  local opened = row[9] or 0
-  return row[3] > moment and (opened < before or opened > changes)
-end)
-if #entries > 0 then append(entries, ARGV[3]) end
-for sid, user in pairs(users) do removeSession(sid, user) end
-if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
-return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
-`,
-)
-
-/**
- * The values of keys. Every request may come here, so it does not begin with `HEAD`.
- *
- * KEYS: the epoch, the count, and those to read. ARGV: the epoch and the count that the caller knows, as 'epoch|count'.
- * Answers with 0 where these are the same and none of the keys exists. Otherwise with '' where they are the same, or
- * what they are now; then the index and the value of each key that exists.
- */
-export const READ: Script = createScript(
-  REFUSAL,
-  `
-local refused = refusal()
-if refused then return refused end
-local values = redis.call('MGET', unpack(KEYS))
-local history = (values[1] or '-') .. '|' .. (values[2] or '0:')
-local reply = { history == ARGV[1] and '' or history }
-for at = 3, #values do
-  if values[at] then
-    reply[#reply + 1] = at - 3
-    reply[#reply + 1] = values[at]
-  end
-end
-if #reply == 1 and reply[1] == '' then return 0 end
-return reply
-`,
-)
-
-/**
- * ARGV: the epoch, the time, the size of a page; then the epoch, the count of batches, the nonce and the count of
- * changes of a position, or four times '' for the start.
- *
- * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
- *
- * Answers with the position, 'more', 'end' or 'reset', and the members and values in turn as one JSON text: clients
- * need ten times as long for a list of as many texts.
- */
-export const FEED: Script = createScript(
-  BEGIN,
-  `
-local refused = refusal()
-if refused then return refused end
-if not isWhole() then return false end
-local nonce, after, size = state[5] or '', ARGV[7], tonumber(ARGV[3])
-if ARGV[4] == '' then
-  after = '0'
-else
-  local behind = batches - tonumber(ARGV[5])
-  local proof = nonce
-  if ARGV[5] == '0' then proof = '' elseif behind ~= 0 then proof = redis.call('LINDEX', past, -1 - behind) end
-  if ARGV[4] ~= epoch or behind < 0 or proof ~= ARGV[6] then
-    return { epoch, text(batches), nonce, '0', 'reset' }
-  end
-end
-local members, keys = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1), {}
-for at = 1, math.min(#members, size) do keys[at] = base .. 'r:' .. members[at] end
-local page = { epoch, text(batches), nonce, text(changes), #members > size and 'more' or 'end' }
-if #members > size then page[4] = redis.call('ZSCORE', log, members[size]) end
-local found = {}
+local keys, raised, removed = {}, {}, {}
+for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
 for at, value in ipairs(fetch(keys)) do
-  if value then
-    found[#found + 1] = members[at]
-    found[#found + 1] = value
+  local member, notBefore, ends = ARGV[1 + 3 * at], tonumber(ARGV[2 + 3 * at]), tonumber(ARGV[3 + 3 * at])
+  local knownBefore, knownEnds = parse(value)
+  -- The log may be all that is lost: nobody who follows it learns of an entry that is not there.
+  if notBefore > knownBefore or ends > knownEnds or not redis.call('ZSCORE', log, member) then
+    raised[#raised + 1] = {
+      member = member,
+      notBefore = math.max(notBefore, knownBefore),
+      ends = math.max(ends, knownEnds),
+    }
+  end
+  if string.sub(member, 1, 1) == 's' then
+    local sid = string.sub(member, 3)
+    local row = session(sid)
+    if row then removed[sid] = row[1] end
   end
 end
-if #found > 0 then page[6] = cjson.encode(found) end
-return page
+if #raised > 0 then
+  append(raised, ARGV[3])
+else
+  local refused = refusal()
+  if refused then return refused end
+end
+for sid, user in pairs(removed) do removeSession(sid, user) end
+return { epoch, text(batches), state[5] or '', text(changes) }
 `,
 )
 
-/** ARGV: the epoch, the time, the change to go on from, how many entries to look at, how many to drop. */
-export const PRUNE: Script = createScript(
+/**
+ * Takes entries of tokens if the first of them is not there. ARGV as for REVOKE.
+ *
+ * Answers with the position, and '1' where it took them.
+ */
+export const CLAIM: Script = createScript(
   BEGIN,
   `
-local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
-callInParts('ZREM', log, gone)
-callInParts('ZREM', marks, gone)
-return { text(#gone), after }
+local keys, entries = {}, {}
+for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
+local found = fetch(keys)
+local isFirst = #keys > 0 and not found[1]
+if isFirst then
+  for at = 1, #keys do
+    local knownBefore, knownEnds = parse(found[at])
+    entries[at] = {
+      member = ARGV[1 + 3 * at],
+      notBefore = math.max(tonumber(ARGV[2 + 3 * at]), knownBefore),
+      ends = math.max(tonumber(ARGV[3 + 3 * at]), knownEnds),
+    }
+  end
+  append(entries, ARGV[3])
+else
+  local refused = refusal()
+  if refused then return refused end
+end
+return { epoch, text(batches), state[5] or '', text(changes), isFirst and '1' or '0' }
 `,
 )

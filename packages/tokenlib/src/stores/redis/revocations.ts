@@ -1,24 +1,47 @@
 import {
   FOREVER,
+  type LookupAnswer,
   type Revocation,
   type RevocationKey,
-  type LookupAnswer,
+  type RevocationKind,
 } from '../../revocation/revocation.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import type { FeedPage, Position } from '../../revocation/store.js'
-import type { Reply } from './client.js'
-import { fromMember, type Namespace, toMember } from './namespace.js'
-import { FEED } from './revocation-scripts.js'
+import { createNonce, systemRandom } from '../../tokens/ids.js'
+import { createScript, type Reply, type Run, type Script } from './client.js'
+import { BEGIN } from './lua.js'
+import type { Namespace } from './namespace.js'
+
+const LETTERS: Readonly<Record<RevocationKind, string>> = {
+  token: 't',
+  session: 's',
+  user: 'u',
+  key: 'k',
+  all: 'a',
+}
+
+const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
+
+/** A revocation key as it is written in Redis; the kind has a fixed length, so that no id can pass for another kind. */
+export function toMember({ kind, id }: RevocationKey): string {
+  return `${LETTERS[kind]}:${id}`
+}
+
+/** The revocation key of a text that `toMember` made. */
+export function fromMember(member: string): RevocationKey {
+  return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
+}
 
 /** The lookups that one script answers. */
 interface Batch {
   readonly names: string[]
   /** The indexes of names that nearly all tokens have in common. */
   readonly common: Map<string, number>
-  /** By index; `undefined` where there is no such key. */
+  /** By index; keys that do not exist are left out. */
   readonly values: Promise<ReadonlyMap<number, string>>
 }
 
-/** The most keys of one script: the server does nothing else meanwhile. */
+/** The most keys of one script: the server does nothing else while a script runs. */
 const MAX_KEYS = 500
 
 /**
@@ -107,7 +130,116 @@ export function readEntry(value: string): Pick<Revocation, 'notBefore' | 'until'
 
 const POSITION = /^([\w-]+)\|(\d{1,16})\|([\w-]*)\|(\d{1,16})$/
 
-// Whatever is no position of ours is one of a history that is not there.
+// A text that is not a position of this store counts as one of a lost history.
 function readPosition(position: Position): string[] {
   return POSITION.exec(position)?.slice(1) ?? ['-', '0', '-', '0']
 }
+
+/**
+ * ARGV: the epoch, the time, the size of a page; then the epoch, the count of batches, the nonce and the count of
+ * changes of a position, or four times '' for the start.
+ *
+ * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
+ *
+ * Answers with the position, 'more', 'end' or 'reset', and the members and values in turn as one JSON text: clients
+ * need ten times as long for a list of as many texts.
+ */
+const FEED: Script = createScript(
+  BEGIN,
+  `
+local refused = refusal()
+if refused then return refused end
+if not isWhole() then return false end
+local nonce, after, size = state[5] or '', ARGV[7], tonumber(ARGV[3])
+if ARGV[4] == '' then
+  after = '0'
+else
+  local behind = batches - tonumber(ARGV[5])
+  local proof = nonce
+  if ARGV[5] == '0' then proof = '' elseif behind ~= 0 then proof = redis.call('LINDEX', past, -1 - behind) end
+  if ARGV[4] ~= epoch or behind < 0 or proof ~= ARGV[6] then
+    return { epoch, text(batches), nonce, '0', 'reset' }
+  end
+end
+local members, keys = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1), {}
+for at = 1, math.min(#members, size) do keys[at] = base .. 'r:' .. members[at] end
+local page = { epoch, text(batches), nonce, text(changes), #members > size and 'more' or 'end' }
+if #members > size then page[4] = redis.call('ZSCORE', log, members[size]) end
+local found = {}
+for at, value in ipairs(fetch(keys)) do
+  if value then
+    found[#found + 1] = members[at]
+    found[#found + 1] = value
+  end
+end
+if #found > 0 then page[6] = cjson.encode(found) end
+return page
+`,
+)
+
+/** How many entries one script looks at while it drops what has ended. */
+const PRUNE_STEPS = 1000
+
+/** Drops what has ended, at most so many; returns how many went. */
+export async function prune(namespace: Namespace, limit: number): Promise<number> {
+  let dropped = 0
+  let after = '0'
+  do {
+    const args = [after, PRUNE_STEPS, limit - dropped].map(String)
+    const [gone, next] = await namespace.run(PRUNE, ['log', 'marks'], args)
+    dropped += Number(gone)
+    after = String(next)
+  } while (after !== '0' && dropped < limit)
+  return dropped
+}
+
+/** ARGV: the epoch, the time, the change to go on from, how many entries to look at, how many to drop. */
+const PRUNE: Script = createScript(
+  BEGIN,
+  `
+local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
+callInParts('ZREM', log, gone)
+callInParts('ZREM', marks, gone)
+return { text(#gone), after }
+`,
+)
+
+/** Goes on with what REVOKE has left: three texts for each user. Returns the reply with the last position, or `null`. */
+export async function revokeLate(run: Run, left: readonly Reply[]): Promise<readonly Reply[] | null> {
+  let last: readonly Reply[] | null = null
+  for (let at = 0; at < left.length; at += 3) {
+    const place = left.slice(at, at + 3).map(String)
+    do {
+      const names = ['log', 'past', 'marks', `u:${place[0]}`]
+      last = await run(LATE, names, [createNonce(systemRandom), ...place])
+    } while (last[4] === 'more')
+  }
+  return last
+}
+
+/**
+ * Revokes sessions of a user that started later than a watermark reaches, because the clock was far ahead. There may be
+ * thousands, and the server does nothing else while a script runs, so each does a few.
+ *
+ * ARGV: the epoch, the time, a nonce, the user, the start to go on after, the last start.
+ * Answers with the position, and 'more' or 'end'.
+ */
+const LATE: Script = createScript(
+  BEGIN,
+  `
+local list = base .. 'u:' .. ARGV[4]
+local sids = redis.call('ZRANGEBYSCORE', list, '(' .. ARGV[5], ARGV[6], 'LIMIT', 0, ${MAX_ENDED_AT_ONCE})
+local entries, users = revocable(sids, function() return true end)
+if #entries > 0 then
+  append(entries, ARGV[3])
+else
+  local refused = refusal()
+  if refused then return refused end
+end
+for sid, user in pairs(users) do removeSession(sid, user) end
+-- Those whose rows have ended are still in the list.
+callInParts('ZREM', list, sids)
+local progress = #sids == ${MAX_ENDED_AT_ONCE} and 'more' or 'end'
+return { epoch, text(batches), state[5] or '', text(changes), progress }
+`,
+)

@@ -2,7 +2,7 @@ import { withDeadline } from '../../promises.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
-import { runWithPauses } from '../memory/history.js'
+import { runWithPauses, toRetryDelay } from '../store-parts.js'
 import type { RevocationCopy } from '../memory/revocations.js'
 import { callQuietly } from '../../revocation/store-rules.js'
 import type { Freshness } from './freshness.js'
@@ -16,7 +16,7 @@ export interface Follower {
   stop(): void
   /** Resolves when a read that is sent after this call is complete; rejects when it fails. */
   readNow(): Promise<void>
-  /** The same for whoever needs it only if it works: rejects at once where a read has just failed. */
+  /** The same, but rejects immediately if a read has just failed. */
   tryRead(): Promise<void>
   /** The store has another history: the next read is one from the start. */
   startAgain(): void
@@ -52,7 +52,7 @@ const MIN_TIMEOUT_MS = 1000
 // While entries arrive, reads are not closer to each other than this.
 const COALESCE_MS = 15
 const FIRST_RETRY_MS = 50
-// More resets within one read are no accident.
+// Give up after more resets within one read.
 const MAX_RESETS = 3
 const SWEEP_INTERVAL_MS = 1000
 const SWEPT_AT_ONCE = 256
@@ -189,7 +189,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const runOnce = async (): Promise<void> => {
     try {
       await startRead()
-      // Reading goes on meanwhile: to write a million entries takes longer than any bound.
+      // Not awaited: reading goes on, because writing a million entries takes longer than any bound.
       restorer.run().catch(() => undefined)
     } catch {
       // The next read tries again; `lastError` says why, and a copy that is too old is not used.
@@ -198,8 +198,7 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   const toDelay = (): number => {
-    if (failures > 0)
-      return Math.min(boundMs, FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 10)) * Math.random()
+    if (failures > 0) return toRetryDelay(failures - 1, FIRST_RETRY_MS, boundMs)
     const interval = (boundMs / 4) * (0.75 + Math.random() / 4)
     return Math.min(interval, Math.max(0, restorer.dueAt - monotonicNow()))
   }

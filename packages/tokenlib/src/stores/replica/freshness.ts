@@ -1,4 +1,52 @@
-import { type Clock, monotonicNow } from '../../time.js'
+import { assertOptions, type OptionNames } from '../../options.js'
+import type { RevocationStore } from '../../revocation/store.js'
+import { type Clock, type Duration, monotonicNow, parseDuration } from '../../time.js'
+
+/** How a replica behaves. */
+export interface ReplicaOptions {
+  /**
+   * How long after a revocation was acknowledged this process may still accept what it revokes: `'20ms'` to a minute,
+   * one second by default; a number counts seconds. A replica that cannot prove that it is younger refuses, or asks the
+   * store. 0 is for a store that has `readVersion`, such as the one of SQLite: every check asks whether the store has
+   * changed, and reads that first.
+   */
+  readonly bound?: Duration
+  /** What a check does while the replica is older than that; `refuse` by default. */
+  readonly whenStale?: 'refuse' | 'ask'
+}
+
+const OPTIONS: OptionNames<ReplicaOptions> = { bound: true, whenStale: true }
+
+/** Throws for invalid options, and for a store that has a replica already. */
+export function parseOptions(
+  store: RevocationStore,
+  options: ReplicaOptions,
+): { readonly boundMs: number; readonly whenStale: 'refuse' | 'ask' } {
+  assertOptions('replicate()', options, OPTIONS)
+  if (store.replica !== undefined) throw new TypeError('The store has a replica already: replicate() it once')
+  const { bound = '1s', whenStale = 'refuse' } = options
+  return { boundMs: parseBound(bound, store), whenStale: parseWhenStale(whenStale) }
+}
+
+const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
+
+function parseBound(bound: Duration, store: RevocationStore): number {
+  const milliseconds = parseDuration(bound) * 1000
+  if (milliseconds === 0) {
+    if (typeof store.readVersion === 'function') return 0
+    throw new RangeError(
+      'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
+        'makes; for this one, bound must be between 20 ms and a minute',
+    )
+  }
+  if (milliseconds >= MIN_BOUND_MS && milliseconds <= MAX_BOUND_MS) return milliseconds
+  throw new RangeError("bound must be between 20 ms and a minute, for example '1s'; a number counts seconds")
+}
+
+function parseWhenStale(whenStale: 'refuse' | 'ask'): 'refuse' | 'ask' {
+  if (whenStale === 'refuse' || whenStale === 'ask') return whenStale
+  throw new TypeError("whenStale must be 'refuse' or 'ask'")
+}
 
 /** How long ago a copy was known to be complete. */
 export interface Freshness {
@@ -67,11 +115,11 @@ export function createFreshness(
 }
 
 /**
- * The freshness of a copy whose store can tell at once whether it has changed: fresh until it has, and not a moment
- * longer. Reads come one after the other.
+ * The freshness of a copy whose store can tell synchronously whether it has changed: fresh until it has. Reads come one
+ * after the other.
  */
 export function createVersionFreshness(
-  readVersion: () => string,
+  store: Pick<RevocationStore, 'readVersion'>,
   wallClock: Clock,
   steadyClock: Clock = monotonicNow,
 ): Freshness {
@@ -79,10 +127,16 @@ export function createVersionFreshness(
   let sent: string | null = null
   let confirmed: string | null = null
 
+  const readVersion = (): string => {
+    const version = store.readVersion?.()
+    if (typeof version === 'string') return version
+    throw new TypeError('readVersion() must return a string')
+  }
+
   return {
     ...age,
     begin() {
-      // Before the read: what is committed meanwhile may be missing in it.
+      // Before the read, which may miss what is committed while it runs.
       sent = readVersion()
       return age.begin()
     },

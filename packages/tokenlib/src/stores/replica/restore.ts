@@ -31,7 +31,7 @@ export interface RestorerOptions {
 }
 
 const BATCH = 500
-// Whoever revoked more than these was told that it failed, and this process refuses them all the same.
+// Callers that revoke more get an error; this process refuses those tokens all the same.
 const MAX_UNSENT = 100_000
 // How many entries are compared before others have their turn: about two milliseconds.
 const LOOKED_PER_TURN = 2000
@@ -91,7 +91,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
     begin() {
       if (store.restore === undefined) return
       given = createRevocationCopy(pruneClock)
-      // Not all processes at once: what one restores reaches the others through the feed. The rest is known to every
+      // Not all processes at the same time: what one restores reaches the others through the feed. The rest is known to every
       // process that runs, and can wait.
       const now = monotonicNow()
       dueAt = now + (Math.random() * boundMs) / 8

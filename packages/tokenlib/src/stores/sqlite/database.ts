@@ -3,7 +3,14 @@ import { sleep } from '../../runtime.js'
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
 import { monotonicNow } from '../../time.js'
-import type { Connection, SqliteStatement, WhenBusy } from './connection.js'
+import {
+  type Connection,
+  SCHEMA_VERSION,
+  type SqliteStatement,
+  type Tables,
+  toTables,
+  type WhenBusy,
+} from './tables.js'
 
 /** An open handle: a `DatabaseSync` of `node:sqlite` or of `@photostructure/sqlite`, or one of `better-sqlite3`. */
 export interface SqliteDatabase {
@@ -18,7 +25,7 @@ export interface SqliteDatabase {
 // By the text of SQLite itself: every client passes it on, and each has its own codes.
 
 /** Whether another connection has what this one needs. */
-export function isBusy(error: unknown): boolean {
+function isBusy(error: unknown): boolean {
   return error instanceof Error && /database (table |schema )?is locked/.test(error.message)
 }
 
@@ -27,10 +34,10 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && error.message.includes('readonly database')
 }
 
-/** How long a statement waits for another process, in milliseconds; nothing else runs in this one meanwhile. */
+/** How long a statement waits for another process, in milliseconds; it blocks this one. */
 export const BUSY_TIMEOUT_MS = 200
 
-/** How long a write goes on trying while other processes write, in milliseconds; this one works on meanwhile. */
+/** How long a write is tried again while other processes write, in milliseconds; it does not block this one. */
 const BUSY_RETRY_MS = 2000
 
 /** The longest pause between two tries, in milliseconds. */
@@ -75,7 +82,7 @@ function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T
   }
 }
 
-/** Tries again while other processes are in the way; a call that finds none of them is done at once. */
+/** Tries again while other processes are in the way. The first attempt is synchronous. */
 export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
   const deadline = monotonicNow() + BUSY_RETRY_MS
   for (;;) {
@@ -145,17 +152,35 @@ export function readPath(database: SqliteDatabase): string | null {
 
 /** Refuses a file on a network: the index of its WAL is shared memory, which other hosts do not share. */
 export function assertLocal(path: string): void {
-  // The numbers are those of Linux; elsewhere SQLite's own check of WAL mode is all there is.
-  if (process.platform !== 'linux' || !isNetworkFileSystem(statfsSync(path).type)) return
+  if (!isOnNetwork(path)) return
   throw new ConfigurationError(
     'The SQLite database is on a network file system, where processes would miss revocations. ' +
       'Keep the file on a local disk, or use the Redis or the Postgres store',
   )
 }
 
+// The numbers are Linux's; elsewhere SQLite's own check of WAL mode is all there is.
+function isOnNetwork(path: string): boolean {
+  return process.platform === 'linux' && isNetworkFileSystem(statfsSync(path).type)
+}
+
 /** Whether a type of file system, as `statfs(2)` on Linux numbers it, is NFS or SMB. */
 export function isNetworkFileSystem(type: number): boolean {
   return [0x6969, 0x517b, 0xff534d42, 0xfe534d42].includes(type)
+}
+
+/** What tools have to know to look at a file by themselves. */
+export interface SqliteInspection {
+  readonly tables: Tables
+  /** The version of the tables that this release makes. */
+  readonly version: number
+  /** Whether other machines may use the file, which do not share the index of its WAL. */
+  readonly isOnNetwork: boolean
+}
+
+/** Tells where a store has its data in a file; by default the one that `createSqliteStore` makes by default. */
+export function inspectSqlite(path: string, prefix = 'tokenlib_'): SqliteInspection {
+  return { tables: toTables(prefix), version: SCHEMA_VERSION, isOnNetwork: isOnNetwork(path) }
 }
 
 /** Throws when the files of a database are not the ones at their path any more. */

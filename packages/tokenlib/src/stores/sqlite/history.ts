@@ -2,40 +2,39 @@ import { createId, systemRandom } from '../../tokens/ids.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { LossReporter } from '../../revocation/store-rules.js'
 import type { Clock } from '../../time.js'
-import { type Connection, isLayoutIncomplete, type WhenBusy } from './connection.js'
-import { createTables, SCHEMA_VERSION, type Tables } from './schema.js'
-import { createWatermarks, type LateSessions, type WatermarkContext } from './watermarks.js'
+import { writeWatermark, type WritableData } from '../store-parts.js'
+import {
+  type Connection,
+  createRowWriter,
+  createTables,
+  SCHEMA_VERSION,
+  type Tables,
+  unlessIncomplete,
+  type WhenBusy,
+  type WritableRows,
+} from './tables.js'
 
 /** How far this process has seen the history of a database. */
 export interface KnownHistory {
-  /** Random, and made anew when a database starts from nothing. */
+  /** Random; a database that starts from nothing gets a new one. */
   readonly epoch: string
   /** The count of changes; it never falls within an epoch. */
   readonly changes: number
 }
 
-/** A transaction that writes, on a history that is whole. */
-export interface WriteTransaction {
-  /** When it got the lock; epoch milliseconds. */
-  readonly now: number
-  readonly longestLifetime: number
-  /** Merges an entry with what is there; one that raises nothing is no change. */
-  readonly merge: (entry: Revocation) => void
-  /** Merges a watermark; returns the moment it was raised to, and the sessions that started even later. */
-  readonly raise: (revocation: Revocation) => LateSessions & { readonly notBefore: number }
-  /** Revokes some of the sessions that started later than a watermark reaches; returns whether there are more. */
-  readonly revokeSome: (late: LateSessions) => boolean
+/** A transaction that writes, on a history that is whole. Its time is when it got the lock. */
+export interface WriteTransaction extends WritableData, WritableRows {
   /** How far the history goes with what was merged so far. */
   known(): KnownHistory
 }
 
 /** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
 export interface History {
-  /** Makes sure that every watermark lives for this long, in milliseconds, whoever wrote it or will write it. */
+  /** Makes sure that every watermark lives for this long, in milliseconds, old and new ones of all processes. */
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
   write<T>(work: (transaction: WriteTransaction) => T): Promise<T>
-  /** The same at once; throws when another process writes. */
+  /** The same, synchronously; throws if another process writes. */
   tryWrite<T>(work: (transaction: WriteTransaction) => T): T
   /** Answers from a read; `attempt` returns nothing when what it read is not from the known history. */
   read<T>(attempt: (known: KnownHistory) => T | null | undefined): T
@@ -91,7 +90,7 @@ export function createHistory(
     `SELECT epoch, changes, longest_lifetime AS longestLifetime FROM ${meta} WHERE id = 1`,
   )
   const saveMeta = database.prepare(
-    // The version stays: it may be that of a newer release.
+    // The version stays: a newer release may have written it.
     `INSERT INTO ${meta} (id, version, epoch, changes, longest_lifetime) VALUES (1, ${SCHEMA_VERSION}, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET
        epoch = excluded.epoch, changes = excluded.changes, longest_lifetime = excluded.longest_lifetime`,
@@ -102,14 +101,6 @@ export function createHistory(
   const readDataVersion = database.prepare('PRAGMA data_version')
   const readOwnChanges = database.prepare('SELECT total_changes() AS changes')
   const readLastChange = database.prepare(`SELECT coalesce(max(change), 0) AS changes FROM ${revocations}`)
-  const upsert = database.prepare(
-    `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (kind, id) DO UPDATE SET
-       change = excluded.change,
-       not_before = max(not_before, excluded.not_before),
-       until = max(until, excluded.until)
-     WHERE excluded.not_before > not_before OR excluded.until > until`,
-  )
   const end = `min(${FOREVER}, not_before + ?)`
   const extend = database.prepare(
     `UPDATE ${revocations} SET change = ? + step, until = later FROM (
@@ -117,7 +108,7 @@ export function createHistory(
        FROM ${revocations} WHERE kind IN ('user', 'all') AND until < ${end})
      WHERE change = former`,
   )
-  const watermarks = createWatermarks(database, tables)
+  const createRows = createRowWriter(database, tables)
   let { known, longestLifetime } = seen
 
   const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
@@ -129,29 +120,23 @@ export function createHistory(
       const isOldCopy = found.epoch === known?.epoch && found.changes < known.changes
       const epoch = isOldCopy ? createId(systemRandom) : found.epoch
       longestLifetime = Math.max(longestLifetime, found.longestLifetime)
-      let { changes } = found
+      const history = { epoch, changes: found.changes }
       // Here and not only in prepare: an older copy may have been put back, or a prepare failed.
       if (longestLifetime > found.longestLifetime) {
-        changes += Number(extend.run(changes, longestLifetime, longestLifetime).changes)
+        history.changes += Number(extend.run(found.changes, longestLifetime, longestLifetime).changes)
       }
-      const merge = ({ kind, id, notBefore, until }: Revocation): void => {
-        if (Number(upsert.run(changes + 1, kind, id, notBefore, until).changes) > 0) changes++
-      }
-      const context = { now: at, longestLifetime, merge }
+      const data = { ...createRows(history), now: at, longestLifetime }
       const lost = known !== null && known.epoch !== epoch ? known : null
-      const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, context) : null
+      const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, data) : null
       // A copy from before an upgrade lacks the tables and columns that came with it.
       if (lost !== null) createTables(database, tables)
-      const answer = work({
-        ...context,
-        raise: (revocation) => watermarks.raise(revocation, context),
-        revokeSome: (late) => watermarks.revokeSome(late, context),
-        known: () => ({ epoch, changes }),
-      })
+      const answer = work({ ...data, known: () => ({ ...history }) })
       const isNew =
-        epoch !== found.epoch || changes !== found.changes || longestLifetime !== found.longestLifetime
-      if (isNew) saveMeta.run(epoch, changes, longestLifetime)
-      return { result: answer, after: { epoch, changes }, revokedBefore: lostBefore, isOther: lost !== null }
+        epoch !== found.epoch ||
+        history.changes !== found.changes ||
+        longestLifetime !== found.longestLifetime
+      if (isNew) saveMeta.run(epoch, history.changes, longestLifetime)
+      return { result: answer, after: history, revokedBefore: lostBefore, isOther: lost !== null }
     })
     known = after
     if (isOther) losses.reportHistory()
@@ -162,11 +147,11 @@ export function createHistory(
   }
 
   // Everything from before, once for each history that was lost.
-  const revokeLost = (lost: KnownHistory, context: WatermarkContext): number => {
+  const revokeLost = (lost: KnownHistory, data: WritableData): number => {
     const earlier = endings?.read(lost.epoch) ?? null
     if (earlier !== null) return earlier
-    const { notBefore, ...late } = watermarks.raise(ALL, context)
-    while (watermarks.revokeSome(late, context)) continue
+    const { notBefore, late } = writeWatermark(ALL, data)
+    while (data.revokeSome(late)) continue
     endings?.record(lost.epoch, notBefore)
     return notBefore
   }
@@ -204,7 +189,7 @@ export function createHistory(
       database.assertInPlaceLately()
       const answer = tryRead(attempt)
       if (answer !== null) return answer
-      // A read answers at once, so it cannot let others work while it waits for its turn to write.
+      // A read is synchronous, so it blocks while it waits for its turn to write.
       write('wait', () => undefined)
       const answerOfNew = tryRead(attempt)
       if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
@@ -219,7 +204,7 @@ export function createHistory(
     },
     readVersion() {
       database.assertInPlaceLately()
-      // The first one changes with the commits of all other connections, the second one with those of this one.
+      // The first one changes with commits of other connections, the second one with commits of this connection.
       const { data_version: version } = readDataVersion.get() as { readonly data_version: number }
       const { changes } = readOwnChanges.get() as { readonly changes: number }
       return `${version}:${changes}`
@@ -230,13 +215,3 @@ export function createHistory(
 }
 
 const ALL: Revocation = { kind: 'all', id: '', notBefore: 0, until: 0 }
-
-// Some clients return `null` for no row, and others `undefined`.
-function unlessIncomplete<T>(read: () => T | null | undefined): T | null {
-  try {
-    return read() ?? null
-  } catch (error) {
-    if (isLayoutIncomplete(error)) return null
-    throw error
-  }
-}

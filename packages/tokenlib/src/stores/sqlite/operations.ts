@@ -1,28 +1,27 @@
+import type { LookupAnswer, Revocation, RevocationKey } from '../../revocation/revocation.js'
 import type { SessionStore } from '../../revocation/session-store.js'
-import type { Clock } from '../../time.js'
-import type { Connection } from './connection.js'
-import { createHistory, type History, type HistoryOptions } from './history.js'
+import type { Claimed, FeedPage, Position, Revoked } from '../../revocation/store.js'
+import { nextTurn } from '../../runtime.js'
+import { type LateSessions, toResetPage, writeBatch, writeClaim, writeRestored } from '../store-parts.js'
+import { createHistory, type History, type HistoryOptions, type KnownHistory } from './history.js'
 import { createPruner, type PruneClocks, type Pruner } from './pruner.js'
-import { createClaim, createFeedReader, createLookup, createRestore, createRevoke } from './revocations.js'
-import { createTables, type Tables } from './schema.js'
 import { createSqliteSessions } from './sessions.js'
-
-/** What the operations of a store work with. */
-export interface OperationOptions extends HistoryOptions, PruneClocks {
-  readonly now: Clock
-}
+import { type Connection, createTables, type SqliteValue, type Tables } from './tables.js'
 
 /** What a store does with its tables, for one process that uses them. */
 export interface Operations {
   readonly history: History
-  readonly revoke: ReturnType<typeof createRevoke>
-  readonly claim: ReturnType<typeof createClaim>
-  readonly restore: ReturnType<typeof createRestore>
-  readonly lookup: ReturnType<typeof createLookup>
-  readonly readFeed: ReturnType<typeof createFeedReader>
+  readonly revoke: (batch: readonly Revocation[]) => Promise<Revoked>
+  readonly claim: (batch: readonly Revocation[]) => Promise<Claimed>
+  readonly restore: (batch: readonly Revocation[]) => Promise<void>
+  readonly lookup: (keys: readonly RevocationKey[]) => LookupAnswer
+  readonly readFeed: (after: Position | null) => FeedPage
   readonly sessions: Required<SessionStore>
   readonly pruner: Pruner
 }
+
+/** What the operations of a store work with. */
+export interface OperationOptions extends HistoryOptions, PruneClocks {}
 
 /** Creates the tables that are missing, or throws `ConfigurationError` for tables of another version. */
 export function prepareTables(database: Connection, tables: Tables): void {
@@ -40,14 +39,136 @@ export function createOperations(
   options: OperationOptions,
 ): Operations {
   const history = createHistory(database, tables, options)
+  const touch = database.prepare(`UPDATE ${tables.meta} SET changes = changes WHERE id = 1`)
+
+  // What started later than a watermark reaches, a few at a time.
+  const revokeLate = async (late: LateSessions): Promise<Position> => {
+    for (;;) {
+      const { hasMore, position } = await history.write((transaction) => ({
+        hasMore: transaction.revokeSome(late),
+        position: toPosition(transaction.known()),
+      }))
+      if (!hasMore) return position
+      await nextTurn()
+    }
+  }
+
   return {
     history,
-    revoke: createRevoke(database, tables, history),
-    claim: createClaim(database, tables, history),
-    restore: createRestore(database, tables, history),
+    async revoke(batch) {
+      const { now, late, ...first } = await history.write((transaction) => {
+        // A batch of nothing asks whether the file can be written, and an empty transaction writes nothing.
+        if (batch.length === 0) touch.run()
+        return { ...writeBatch(batch, transaction), position: toPosition(transaction.known()) }
+      })
+      let { position } = first
+      for (const some of late) position = await revokeLate(some)
+      return { position, now }
+    },
+    claim: (batch) =>
+      history.write((transaction) => ({
+        isFirst: writeClaim(batch, transaction),
+        position: toPosition(transaction.known()),
+      })),
+    restore: (batch) => history.write((transaction) => writeRestored(batch, transaction)),
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),
     sessions: createSqliteSessions(database, tables, history, options.now),
     pruner: createPruner(database, tables, history, options),
+  }
+}
+
+// The most keys in one statement; a request needs five.
+const MAX_WIDTH = 8
+
+type LookupRow = Readonly<Record<string, number | null>>
+
+/** Answers about keys from one statement, which sees one moment of the keys and of the history they belong to. */
+function createLookup(
+  database: Connection,
+  tables: Tables,
+  history: History,
+): (keys: readonly RevocationKey[]) => LookupAnswer {
+  const statements = Array.from({ length: MAX_WIDTH + 1 }, (_, width) =>
+    database.prepare(toSql(tables, width)),
+  )
+
+  const lookupPart = (keys: readonly RevocationKey[]): (number | undefined)[] => {
+    const values: SqliteValue[] = []
+    for (const { kind, id } of keys) values.push(kind, id)
+    const row = history.read(
+      ({ epoch, changes }) =>
+        statements[keys.length]?.get(...values, epoch, changes) as LookupRow | null | undefined,
+    )
+    history.recordChanges(row['changes'] as number)
+    return keys.map((_, at) => row[`key${at}`] ?? undefined)
+  }
+
+  return (keys) => {
+    if (keys.length <= MAX_WIDTH) return lookupPart(keys)
+    const answers: (number | undefined)[] = []
+    for (let at = 0; at < keys.length; at += MAX_WIDTH)
+      answers.push(...lookupPart(keys.slice(at, at + MAX_WIDTH)))
+    return answers
+  }
+}
+
+// No row at all when the history is another one.
+function toSql({ meta, revocations }: Tables, width: number): string {
+  const keys = Array.from(
+    { length: width },
+    (_, at) => `, (SELECT not_before FROM ${revocations} WHERE kind = ? AND id = ?) AS key${at}`,
+  )
+  return `SELECT changes${keys.join('')} FROM ${meta} WHERE id = 1 AND epoch = ? AND changes >= ?`
+}
+
+const PAGE_SIZE = 1000
+
+interface FeedRow extends Revocation {
+  readonly change: number
+}
+
+// The position that includes everything known.
+function toPosition({ epoch, changes }: KnownHistory): Position {
+  return `${epoch}:${changes}`
+}
+
+/** Reads pages of a history: every entry is at the number of its last change, so that none is ever cut off. */
+function createFeedReader(
+  database: Connection,
+  { revocations }: Tables,
+  history: History,
+): (after: Position | null) => FeedPage {
+  const select = database.prepare(
+    `SELECT change, kind, id, not_before AS notBefore, until FROM ${revocations}
+     WHERE change > ? ORDER BY change LIMIT ${PAGE_SIZE + 1}`,
+  )
+
+  return (after) =>
+    history.read(({ epoch }) => {
+      const [ofEpoch, count] = after === null ? [epoch, 0] : readPosition(after)
+      const rows = ofEpoch === epoch ? (select.all(count) as readonly FeedRow[]) : []
+      const known = history.readKnown()
+      if (known === null) return null
+      // A position ahead of the history was handed out before an old copy of the file was put back.
+      return ofEpoch === epoch && count <= known.changes
+        ? toPage(epoch, count, rows)
+        : toResetPage(toPosition({ epoch, changes: 0 }))
+    })
+}
+
+function readPosition(position: Position): readonly [epoch: string, count: number] {
+  const [epoch = '', count] = position.split(':')
+  return [epoch, Number(count)]
+}
+
+function toPage(epoch: string, count: number, rows: readonly FeedRow[]): FeedPage {
+  const read = rows.slice(0, PAGE_SIZE)
+  return {
+    entries: read.map(({ kind, id, notBefore, until }) => ({ kind, id, notBefore, until })),
+    next: toPosition({ epoch, changes: read.at(-1)?.change ?? count }),
+    more: rows.length > PAGE_SIZE,
+    reset: false,
+    ageMs: 0,
   }
 }

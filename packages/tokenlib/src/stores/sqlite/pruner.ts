@@ -1,22 +1,20 @@
 import { nextTurn } from '../../runtime.js'
-import { type Clock, monotonicNow } from '../../time.js'
-import type { Connection } from './connection.js'
+import type { Clock } from '../../time.js'
+import { createPruneTurns } from '../store-parts.js'
 import type { History } from './history.js'
-import type { Tables } from './schema.js'
+import type { Connection, Tables } from './tables.js'
 
 /** Drops what has ended. */
 export interface Pruner {
   /** At most `limit` rows of each table; returns how many went. */
   prune(limit: number): Promise<number>
-  /** Now and then drops a little, once whoever called it is done. */
+  /** Now and then drops a little, after the caller is done. */
   afterWrite(): void
   stop(): void
 }
 
 /** Rows are kept for this long after they have ended, in milliseconds: a clock may be set back. */
 const PRUNE_MARGIN_MS = 60_000
-/** How often a store prunes after its writes, in milliseconds. */
-export const PRUNE_INTERVAL_MS = 60_000
 /** How many rows of each table one transaction drops, at most. */
 export const PRUNE_BATCH = 1000
 
@@ -40,7 +38,7 @@ export function createPruner(
       `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE until <= ? LIMIT ?)`,
     ),
   )
-  let nextAt = Number.NEGATIVE_INFINITY
+  const turns = createPruneTurns()
   let isStopped = false
 
   // How many rows of each table went.
@@ -62,8 +60,7 @@ export function createPruner(
       return sum
     },
     afterWrite() {
-      if (isStopped || monotonicNow() < nextAt) return
-      nextAt = monotonicNow() + PRUNE_INTERVAL_MS
+      if (isStopped || !turns.take()) return
       const writtenAt = pruneClock()
       setImmediate(() => {
         if (isStopped) return
@@ -73,7 +70,7 @@ export function createPruner(
           const dropped = history.tryWrite(() =>
             drop(Math.floor(Math.min(writtenAt, pruneClock())), PRUNE_BATCH),
           )
-          if (dropped.includes(PRUNE_BATCH)) nextAt = Number.NEGATIVE_INFINITY
+          if (dropped.includes(PRUNE_BATCH)) turns.goOn()
         } catch {
           // Nobody waits for it, and the next one does the same work.
         }

@@ -11,13 +11,7 @@ import {
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
-import {
-  assertSessionLimit,
-  decideOpening,
-  MAX_ENDED_AT_ONCE,
-  MAX_LIST_LIMIT,
-  parseListOptions,
-} from '../../revocation/store-rules.js'
+import { assertSessionLimit, decideOpening, MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import type {
   FoundSession,
   NewSession,
@@ -25,11 +19,10 @@ import type {
   SessionStore,
   StoredSession,
 } from '../../revocation/session-store.js'
-import { nextTurn } from '../../runtime.js'
 import type { Clock } from '../../time.js'
-import type { Connection } from './connection.js'
+import { listLive } from '../store-parts.js'
 import type { History, WriteTransaction } from './history.js'
-import type { Tables } from './schema.js'
+import type { Connection, Tables } from './tables.js'
 
 interface Row extends SessionClient, RotationPlace {
   readonly expiresAt: number
@@ -71,7 +64,6 @@ export function createSqliteSessions(
     `UPDATE ${sessions} SET current_id = ?, previous_id = ?, generation = ?, moved_at = ?, last_used_at = ?,
        ip = coalesce(?, ip), user_agent = coalesce(?, user_agent) WHERE sid = ?`,
   )
-  const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ?`)
   const readOne = database.prepare(
     `SELECT ${COLUMNS}, ${PLACE} FROM ${sessions}
      WHERE sid = ? AND until > ? AND last_used_at >= ? AND NOT ${isRevoked}`,
@@ -92,11 +84,6 @@ export function createSqliteSessions(
     return [decideRotation(row && toState(row), token, rules, at), row]
   }
 
-  const revoke = ({ sid, until }: SessionEnd, transaction: WriteTransaction): void => {
-    transaction.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
-    remove.run(sid)
-  }
-
   const decideAndRevoke = (
     sid: string,
     token: PresentedToken,
@@ -104,7 +91,7 @@ export function createSqliteSessions(
     transaction: WriteTransaction,
   ): ReturnType<typeof decide> => {
     const [decision, row] = decide(sid, token, rules, transaction.now)
-    if (row !== null && decision.outcome === 'reuse') revoke({ sid, until: row.until }, transaction)
+    if (row !== null && decision.outcome === 'reuse') transaction.endSession(sid, row.until)
     return [decision, row]
   }
 
@@ -129,7 +116,7 @@ export function createSqliteSessions(
         const { action, count } = decideOpening(live, limit)
         if (action === 'refuse') return { outcome: 'full' }
         const oldest = (count === 0 ? [] : readOldest.all(...of, count)) as readonly SessionEnd[]
-        for (const one of oldest) revoke(one, transaction)
+        for (const { sid, until } of oldest) transaction.endSession(sid, until)
         const ended = oldest.map(({ sid }) => sid)
         if (action === 'end') return { outcome: 'ending', ended }
         return { outcome: 'opened', ...open(session, transaction), ended }
@@ -157,24 +144,17 @@ export function createSqliteSessions(
         toPresentation(toRotation(...decideAndRevoke(sid, token, rules, transaction), transaction.now)),
       )
     },
-    async list(user, options) {
-      const { limit, idleMs, before } = parseListOptions(options)
-      const live: StoredSession[] = []
-      let { startedAt, sid } = before ?? { startedAt: FOREVER, sid: '' }
-      // A statement reads a bounded number of rows, however many of them are idle.
-      for (let size = limit; ; size = Math.min(MAX_LIST_LIMIT, 2 * size)) {
+    list: (user, options) =>
+      listLive(options, (from, size, idleMs) => {
+        const { startedAt, sid } = from ?? { startedAt: FOREVER, sid: '' }
         const rows = history.read(() => {
           const at = now()
           const read = readPage.all(at, at - idleMs, user, startedAt, sid, user, size) as readonly ListedRow[]
           return history.readKnown() === null ? null : read
         })
-        for (const row of rows) if (row.isLive === 1) live.push(toStored(row))
-        const last = rows.at(-1)
-        if (last === undefined || rows.length < size || live.length >= limit) return live.slice(0, limit)
-        ;({ startedAt, sid } = last)
-        await nextTurn()
-      }
-    },
+        const live = rows.filter(({ isLive }) => isLive === 1).map(toStored)
+        return { live, next: rows.length < size ? null : (rows.at(-1) ?? null) }
+      }),
     async get(sid, { idleMs }) {
       const { row } = history.read(() => {
         const at = now()

@@ -1,5 +1,4 @@
 import { type RandomBytes, systemRandom } from '../../tokens/ids.js'
-import { idWords, readIdHead, readIdTail } from './id-words.js'
 import {
   capacityOf,
   copyEntries,
@@ -9,9 +8,12 @@ import {
   findSlot,
   hasWords,
   hashWords,
+  idWords,
   IMPLIED_BITS,
   NO_SEGMENT,
   readId,
+  readIdHead,
+  readIdTail,
   readUntil,
   releaseSegment,
   type Segment,
@@ -44,7 +46,7 @@ export interface RevocationTable {
    * is no room.
    */
   put(id: string, until: number, now: number): boolean | null
-  /** Looks at so many more slots, for ever around, and drops what has ended where that is worth the work. */
+  /** Looks at so many more slots, round and round, and drops what has ended if it is worth the work. */
   sweep(now: number, steps: number): void
   /** Drops what has ended from the next segment, at most so many entries; `SEGMENTS` calls go once around. */
   prune(now: number, most: number): number

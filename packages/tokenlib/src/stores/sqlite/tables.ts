@@ -1,0 +1,218 @@
+import { ConfigurationError } from '../../errors.js'
+import { FOREVER } from '../../revocation/revocation.js'
+import { assertKnownLayout, MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
+import type { WritableData } from '../store-parts.js'
+
+/** What this store binds to a statement. */
+export type SqliteValue = string | number | null
+
+/** A prepared statement. */
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): { readonly changes: number | bigint }
+  /** The first row. Without one, some clients return `undefined`, and others `null`. */
+  get(...values: SqliteValue[]): unknown
+  all(...values: SqliteValue[]): unknown[]
+}
+
+/** What to do while another process writes: block until it is done, or throw. */
+export type WhenBusy = 'wait' | 'throw'
+
+/** A database as the tables of a store need it, whether it is a file or the storage of a Durable Object. */
+export interface Connection {
+  /** Runs statements without values. */
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+  /** Runs `work` in a transaction that may write: all of what it does is durable afterwards, or nothing is done. */
+  transact<T>(whenBusy: WhenBusy, work: () => T): T
+  /** Tries again while other processes are in the way. The first attempt is synchronous. */
+  retryWhileBusy<T>(attempt: () => T): Promise<T>
+  /** Throws if what is read or written now would not be the data that other processes see. */
+  assertInPlace(): void
+  /** The same for reads, which are many: it may rely on a check of a moment ago. */
+  assertInPlaceLately(): void
+}
+
+/** The names of the tables of one store. */
+export interface Tables {
+  readonly meta: string
+  readonly revocations: string
+  readonly sessions: string
+  readonly clock: string
+}
+
+/** The version of the tables below. */
+export const SCHEMA_VERSION = 1
+
+/** The tables whose names begin with a prefix. */
+export function toTables(prefix: string): Tables {
+  if (!/^(?!sqlite_)[a-z_][a-z0-9_]{0,62}$/i.test(prefix)) {
+    throw new ConfigurationError(
+      'The prefix of the SQLite store must be letters, digits and underscores, and must not begin with "sqlite_"',
+    )
+  }
+  return {
+    meta: `${prefix}meta`,
+    revocations: `${prefix}revocations`,
+    sessions: `${prefix}sessions`,
+    clock: `${prefix}clock`,
+  }
+}
+
+/** Creates what is missing, and refuses tables that only newer releases can use; to be run in a transaction. */
+export function createTables(database: Connection, { meta, revocations, sessions, clock }: Tables): void {
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS ${meta} (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      version INTEGER NOT NULL,
+      epoch TEXT NOT NULL,
+      changes INTEGER NOT NULL,
+      longest_lifetime INTEGER NOT NULL
+    );
+  `)
+  // All columns: tables of a later release have one more, and it writes there who can use its tables.
+  const row = database.prepare(`SELECT * FROM ${meta} WHERE id = 1`).get()
+  const { version, oldest = null } = (row ?? { version: SCHEMA_VERSION }) as StoredVersion
+  assertKnownLayout('SQLite', { version, oldest }, SCHEMA_VERSION)
+  // What a newer release has made is left as it is.
+  if (version > SCHEMA_VERSION) return
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS ${revocations} (
+      -- The row's own number, so that the feed reads the table itself from front to back.
+      change INTEGER PRIMARY KEY,
+      kind TEXT NOT NULL,
+      id TEXT NOT NULL,
+      not_before INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      UNIQUE (kind, id)
+    );
+    CREATE INDEX IF NOT EXISTS ${revocations}_until ON ${revocations} (until);
+    CREATE TABLE IF NOT EXISTS ${sessions} (
+      sid TEXT PRIMARY KEY NOT NULL,
+      user TEXT NOT NULL,
+      generation INTEGER NOT NULL,
+      started_at INTEGER NOT NULL,
+      last_used_at INTEGER NOT NULL,
+      expires_at INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      ip TEXT,
+      user_agent TEXT,
+      ${PLACE_COLUMNS.join(', ')}
+    );
+    -- Of a release that did not read in pages; the next one has the same columns and one more.
+    DROP INDEX IF EXISTS ${sessions}_user;
+    CREATE INDEX IF NOT EXISTS ${sessions}_page ON ${sessions} (user, started_at, sid);
+    CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
+    CREATE INDEX IF NOT EXISTS ${sessions}_start ON ${sessions} (started_at);
+    -- Not part of the version: releases without it do not need it.
+    CREATE TABLE IF NOT EXISTS ${clock} (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      trusted INTEGER NOT NULL,
+      claimed_from INTEGER,
+      claimed_to INTEGER
+    );
+  `)
+  addPlaceColumns(database, sessions)
+}
+
+// Where the rotation of a session stands. Not part of the version: releases without these columns can use the tables, and
+// the rows they insert are sessions that have not advanced. If `moved_at` is null, `last_used_at` stands in for it.
+const PLACE_COLUMNS = ["current_id TEXT NOT NULL DEFAULT ''", 'previous_id TEXT', 'moved_at INTEGER']
+
+function addPlaceColumns(database: Connection, sessions: string): void {
+  const columns = database.prepare(`PRAGMA table_info(${sessions})`).all() as readonly { name: string }[]
+  if (columns.some(({ name }) => name === 'current_id')) return
+  for (const column of PLACE_COLUMNS) database.exec(`ALTER TABLE ${sessions} ADD COLUMN ${column}`)
+}
+
+interface StoredVersion {
+  readonly version: number
+  readonly oldest?: number | null
+}
+
+/**
+ * What a read finds, or `null` where a table or a column is missing: it was dropped, or the data is a copy made by an
+ * earlier release.
+ */
+export function unlessIncomplete<T>(read: () => T | null | undefined): T | null {
+  try {
+    // Some clients return `null` for no row, and others `undefined`.
+    return read() ?? null
+  } catch (error) {
+    // By the text of SQLite itself: every client passes it on, and each has its own codes.
+    if (error instanceof Error && /no such (table|column)/.test(error.message)) return null
+    throw error
+  }
+}
+
+/** The rows of a store in an open transaction. */
+export interface WritableRows extends Omit<WritableData, 'now' | 'longestLifetime'> {
+  /** Revokes a session, whose `until` is given, and removes its row. */
+  readonly endSession: (sid: string, until: number) => void
+}
+
+/** Prepares the statements that write rows. What they change in a transaction is counted in `history`. */
+export function createRowWriter(
+  database: Connection,
+  { revocations, sessions }: Tables,
+): (history: { changes: number }) => WritableRows {
+  const upsert = database.prepare(
+    `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (kind, id) DO UPDATE SET
+       change = excluded.change,
+       not_before = max(not_before, excluded.not_before),
+       until = max(until, excluded.until)
+     WHERE excluded.not_before > not_before OR excluded.until > until`,
+  )
+  const find = database.prepare(`SELECT not_before AS found FROM ${revocations} WHERE kind = ? AND id = ?`)
+  const readUntil = database.prepare(`SELECT until AS found FROM ${sessions} WHERE sid = ?`)
+  const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
+  const ofUser = prepareForUsers(database, sessions, 'user = ?')
+  // Statements of their own for `all`: one for both would read every session for each user that is revoked.
+  const ofAll = prepareForUsers(database, sessions, 'true')
+
+  return (history) => {
+    const merge: WritableRows['merge'] = ({ kind, id, notBefore, until }) => {
+      const { changes } = upsert.run(history.changes + 1, kind, id, notBefore, until)
+      if (Number(changes) > 0) history.changes++
+    }
+
+    const endSession = (sid: string, until: number): void => {
+      merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
+      remove.run(sid, FOREVER)
+    }
+
+    return {
+      merge,
+      endSession,
+      find: ({ kind, id }) => readFound(find.get(kind, id)),
+      readUntil: (sid) => readFound(readUntil.get(sid)),
+      removeRevoked: ({ id, notBefore }) => void remove.run(id, notBefore),
+      readNewestStart: (user) =>
+        readFound(user === null ? ofAll.readNewest.get() : ofUser.readNewest.get(user)) ?? 0,
+      revokeSome({ user, after, upTo }) {
+        if (upTo <= after) return false
+        const found = user === null ? ofAll.readLate.all(after, upTo) : ofUser.readLate.all(user, after, upTo)
+        const late = found as readonly { readonly sid: string; readonly until: number }[]
+        for (const { sid, until } of late) endSession(sid, until)
+        return late.length === MAX_ENDED_AT_ONCE
+      },
+    }
+  }
+}
+
+function prepareForUsers(
+  database: Connection,
+  sessions: string,
+  condition: string,
+): Readonly<Record<'readNewest' | 'readLate', SqliteStatement>> {
+  return {
+    readNewest: database.prepare(`SELECT max(started_at) AS found FROM ${sessions} WHERE ${condition}`),
+    readLate: database.prepare(`SELECT sid, until FROM ${sessions}
+      WHERE ${condition} AND started_at > ? AND started_at <= ? LIMIT ${MAX_ENDED_AT_ONCE}`),
+  }
+}
+
+// The column `found` of a row that may not be there.
+function readFound(row: unknown): number | undefined {
+  return (row as { readonly found: number | null } | null | undefined)?.found ?? undefined
+}
