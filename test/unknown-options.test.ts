@@ -17,23 +17,9 @@ import {
   TokenManager,
   toErrorResponse,
 } from '../packages/tokenlib/src/index.js'
-import {
-  type IssuerOptions,
-  type LegacyIssuerOptions,
-  trustIssuer,
-  trustLegacyIssuer,
-} from '../packages/issuers/src/index.js'
+import { clientCredentials, createBackChannelLogout, createEventReceiver, createGlobalTokenRevocation, createIntrospectionRoute, createMetadataRoutes, createRevocationRoute, type IssuerOptions, type LegacyIssuerOptions, trustIssuer, trustLegacyIssuer } from '../packages/issuers/src/index.js'
 import { type KeySource, parseKeySource } from '../packages/issuers/src/keys/key-source.js'
 import { createConsole } from '../packages/console/src/index.js'
-import {
-  clientCredentials,
-  createBackChannelLogout,
-  createEventReceiver,
-  createGlobalTokenRevocation,
-  createIntrospectionRoute,
-  createMetadataRoutes,
-  createRevocationRoute,
-} from '../packages/issuers/src/index.js'
 import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
 import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
 import { createSessionRoutes } from '../packages/tokenlib/src/routes/session-routes.js'

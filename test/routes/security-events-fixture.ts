@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { MountableRoutes } from '../../packages/issuers/src/index.js'
+import { type MountableRoutes, trustIssuer } from '../../packages/issuers/src/index.js'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
 import { createProvider, encode, LOGOUT, type Provider } from './provider.js'
