@@ -133,8 +133,10 @@ export function compilePolicy(
   }
 }
 
+type ScopeDemands = Pick<TokenPolicy, 'scopes' | 'anyScope'>
+
 /** The scopes that give access to what a policy guards. */
-export function toRouteScopes({ scopes = [], anyScope = [] }: ParsedPolicy): readonly string[] {
+export function toRouteScopes({ scopes = [], anyScope = [] }: ScopeDemands): readonly string[] {
   return [...new Set([...scopes, ...anyScope])]
 }
 
