@@ -1,7 +1,7 @@
 export { CONFIG_NAMES, isConfigName } from './config/config-table.js'
 export { KEY_FIELDS, resolveKeys } from './config/resolve-keys.js'
 export { resolveStore, toGraceMs } from './config/settings.js'
-export { readBase64url, toBase64url } from './encoding.js'
+export { toBase64url } from './encoding.js'
 export { ConfigurationError, isOutage, isTokenError } from './errors.js'
 export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
 export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
@@ -193,7 +193,7 @@ export {
   readMistypedClaim,
   toTokenPayload,
 } from './tokens/payload.js'
-export { importSecret, readSecretWeakness } from './tokens/secret.js'
+export { assertSecret, importSecret, readSecretWeakness } from './tokens/secret.js'
 export type {
   IssuerSource,
   KeyLoader,
